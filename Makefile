@@ -1,0 +1,64 @@
+# The whole toolchain. Each target sets itself up; only Python >= 3.11, git and make are needed.
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= auto
+RUNS ?= 12000
+
+.DEFAULT_GOAL := help
+.PHONY: help chat test check format bench simulate docs lock clean
+
+help: ## Show what can be made
+	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Maverick needs Python 3.11 or newer on the PATH."; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+# The product alone: enough for `make chat`.
+$(VENV)/.run: $(BIN)/python requirements/run.txt pyproject.toml
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	@echo "$(CURDIR)/src" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/maverick-src.pth"
+	@touch $@
+
+# The product and the tools that check it.
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+chat: $(VENV)/.run ## Talk to Maverick in the terminal (offline unless a key is set)
+	@$(BIN)/python -m maverick chat
+
+test: $(VENV)/.dev ## Run the whole suite
+	@$(BIN)/python -m pytest -n $(WORKERS) --runs $(RUNS)
+
+check: $(VENV)/.dev ## Format, lint, types and layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.dev ## Rewrite the code in the project's format
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.dev ## Measure: speed, memory, imports
+	@$(BIN)/python -m benchmarks
+
+simulate: $(VENV)/.dev ## Simulate many runs with faults (make simulate RUNS=1000000)
+	@$(BIN)/python -m pytest -n $(WORKERS) --runs $(RUNS) tests/simulation
+
+docs: $(VENV)/.dev ## Build the API reference into build/docs
+	@$(BIN)/python docs/build.py
+
+lock: $(VENV)/.dev ## Resolve the dependencies again
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+		--custom-compile-command "make lock" --group dev pyproject.toml -o requirements/dev.txt
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+		--custom-compile-command "make lock" -c requirements/dev.txt --no-annotate pyproject.toml -o requirements/run.txt
+
+clean: ## Remove what was built
+	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

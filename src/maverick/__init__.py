@@ -1,0 +1,1 @@
+"""Maverick: one agent runtime for Python."""

@@ -1,0 +1,333 @@
+"""Every error Maverick raises, in one tree.
+
+    MaverickError
+    ├── AgentError                     has a ``kind`` and says whether trying again may help
+    │   ├── ProviderError              the model's service answered with an error (status, request_id)
+    │   │   ├── AuthenticationError    the key is missing, wrong or not allowed
+    │   │   ├── RateLimitError         too many requests or tokens (retry_after)
+    │   │   ├── ServerError            the service failed or is overloaded; worth retrying
+    │   │   └── ContextOverflowError   the conversation is longer than the model can read
+    │   ├── RefusalError               the model declined to answer
+    │   ├── CLINotFoundError           the Claude CLI is not installed (cli_path)
+    │   ├── ProcessError               a process failed (exit_code, stderr)
+    │   ├── TimeoutError               something took too long; also a builtin TimeoutError
+    │   ├── NetworkError               the service could not be reached
+    │   ├── StreamingError             a stream broke (partial_messages)
+    │   ├── MalformedResponseError     an answer could not be understood (raw_response)
+    │   ├── ToolError                  a tool failed (tool_name)
+    │   ├── InvalidToolError           a tool is unknown or badly declared (tool_name, available_tools)
+    │   ├── InvalidInputError          a value is not acceptable (field); also a ValueError
+    │   ├── OutputValidationError      the answer does not fit the declared type (raw_output)
+    │   ├── LimitExceededError         a limit of the run was reached (limit)
+    │   ├── AbortedError               somebody stopped the run (reason)
+    │   ├── ApprovalRequiredError      a tool call waits for a person (tool_name, call_id)
+    │   ├── DuplicateAgentError        the name is taken (agent_name)
+    │   └── AgentNotFoundError         no agent has this name (agent_name)
+    ├── WorkflowError                  a workflow of agents failed
+    └── ConfigError                    a setting is wrong (source, field)
+
+Each message says what happened and what to do next. The underlying error, where there is one, is ``__cause__``.
+This module imports nothing else of the package, so every layer can use it.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any, ClassVar
+
+
+class ErrorKind(StrEnum):
+    """What sort of failure it was: what a caller branches on."""
+
+    AGENT = "agent"
+    """The model or its service failed."""
+    TOOL = "tool"
+    """A tool failed."""
+    TIMEOUT = "timeout"
+    """A deadline passed."""
+    RATE_LIMIT = "rate_limit"
+    """The provider asks to slow down."""
+    NETWORK = "network"
+    """The provider could not be reached, or the connection broke."""
+    INVALID = "invalid"
+    """The request, definition or value was wrong; the same thing again fails again."""
+
+
+class MaverickError(Exception):
+    """The base of every error Maverick raises."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class AgentError(MaverickError):
+    """A failure of an agent, its model or its tools.
+
+    Args:
+        message: What happened and what to do next.
+        kind: What sort of failure it was; each subclass has a fitting default.
+        cause: The underlying error; kept as ``__cause__``.
+        retryable: Whether the same request may succeed if tried again; by default, what the kind suggests.
+    """
+
+    default_kind: ClassVar[ErrorKind] = ErrorKind.AGENT
+    default_retryable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: ErrorKind | str | None = None,
+        cause: BaseException | None = None,
+        retryable: bool | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = self.default_kind if kind is None else ErrorKind(kind)
+        self.retryable = self.default_retryable if retryable is None else retryable
+        if cause is not None:
+            self.__cause__ = cause
+
+    @property
+    def cause(self) -> BaseException | None:
+        """The underlying error, if any."""
+        return self.__cause__
+
+
+class ProviderError(AgentError):
+    """The model's service answered with an error."""
+
+    def __init__(
+        self, message: str, *, status: int | None = None, request_id: str | None = None, **details: Any
+    ) -> None:
+        super().__init__(message, **details)
+        self.status = status
+        self.request_id = request_id
+
+
+class AuthenticationError(ProviderError):
+    """The key is missing, wrong, or may not use this model."""
+
+
+class RateLimitError(ProviderError):
+    """The provider asks to slow down; ``retry_after`` is in seconds, when it said so."""
+
+    default_kind = ErrorKind.RATE_LIMIT
+    default_retryable = True
+
+    def __init__(self, message: str, *, retry_after: float | None = None, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.retry_after = retry_after
+
+
+class ServerError(ProviderError):
+    """The provider failed or is overloaded; ``retry_after`` is in seconds, when it said so."""
+
+    default_retryable = True
+
+    def __init__(self, message: str, *, retry_after: float | None = None, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.retry_after = retry_after
+
+
+class ContextOverflowError(ProviderError):
+    """The conversation is longer than the model can read."""
+
+    default_kind = ErrorKind.INVALID
+
+
+class RefusalError(AgentError):
+    """The model declined to answer."""
+
+
+class CLINotFoundError(AgentError):
+    """The Claude CLI is not installed."""
+
+    def __init__(self, message: str | None = None, *, cli_path: str | None = None, **details: Any) -> None:
+        where = f" at {cli_path}" if cli_path else ""
+        super().__init__(
+            message
+            or f"The Claude CLI was not found{where}. Install it with: npm install -g @anthropic-ai/claude-code",
+            **details,
+        )
+        self.cli_path = cli_path
+
+
+class ProcessError(AgentError):
+    """A process that was started for the agent failed."""
+
+    def __init__(
+        self, message: str, *, exit_code: int | None = None, stderr: str | None = None, **details: Any
+    ) -> None:
+        super().__init__(message, **details)
+        self.exit_code = exit_code
+        self.stderr = stderr
+
+
+class TimeoutError(AgentError, builtins.TimeoutError):  # noqa: A001 - the seed's name, and it is one
+    """Something took longer than it was allowed to."""
+
+    default_kind = ErrorKind.TIMEOUT
+    default_retryable = True
+
+
+class NetworkError(AgentError):
+    """The service could not be reached, or the connection broke."""
+
+    default_kind = ErrorKind.NETWORK
+    default_retryable = True
+
+
+class StreamingError(AgentError):
+    """A stream broke before its end; ``partial_messages`` holds what had arrived."""
+
+    default_kind = ErrorKind.NETWORK
+    default_retryable = True
+
+    def __init__(self, message: str, *, partial_messages: Sequence[Any] = (), **details: Any) -> None:
+        super().__init__(message, **details)
+        self.partial_messages = list(partial_messages)
+
+
+class MalformedResponseError(AgentError):
+    """An answer could not be understood; ``raw_response`` is what came."""
+
+    default_retryable = True
+
+    def __init__(self, message: str, *, raw_response: str = "", **details: Any) -> None:
+        super().__init__(message, **details)
+        self.raw_response = raw_response
+
+
+class ToolError(AgentError):
+    """A tool failed. Raise it from a tool to choose the words the model reads."""
+
+    default_kind = ErrorKind.TOOL
+
+    def __init__(self, message: str, *, tool_name: str | None = None, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.tool_name = tool_name
+
+
+class InvalidToolError(AgentError):
+    """A tool is unknown or badly declared."""
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        tool_name: str = "",
+        available_tools: Sequence[str] = (),
+        **details: Any,
+    ) -> None:
+        super().__init__(message or describe_unknown("tool", tool_name, available_tools), **details)
+        self.tool_name = tool_name
+        self.available_tools = list(available_tools)
+
+
+class InvalidInputError(AgentError, ValueError):
+    """A value is not acceptable; ``field`` names it."""
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(self, message: str, *, field: str | None = None, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.field = field
+
+
+class OutputValidationError(AgentError):
+    """The agent's answer does not fit the type its definition declares."""
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(self, message: str, *, raw_output: str = "", **details: Any) -> None:
+        super().__init__(message, **details)
+        self.raw_output = raw_output
+
+
+class LimitExceededError(AgentError):
+    """A limit of the run was reached; ``limit`` is the setting's name."""
+
+    def __init__(self, message: str, *, limit: str = "", **details: Any) -> None:
+        super().__init__(message, **details)
+        self.limit = limit
+
+
+class AbortedError(AgentError):
+    """Somebody stopped the run."""
+
+    def __init__(self, message: str, *, reason: str = "", **details: Any) -> None:
+        super().__init__(message, **details)
+        self.reason = reason
+
+
+class ApprovalRequiredError(AgentError):
+    """A tool call waits for a person's decision."""
+
+    default_kind = ErrorKind.TOOL
+
+    def __init__(self, message: str, *, tool_name: str = "", call_id: str = "", **details: Any) -> None:
+        super().__init__(message, **details)
+        self.tool_name = tool_name
+        self.call_id = call_id
+
+
+class DuplicateAgentError(AgentError):
+    """An agent of this name is already registered."""
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(self, message: str | None = None, *, agent_name: str = "", **details: Any) -> None:
+        super().__init__(
+            message
+            or f"An agent named {agent_name!r} is already registered. Choose another name, or unregister it first.",
+            **details,
+        )
+        self.agent_name = agent_name
+
+
+class AgentNotFoundError(AgentError):
+    """No agent of this name is registered."""
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        agent_name: str = "",
+        available_agents: Sequence[str] = (),
+        **details: Any,
+    ) -> None:
+        super().__init__(message or describe_unknown("agent", agent_name, available_agents), **details)
+        self.agent_name = agent_name
+        self.available_agents = list(available_agents)
+
+
+class WorkflowError(MaverickError):
+    """A workflow of several agents failed."""
+
+
+class ConfigError(MaverickError):
+    """A setting is wrong; ``source`` is the file or variable it came from, ``field`` its name."""
+
+    def __init__(self, message: str, *, source: str | None = None, field: str | None = None) -> None:
+        super().__init__(message)
+        self.source = source
+        self.field = field
+
+
+def describe_unknown(noun: str, name: str, known: Sequence[str]) -> str:
+    """Say that no such thing exists, what the nearest one is, and what there is to choose from."""
+    nearest = get_close_matches(name, known, n=1)
+    hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+    choices = f" Available: {', '.join(sorted(known))}." if known else f" No {noun}s are available."
+    return f"There is no {noun} named {name!r}.{hint}{choices}"

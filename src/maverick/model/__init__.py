@@ -1,0 +1,36 @@
+"""What one turn is: messages, tools, a request, a response, and the client between them. No I/O here."""
+
+from maverick.model.client import LLMClient, ModelInfo, model_info
+from maverick.model.history import History
+from maverick.model.message import Message, Part, Role, Text, Thinking, ToolCall
+from maverick.model.request import OutputSchema, Request, RequestConfig
+from maverick.model.response import Response, StopReason, StreamItem, TextDelta, ThinkingDelta
+from maverick.model.tool import Effect, Tool, ToolContext
+from maverick.model.usage import ExecutionMetrics, Price, Usage
+
+__all__ = [
+    "Effect",
+    "ExecutionMetrics",
+    "History",
+    "LLMClient",
+    "Message",
+    "ModelInfo",
+    "OutputSchema",
+    "Part",
+    "Price",
+    "Request",
+    "RequestConfig",
+    "Response",
+    "Role",
+    "StopReason",
+    "StreamItem",
+    "Text",
+    "TextDelta",
+    "Thinking",
+    "ThinkingDelta",
+    "Tool",
+    "ToolCall",
+    "ToolContext",
+    "Usage",
+    "model_info",
+]

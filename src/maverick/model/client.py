@@ -1,0 +1,51 @@
+"""The provider-neutral interface to a model: one request, one response, no loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
+
+from maverick.model.request import Request
+from maverick.model.response import Response, StreamItem
+from maverick.model.usage import Price
+
+
+@runtime_checkable
+class LLMClient(Protocol):
+    """Sends one request to a model.
+
+    A client holds no conversation and never retries: both are the caller's. It raises
+    :class:`~maverick.exceptions.AgentError` and nothing else, and when its task is cancelled it stops at once.
+
+    A client may also have ``model_info(model) -> ModelInfo`` and ``async aclose()``.
+    """
+
+    async def run(self, request: Request) -> Response:
+        """Send a request and return the whole answer."""
+        ...
+
+    def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
+        ...
+
+
+class ModelInfo(Struct, frozen=True, omit_defaults=True):
+    """What a client knows of a model. ``None`` is "not known", never a guess."""
+
+    context_window: int | None = None
+    """The most tokens a request and its answer may have together."""
+    price: Price | None = None
+    """What it costs."""
+    native_output: bool = False
+    """Whether the provider itself holds the answer to ``Request.output``."""
+
+
+UNKNOWN_MODEL = ModelInfo()
+
+
+def model_info(client: LLMClient, model: str) -> ModelInfo:
+    """What the client knows of the model, if it says."""
+    describe = getattr(client, "model_info", None)
+    return UNKNOWN_MODEL if describe is None else describe(model)

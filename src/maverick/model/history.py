@@ -1,0 +1,86 @@
+"""The messages of a conversation as an immutable sequence that is cheap to extend.
+
+Each turn adds a few messages and hands the whole conversation to a client. Copying it each time would make a
+turn cost more the longer the run; sharing one growing list would change requests that were already made. A
+``History`` is a view of the first *n* items of a list that only ever grows, as a Go slice is: extending the
+newest view is O(1), extending an older one copies (that is a fork), and no view ever changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, overload
+
+from maverick.model.message import Message
+
+
+class _Log:
+    """The list that views share, and what clients derived from it."""
+
+    __slots__ = ("derived", "messages")
+
+    def __init__(self, messages: list[Message]) -> None:
+        self.messages = messages
+        self.derived: dict[object, Any] = {}
+
+
+class History(Sequence[Message]):
+    """An immutable sequence of messages with O(1) ``extended``."""
+
+    __slots__ = ("_length", "_log")
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._log = _Log(list(messages))
+        self._length = len(self._log.messages)
+
+    def extended(self, *messages: Message) -> History:
+        """This history with messages added at its end; this one stays as it is."""
+        view = object.__new__(History)
+        if len(self._log.messages) == self._length:
+            view._log = self._log
+        else:
+            view._log = _Log(self._log.messages[: self._length])
+        view._log.messages.extend(messages)
+        view._length = self._length + len(messages)
+        return view
+
+    @property
+    def derived(self) -> dict[object, Any]:
+        """A scratch space shared by all views of one log, for what is derived from its messages.
+
+        The messages of a log never change, so a client can keep the wire form of each here, under a key of
+        its own, and encode only the new ones.
+        """
+        return self._log.derived
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
+    def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
+        if isinstance(index, slice):
+            start, stop, stride = index.indices(self._length)
+            return tuple(self._log.messages[start:stop:stride] if stride > 0 else list(self)[index])
+        if index < 0:
+            index += self._length
+        if not 0 <= index < self._length:
+            raise IndexError(f"there are {self._length} messages")
+        return self._log.messages[index]
+
+    def __iter__(self) -> Iterator[Message]:
+        messages = self._log.messages
+        return (messages[index] for index in range(self._length))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == its for mine, its in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"History({list(self)!r})"

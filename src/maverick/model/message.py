@@ -1,0 +1,146 @@
+"""A message of a conversation, and the parts it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from msgspec import Struct, field
+
+from maverick.exceptions import InvalidInputError
+
+
+class Role(StrEnum):
+    """Who a message is from."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL_RESULT = "tool_result"
+
+
+class Text(Struct, frozen=True, tag="text"):
+    """Words."""
+
+    text: str
+
+
+class Thinking(Struct, frozen=True, omit_defaults=True, tag="thinking"):
+    """What the model thought before it answered; ``signature`` lets the provider check it is untouched."""
+
+    text: str
+    signature: str = ""
+    redacted: str = ""
+    """The provider's encrypted form, when it does not show the thought itself."""
+
+
+class ToolCall(Struct, frozen=True, omit_defaults=True, tag="tool_call"):
+    """The model's request to run a tool."""
+
+    id: str
+    tool_name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    malformed: str = ""
+    """The arguments as sent, when they were not a JSON object; such a call is answered, never run."""
+
+
+Part: TypeAlias = Text | Thinking | ToolCall
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Message:
+    """One message: its role and, in order, the parts it is made of.
+
+    ``Message(Role.USER, "hi")`` and ``Message.user("hi")`` are the same.
+
+    Args:
+        role: Who it is from.
+        content: The text, or the parts in order.
+        tool_call_id: The call a tool result answers; required for that role, and only for it.
+        is_error: Whether a tool result tells of a failure.
+    """
+
+    role: Role
+    parts: tuple[Part, ...]
+    tool_call_id: str | None
+    is_error: bool
+
+    def __init__(
+        self,
+        role: Role | str,
+        content: str | Iterable[Part] = "",
+        *,
+        tool_call_id: str | None = None,
+        is_error: bool = False,
+    ) -> None:
+        role = role if type(role) is Role else _role(role)
+        if (role is Role.TOOL_RESULT) != (tool_call_id is not None):
+            raise InvalidInputError(
+                "A tool result needs the tool_call_id of the call it answers; no other message may have one.",
+                field="tool_call_id",
+            )
+        set_field = object.__setattr__
+        set_field(self, "role", role)
+        set_field(self, "parts", parts_of(content))
+        set_field(self, "tool_call_id", tool_call_id)
+        set_field(self, "is_error", is_error)
+
+    @classmethod
+    def user(cls, content: str) -> Message:
+        """What a person said."""
+        return cls(Role.USER, content)
+
+    @classmethod
+    def assistant(cls, content: str | Iterable[Part]) -> Message:
+        """What the model said."""
+        return cls(Role.ASSISTANT, content)
+
+    @classmethod
+    def tool_result(cls, tool_call_id: str, content: str, *, is_error: bool = False) -> Message:
+        """What a tool answered."""
+        return cls(Role.TOOL_RESULT, content, tool_call_id=tool_call_id, is_error=is_error)
+
+    @property
+    def content(self) -> str:
+        """The text of the message, without thoughts and tool calls."""
+        return text_of(self.parts)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tools the message asks to run."""
+        return tuple(part for part in self.parts if type(part) is ToolCall)
+
+    @property
+    def thinking(self) -> str:
+        """The thoughts in the message."""
+        return "".join(part.text for part in self.parts if type(part) is Thinking)
+
+
+def parts_of(content: str | Iterable[Part]) -> tuple[Part, ...]:
+    """The parts a text, or a sequence of parts, makes."""
+    if isinstance(content, str):
+        return (Text(content),) if content else ()
+    parts = tuple(content)
+    for part in parts:
+        if not isinstance(part, Part):
+            raise InvalidInputError(
+                f"A message is made of Text, Thinking and ToolCall parts, not {type(part).__name__}.",
+                field="content",
+            )
+    return parts
+
+
+def text_of(parts: tuple[Part, ...]) -> str:
+    """The words among the parts."""
+    if len(parts) == 1 and type(parts[0]) is Text:
+        return parts[0].text
+    return "".join(part.text for part in parts if type(part) is Text)
+
+
+def _role(value: str) -> Role:
+    try:
+        return Role(value)
+    except ValueError as error:
+        choices = ", ".join(repr(role.value) for role in Role)
+        raise InvalidInputError(f"role: expected one of {choices}, got {value!r}.", field="role") from error

@@ -1,0 +1,56 @@
+"""What is asked of a model in one turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from maverick.exceptions import InvalidInputError
+from maverick.model.message import Message
+from maverick.model.tool import Tool
+
+
+class RequestConfig(Struct, frozen=True, omit_defaults=True):
+    """Settings of one request; each default means "as the client is set up"."""
+
+    max_tokens: int = 0
+    """The most tokens the answer may have; 0 is the client's default."""
+    temperature: float = -1
+    """Sampling temperature; -1 is the client's default."""
+    model: str = ""
+    """``provider:model``; a client of that provider uses the model, any other its own."""
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 0:
+            raise InvalidInputError(
+                f"max_tokens: expected 0 (the default) or more, got {self.max_tokens}.", field="max_tokens"
+            )
+        if self.temperature != -1 and not 0 <= self.temperature <= 2:
+            raise InvalidInputError(
+                f"temperature: expected 0 to 2, or -1 for the default, got {self.temperature}.",
+                field="temperature",
+            )
+
+
+class OutputSchema(Struct, frozen=True):
+    """The JSON the answer has to be, for providers that can hold the model to it."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+DEFAULT_CONFIG = RequestConfig()
+
+
+class Request(Struct, frozen=True):
+    """One turn's question: the whole conversation, the tools on offer and the settings."""
+
+    messages: Sequence[Message]
+    tools: Sequence[Tool] = ()
+    config: RequestConfig = DEFAULT_CONFIG
+    system: str = ""
+    """Instructions that stand above the conversation."""
+    output: OutputSchema | None = None
+    """What the final answer has to look like; a client without native support ignores it."""

@@ -1,0 +1,105 @@
+"""What a model answers in one turn, whole or as it arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from maverick.model.message import Message, Part, Role, ToolCall, parts_of, text_of
+from maverick.model.usage import Usage
+
+
+class StopReason(StrEnum):
+    """Why the model stopped."""
+
+    COMPLETE = "complete"
+    """It finished."""
+    TOOL_USE = "tool_use"
+    """It wants tools to run."""
+    MAX_TOKENS = "max_tokens"
+    """It ran into the token limit; the answer is cut off."""
+    REFUSAL = "refusal"
+    """It declined to answer."""
+    PAUSE = "pause"
+    """It paused a long turn and expects to be asked to go on."""
+    CONTEXT_OVERFLOW = "context_overflow"
+    """The context window filled up while it answered."""
+
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Response:
+    """One answer: its parts in order, what it used, and why it ended.
+
+    Args:
+        content: The text, or all parts in order.
+        tool_calls: Tool calls to add after the content.
+        usage: What it used.
+        stop_reason: Why it ended; by default ``TOOL_USE`` when it asks for tools, else ``COMPLETE``.
+        model: The model that answered.
+        request_id: The provider's id of the exchange, for support requests.
+    """
+
+    parts: tuple[Part, ...]
+    usage: Usage
+    stop_reason: StopReason
+    model: str
+    request_id: str
+
+    def __init__(
+        self,
+        content: str | Iterable[Part] = "",
+        tool_calls: Iterable[ToolCall] = (),
+        usage: Usage = NO_USAGE,
+        stop_reason: StopReason | None = None,
+        *,
+        model: str = "",
+        request_id: str = "",
+    ) -> None:
+        parts = parts_of(content) + tuple(tool_calls)
+        if stop_reason is None:
+            wants_tools = any(type(part) is ToolCall for part in parts)
+            stop_reason = StopReason.TOOL_USE if wants_tools else StopReason.COMPLETE
+        set_field = object.__setattr__
+        set_field(self, "parts", parts)
+        set_field(self, "usage", usage)
+        set_field(self, "stop_reason", stop_reason)
+        set_field(self, "model", model)
+        set_field(self, "request_id", request_id)
+
+    @property
+    def content(self) -> str:
+        """The text of the answer, without thoughts and tool calls."""
+        return text_of(self.parts)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tools the model asks to run, in order."""
+        return tuple(part for part in self.parts if type(part) is ToolCall)
+
+    @property
+    def message(self) -> Message:
+        """The answer as a message of the conversation."""
+        return Message(Role.ASSISTANT, self.parts)
+
+
+class TextDelta(Struct, frozen=True):
+    """Some more words of the answer."""
+
+    text: str
+
+
+class ThinkingDelta(Struct, frozen=True):
+    """Some more of the model's thinking."""
+
+    text: str
+
+
+StreamItem: TypeAlias = TextDelta | ThinkingDelta | Response
+"""What a stream yields: deltas, then the whole :class:`Response` as its last item."""

@@ -1,0 +1,72 @@
+"""What a tool is: something a model can ask for by name, and what it is told when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from enum import StrEnum
+from typing import Any, Protocol, runtime_checkable
+
+from msgspec import Struct
+
+
+@runtime_checkable
+class Tool(Protocol):
+    """A function the model can call.
+
+    Any object with these four members is a tool; ``@tool`` makes one from a function. A tool may also have
+    ``effect``, ``timeout`` (seconds), ``approval`` and ``max_output`` (characters), and its ``execute`` may
+    take a second argument, the :class:`ToolContext`.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the model calls it, such as ``read_file``."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it does, in words the model reads."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The JSON Schema of its arguments."""
+        ...
+
+    def execute(self, args: dict[str, Any], /) -> Awaitable[Any]:
+        """Run it; what it returns is sent to the model."""
+        ...
+
+
+class Effect(StrEnum):
+    """What running a tool again would do: what a resumed run may assume."""
+
+    PURE = "pure"
+    """Nothing outside changes; running it again is free."""
+    KEYED = "keyed"
+    """It changes something, and a second call with the same idempotency key does not change it again."""
+    TRANSACTIONAL = "transactional"
+    """Its change and its journal entry are one database transaction."""
+    IRREVERSIBLE = "irreversible"
+    """It changes something for good; it is never run again by itself."""
+
+
+class ToolContext(Struct, frozen=True, kw_only=True):
+    """What a tool may know of the call it serves. None of it is in the schema the model sees."""
+
+    run_id: str
+    """The run the call belongs to."""
+    trace_id: str
+    """Correlates everything that happens for one request."""
+    agent: tuple[str, ...]
+    """The path of agent names, outermost first."""
+    turn: int
+    """The turn the call was made in."""
+    call_id: str
+    """The model's id of the call."""
+    idempotency_key: str
+    """The same for every attempt at this call, and for no other: ``run/turn/index``."""
+    deadline: float
+    """When the call is cut off, in seconds of the event loop's clock."""
+    user_id: str | None = None
+    """The verified user the run acts for; never taken from the model."""

@@ -1,0 +1,78 @@
+"""What a model call used: tokens and money, per call and added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """The tokens of one response, as its provider counted them.
+
+    ``input_tokens`` is the whole request; ``cache_read_tokens`` and ``cache_write_tokens`` say how much of it
+    was read from, or written to, the provider's prompt cache.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float | None = None
+    """What it cost, or ``None`` when the price is not known; never a guess."""
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            _add_costs(self.cost_usd, other.cost_usd),
+        )
+
+
+class Price(Struct, frozen=True, omit_defaults=True):
+    """What a model costs, in US dollars per million tokens."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+    def cost(self, usage: Usage) -> float:
+        """What this usage costs; cached tokens at their own price where there is one."""
+        cache_read = self.input if self.cache_read is None else self.cache_read
+        cache_write = self.input if self.cache_write is None else self.cache_write
+        plain = usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens
+        return (
+            plain * self.input
+            + usage.cache_read_tokens * cache_read
+            + usage.cache_write_tokens * cache_write
+            + usage.output_tokens * self.output
+        ) / 1_000_000
+
+
+@dataclass(slots=True)
+class ExecutionMetrics:
+    """Token use added up over every model call of an executor."""
+
+    total_input_tokens: int = 0
+    total_output_tokens: int = 0
+    invocations: int = 0
+
+    def record(self, usage: Usage) -> None:
+        """Add one invocation."""
+        self.total_input_tokens += usage.input_tokens
+        self.total_output_tokens += usage.output_tokens
+        self.invocations += 1
+
+
+def _add_costs(left: float | None, right: float | None) -> float | None:
+    if left is None:
+        return right
+    return left if right is None else left + right
