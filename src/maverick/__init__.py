@@ -1,1 +1,124 @@
-"""Maverick: one agent runtime for Python."""
+"""Maverick: one agent runtime for Python.
+
+Everything a user needs by name is here; each name is loaded when it is first used, so that importing the package
+costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maverick.config import MaverickConfig
+    from maverick.exceptions import AgentError, ErrorKind, MaverickError
+    from maverick.loop import (
+        AgentDefinition,
+        AgentResult,
+        AgentUsage,
+        Input,
+        InputConfig,
+        ModelConfig,
+        OutputConfig,
+        PromptConfig,
+        RunConfig,
+        TerminateReason,
+        ToolConfig,
+    )
+    from maverick.loop.events import (
+        ContentChunk,
+        ErrorEvent,
+        RunEnd,
+        RunStart,
+        Thinking,
+        ToolCallEnd,
+        ToolCallStart,
+        TurnEnd,
+        TurnStart,
+    )
+    from maverick.model import ToolContext
+    from maverick.providers import connect
+    from maverick.runtime import AbortSignal, AgentExecutor, run_sync
+    from maverick.tools import ToolRegistry, tool
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "maverick.config": ("MaverickConfig",),
+    "maverick.exceptions": ("AgentError", "ErrorKind", "MaverickError"),
+    "maverick.loop": (
+        "AgentDefinition",
+        "AgentResult",
+        "AgentUsage",
+        "Input",
+        "InputConfig",
+        "ModelConfig",
+        "OutputConfig",
+        "PromptConfig",
+        "RunConfig",
+        "TerminateReason",
+        "ToolConfig",
+    ),
+    "maverick.loop.events": (
+        "ContentChunk",
+        "ErrorEvent",
+        "RunEnd",
+        "RunStart",
+        "Thinking",
+        "ToolCallEnd",
+        "ToolCallStart",
+        "TurnEnd",
+        "TurnStart",
+    ),
+    "maverick.model": ("ToolContext",),
+    "maverick.providers": ("connect",),
+    "maverick.runtime": ("AbortSignal", "AgentExecutor", "run_sync"),
+    "maverick.tools": ("ToolRegistry", "tool"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AbortSignal",
+    "AgentDefinition",
+    "AgentError",
+    "AgentExecutor",
+    "AgentResult",
+    "AgentUsage",
+    "ContentChunk",
+    "ErrorEvent",
+    "ErrorKind",
+    "Input",
+    "InputConfig",
+    "MaverickConfig",
+    "MaverickError",
+    "ModelConfig",
+    "OutputConfig",
+    "PromptConfig",
+    "RunConfig",
+    "RunEnd",
+    "RunStart",
+    "TerminateReason",
+    "Thinking",
+    "ToolCallEnd",
+    "ToolCallStart",
+    "ToolConfig",
+    "ToolContext",
+    "ToolRegistry",
+    "TurnEnd",
+    "TurnStart",
+    "connect",
+    "run_sync",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'maverick' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

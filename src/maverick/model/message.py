@@ -46,6 +46,7 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, tag="tool_call"):
 
 
 Part: TypeAlias = Text | Thinking | ToolCall
+_PART_TYPES = frozenset({Text, Thinking, ToolCall})
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -123,7 +124,7 @@ def parts_of(content: str | Iterable[Part]) -> tuple[Part, ...]:
         return (Text(content),) if content else ()
     parts = tuple(content)
     for part in parts:
-        if not isinstance(part, Part):
+        if type(part) not in _PART_TYPES:
             raise InvalidInputError(
                 f"A message is made of Text, Thinking and ToolCall parts, not {type(part).__name__}.",
                 field="content",

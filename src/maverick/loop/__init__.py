@@ -1,0 +1,35 @@
+"""The pure agent loop: what an agent is, what can happen to it, and what to do next. No I/O here."""
+
+from maverick.loop.definition import (
+    AgentDefinition,
+    InputConfig,
+    ModelConfig,
+    OutputConfig,
+    PromptConfig,
+    RunConfig,
+    ToolConfig,
+)
+from maverick.loop.inputs import Input
+from maverick.loop.limits import Limits
+from maverick.loop.machine import AgentLoop
+from maverick.loop.result import AgentResult, AgentUsage, TerminateReason, ToolOutcome, ToolRecord
+from maverick.loop.subagent import AgentTool
+
+__all__ = [
+    "AgentDefinition",
+    "AgentLoop",
+    "AgentResult",
+    "AgentTool",
+    "AgentUsage",
+    "Input",
+    "InputConfig",
+    "Limits",
+    "ModelConfig",
+    "OutputConfig",
+    "PromptConfig",
+    "RunConfig",
+    "TerminateReason",
+    "ToolConfig",
+    "ToolOutcome",
+    "ToolRecord",
+]

@@ -1,0 +1,92 @@
+"""Keeping a conversation within what the model can read.
+
+The first messages (the task) and the newest turns stay as they are; the turns between become a summary that the
+model itself writes. A tool result that would fill the window is cut in its middle as it arrives. Cuts lie between
+turns, so a tool call is never parted from its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from maverick.model import History, Message, Part, Request, RequestConfig, Role, Thinking, ToolCall
+
+_BYTES_PER_TOKEN = 3
+"""English has about four, code and other scripts fewer; counting too many tokens is the safe side."""
+
+_SUMMARY_SYSTEM = (
+    "You condense the record of an agent's work so that it can go on without the full record. "
+    "Keep what the task needs: decisions, facts found, names, numbers, files, what was tried, what is still open. "
+    "Write plain sentences. Add nothing that is not in the record."
+)
+_CLIP = 2_000
+"""How many characters of one message the summary's author is shown."""
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a text has; rather too many than too few."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return size // _BYTES_PER_TOKEN + 1
+
+
+def message_tokens(message: Message) -> int:
+    """About how many tokens a message has."""
+    return 4 + sum(estimate_tokens(_text(part)) for part in message.parts)
+
+
+def truncate(text: str, tokens: int) -> str:
+    """The text, with its middle cut out if it has more than about so many tokens."""
+    if estimate_tokens(text) <= tokens:
+        return text
+    keep = max(tokens * len(text) // estimate_tokens(text), 2)
+    head, tail = keep * 2 // 3, keep // 3
+    return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[-tail:]}"
+
+
+def newest_turns(history: History, head: int, budget: int) -> int:
+    """Where the newest turns begin that together have at most so many tokens; at least one turn is kept."""
+    cut = len(history)
+    used = 0
+    for index in range(len(history) - 1, head - 1, -1):
+        used += message_tokens(history[index])
+        if used > budget and cut < len(history):
+            break
+        if history[index].role is Role.ASSISTANT:
+            cut = index
+    return cut
+
+
+def summary_request(messages: Sequence[Message], config: RequestConfig, window: int) -> Request:
+    """The question whose answer replaces these messages."""
+    record = "\n".join(_line(message) for message in messages)
+    return Request(
+        messages=(Message.user(f"Condense this record:\n\n{truncate(record, window // 2)}"),),
+        config=RequestConfig(max_tokens=max(window // 8, 200), model=config.model),
+        system=_SUMMARY_SYSTEM,
+    )
+
+
+def compacted(history: History, head: int, cut: int, summary: str) -> History:
+    """The history with what lies between head and cut replaced by its summary."""
+    note = Message.user(f"[The conversation so far, condensed to save space]\n{summary}")
+    return History((*history[:head], note, *history[cut:]))
+
+
+def plain_summary(messages: Sequence[Message]) -> str:
+    """What can be said of the messages without a model, for when it can not be asked."""
+    names = [call.tool_name for message in messages for call in message.tool_calls]
+    called = ", ".join(f"{name} ({names.count(name)})" for name in dict.fromkeys(names)) or "none"
+    said = [message.content for message in messages if message.role is Role.ASSISTANT and message.content]
+    last = f" Your last words in them: {truncate(said[-1], 300)}" if said else ""
+    return f"{len(messages)} earlier messages were left out. Tools called in them: {called}.{last}"
+
+
+def _line(message: Message) -> str:
+    calls = "".join(f" [calls {call.tool_name} {call.arguments}]" for call in message.tool_calls)
+    return f"{message.role.value}: {message.content[:_CLIP]}{calls[:_CLIP]}"
+
+
+def _text(part: Part) -> str:
+    if isinstance(part, ToolCall):
+        return f"{part.tool_name}{part.arguments or part.malformed}"
+    return part.text + part.signature + part.redacted if isinstance(part, Thinking) else part.text

@@ -1,0 +1,289 @@
+"""What an agent is, as data: its prompt, model, limits, tools, inputs and output.
+
+A definition is checked when it is made, in full; a definition that exists can be run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
+
+from maverick.exceptions import InvalidInputError, InvalidToolError
+from maverick.loop.checks import check_optional_whole, check_text, check_type, check_whole, reject
+from maverick.loop.inputs import Input, bind_inputs
+from maverick.loop.limits import Limits
+from maverick.loop.output import OutputFormat
+from maverick.loop.prompt import Template
+from maverick.model import Message, Tool
+
+T = TypeVar("T", default=str)
+
+DEFAULT_MODEL = "claude:claude-sonnet-4-5-20250929"
+
+_AGENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptConfig:
+    """What the agent is told: ``${variable}`` stands for an input."""
+
+    system_prompt: str = ""
+    initial_messages: Sequence[str | Message] = ("${prompt}",)
+    """The first messages of the conversation; a string is a message from the user."""
+
+    def __post_init__(self) -> None:
+        check_type("prompt_config.system_prompt", self.system_prompt, str)
+        if isinstance(self.initial_messages, str) or not self.initial_messages:
+            reject("prompt_config.initial_messages", "a list of at least one message", self.initial_messages)
+        for index, message in enumerate(self.initial_messages):
+            if not isinstance(message, Message):
+                check_text(f"prompt_config.initial_messages[{index}]", message)
+        object.__setattr__(self, "initial_messages", tuple(self.initial_messages))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """Which model answers, and how."""
+
+    model: str = DEFAULT_MODEL
+    """``provider:model``, such as ``claude:claude-sonnet-4-5-20250929``, ``openai:gpt-5`` or ``offline:``."""
+    temperature: float = -1
+    """Sampling temperature; -1 is the provider's default."""
+    max_tokens: int = 0
+    """The most tokens of one answer; 0 is the client's default."""
+    context_window: int | None = None
+    """How many tokens the model can read; by default what the client knows."""
+    request_timeout_ms: int | None = None
+    """The longest one model call may take; by default the client's own timeouts hold."""
+
+    def __post_init__(self) -> None:
+        check_text("model_config.model", self.model)
+        if isinstance(self.temperature, bool) or not isinstance(self.temperature, int | float):
+            reject("model_config.temperature", "a number", self.temperature)
+        if self.temperature != -1 and not 0 <= self.temperature <= 2:
+            reject("model_config.temperature", "0 to 2, or -1 for the default", self.temperature)
+        check_whole("model_config.max_tokens", self.max_tokens, minimum=0)
+        check_optional_whole("model_config.context_window", self.context_window, minimum=1000)
+        check_optional_whole("model_config.request_timeout_ms", self.request_timeout_ms, minimum=1)
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """The limits of a run. They hold for the run and its subagents together; ``None`` is no limit."""
+
+    max_turns: int | None = 50
+    timeout_ms: int | None = 600_000
+    max_tool_calls: int | None = None
+    max_total_tokens: int | None = None
+    max_cost_usd: float | None = None
+    max_retries: int = 3
+    """How often a failed model call is tried again."""
+    retry_delay_ms: int = 500
+    """The wait before the first retry; it doubles each time, with jitter."""
+
+    def __post_init__(self) -> None:
+        check_optional_whole("run_config.max_turns", self.max_turns, minimum=1)
+        check_optional_whole("run_config.timeout_ms", self.timeout_ms, minimum=1)
+        check_optional_whole("run_config.max_tool_calls", self.max_tool_calls, minimum=0)
+        check_optional_whole("run_config.max_total_tokens", self.max_total_tokens, minimum=1)
+        cost = self.max_cost_usd
+        if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or not cost > 0):
+            reject("run_config.max_cost_usd", "a number above 0", cost)
+        check_whole("run_config.max_retries", self.max_retries, minimum=0)
+        check_whole("run_config.retry_delay_ms", self.retry_delay_ms, minimum=0)
+
+    @property
+    def limits(self) -> Limits:
+        """The limits in the units the ledger counts."""
+        seconds = None if self.timeout_ms is None else self.timeout_ms / 1000
+        return Limits(self.max_turns, seconds, self.max_total_tokens, self.max_cost_usd, self.max_tool_calls)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolConfig:
+    """Which tools the agent has, and how they run."""
+
+    tools: Sequence[Tool | str] = ()
+    """Tools, or names of tools in the executor's registry."""
+    max_parallel: int = 32
+    """How many tool calls of one turn run at once."""
+    timeout_ms: int = 120_000
+    """How long a tool may take that sets no ``timeout`` of its own."""
+    max_output: int = 50_000
+    """How many characters of a tool's output are kept, unless it sets ``max_output`` itself."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.tools, str) or not isinstance(self.tools, Sequence):
+            reject("tool_config.tools", "a list of tools", self.tools)
+        object.__setattr__(self, "tools", tuple(self.tools))
+        names: set[str] = set()
+        for index, tool in enumerate(self.tools):
+            name = tool if isinstance(tool, str) else check_tool(f"tool_config.tools[{index}]", tool)
+            if name in names:
+                raise InvalidToolError(
+                    f"tool_config.tools: two tools are named {name!r}; give one of them another name.",
+                    tool_name=name,
+                )
+            names.add(name)
+        check_whole("tool_config.max_parallel", self.max_parallel, minimum=1)
+        check_whole("tool_config.timeout_ms", self.timeout_ms, minimum=1)
+        check_whole("tool_config.max_output", self.max_output, minimum=100)
+
+
+@dataclass(frozen=True, slots=True)
+class InputConfig:
+    """The inputs a definition takes: names with a type, a default and a description."""
+
+    inputs: Mapping[str, Input | type]
+
+    def __post_init__(self) -> None:
+        check_type("input_config.inputs", self.inputs, Mapping)
+        declared = {
+            name: spec if isinstance(spec, Input) else Input(spec) for name, spec in self.inputs.items()
+        }
+        object.__setattr__(self, "inputs", declared)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputConfig(Generic[T]):
+    """The type of the agent's answer.
+
+    Args:
+        output_name: What the answer is called, such as ``report``.
+        schema: A Pydantic model, or any type Pydantic can validate.
+        max_repairs: How often the model is shown what is wrong with an answer and asked again.
+    """
+
+    output_name: str
+    schema: type[T]
+    max_repairs: int = 2
+    format: OutputFormat[T] = field(init=False, repr=False, compare=False)
+    """Reads answers; built from the schema."""
+
+    def __post_init__(self) -> None:
+        check_text("output_config.output_name", self.output_name)
+        check_whole("output_config.max_repairs", self.max_repairs, minimum=0)
+        object.__setattr__(self, "format", OutputFormat(self.output_name, self.schema))
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class AgentDefinition(Generic[T]):
+    """An agent as data.
+
+    Args:
+        name: What it is called: letters, digits, ``_`` and ``-``, beginning with a letter.
+        description: What it does, for people and for agents that use it as a tool.
+        prompt_config: What it is told.
+        model_config: Which model answers.
+        run_config: Its limits.
+        tool_config: Its tools.
+        input_config: Its inputs; by default one text for each ``${variable}`` of the prompts.
+        output_config: The type of its answer; by default the answer is text.
+    """
+
+    name: str
+    description: str
+    prompt_config: PromptConfig = PromptConfig()
+    model_config: ModelConfig = ModelConfig()
+    run_config: RunConfig = RunConfig()
+    tool_config: ToolConfig = ToolConfig()
+    input_config: InputConfig | None = None
+    output_config: OutputConfig[T] | None = None
+    inputs: Mapping[str, Input] = field(init=False, repr=False, compare=False)
+    """The inputs it takes, declared or found in the prompts."""
+    _system: Template = field(init=False, repr=False, compare=False)
+    _messages: tuple[Template | Message, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_text("name", self.name)
+        if not _AGENT_NAME.fullmatch(self.name):
+            reject("name", "a letter, then up to 63 letters, digits, '_' or '-'", self.name)
+        check_text("description", self.description)
+        for part, kind in (
+            ("prompt_config", PromptConfig),
+            ("model_config", ModelConfig),
+            ("run_config", RunConfig),
+            ("tool_config", ToolConfig),
+        ):
+            check_type(part, getattr(self, part), kind)
+        if self.input_config is not None:
+            check_type("input_config", self.input_config, InputConfig)
+        if self.output_config is not None:
+            check_type("output_config", self.output_config, OutputConfig)
+        self._parse_prompts()
+
+    def _parse_prompts(self) -> None:
+        prompt = self.prompt_config
+        system = Template(prompt.system_prompt, "prompt_config.system_prompt")
+        messages = tuple(
+            message
+            if isinstance(message, Message)
+            else Template(message, f"prompt_config.initial_messages[{index}]")
+            for index, message in enumerate(prompt.initial_messages)
+        )
+        used = system.variables.union(*(m.variables for m in messages if isinstance(m, Template)))
+        declared = None if self.input_config is None else self.input_config.inputs
+        if declared is None:
+            inputs: Mapping[str, Any] = {name: Input() for name in sorted(used)}
+        elif unknown := sorted(used - declared.keys()):
+            raise InvalidInputError(
+                f"prompt_config: the variable ${{{unknown[0]}}} is not declared in input_config; "
+                f"declared are: {', '.join(sorted(declared)) or 'none'}.",
+                field="prompt_config",
+            )
+        else:
+            inputs = declared
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "_system", system)
+        object.__setattr__(self, "_messages", messages)
+
+    def render(self, inputs: Mapping[str, Any] | None = None) -> tuple[str, tuple[Message, ...]]:
+        """The system prompt and the first messages, with the inputs in their places.
+
+        Raises:
+            InvalidInputError: An input is missing, unknown or of the wrong type.
+        """
+        values = bind_inputs(self.inputs, inputs or {})
+        messages = tuple(
+            message if isinstance(message, Message) else Message.user(message.render(values))
+            for message in self._messages
+        )
+        return self._system.render(values), messages
+
+    def as_tool(self, name: str | None = None, description: str | None = None) -> Tool:
+        """This agent as a tool of another; its inputs are the arguments, its answer is the result."""
+        from maverick.loop.subagent import AgentTool
+
+        return AgentTool(self, name or self.name, description or self.description)
+
+
+def check_tool(where: str, tool: object) -> str:
+    """Check that an object can be offered to a model as a tool, and return its name."""
+    if not isinstance(tool, Tool):
+        raise InvalidToolError(_not_a_tool(where, tool), tool_name=str(tool))
+    name = tool.name
+    if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):
+        raise InvalidToolError(
+            f"{where}: a tool's name is 1 to 128 letters, digits, '_' or '-', not {name!r}.",
+            tool_name=str(name),
+        )
+    if not isinstance(tool.parameters, Mapping) or tool.parameters.get("type") != "object":
+        raise InvalidToolError(
+            f'{where}: the parameters of {name!r} have to be a JSON Schema with "type": "object".',
+            tool_name=name,
+        )
+    return name
+
+
+def _not_a_tool(where: str, thing: object) -> str:
+    if isinstance(thing, AgentDefinition):
+        return f"{where}: to offer the agent {thing.name!r} as a tool, write {thing.name}.as_tool()."
+    if callable(thing):
+        title = getattr(thing, "__name__", "the function")
+        return f"{where}: {title} is a plain function; decorate it with @tool."
+    return f"{where}: {thing!r} is not a tool: it needs name, description, parameters and execute(args)."

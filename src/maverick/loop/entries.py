@@ -1,0 +1,113 @@
+"""What happened in a run: the facts the loop is fed, in order.
+
+A run *is* its entries. Fed to a fresh :class:`~maverick.loop.machine.AgentLoop` they rebuild its state, so the list
+of entries, written down, is the checkpoint. Entries with "called" and "started" in their name are intents: they
+are recorded before the driver acts.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from maverick.exceptions import AgentError
+from maverick.loop.limits import Limits
+from maverick.loop.result import TerminateReason, ToolOutcome
+from maverick.model import Message, ModelInfo, Response, Usage
+from maverick.model.response import NO_USAGE
+
+
+class _Entry(Struct, frozen=True, kw_only=True, omit_defaults=True, tag=True):
+    at: float
+    """When it happened, in seconds since the epoch. The loop reads no other clock."""
+
+
+class RunStarted(_Entry, frozen=True, kw_only=True):
+    """A run began."""
+
+    run_id: str
+    trace_id: str
+    agent: tuple[str, ...]
+    """The path of agent names, outermost first."""
+    system: str
+    messages: tuple[Message, ...]
+    head: int
+    """How many of the messages state the task and are never condensed."""
+    limits: Limits
+    info: ModelInfo
+    """What the client knows of the model."""
+
+
+class ModelCalled(_Entry, frozen=True, kw_only=True):
+    """The model is about to be called."""
+
+    turn: int
+    attempt: int = 1
+    compaction: bool = False
+
+
+class ModelReplied(_Entry, frozen=True, kw_only=True):
+    """The model answered."""
+
+    response: Response
+
+
+class ModelFailed(_Entry, frozen=True, kw_only=True):
+    """The model call failed."""
+
+    error: AgentError
+
+
+class ToolsStarted(_Entry, frozen=True, kw_only=True):
+    """The tool calls of a turn are about to run."""
+
+    turn: int
+
+
+class ToolFinished(_Entry, frozen=True, kw_only=True):
+    """A tool call has its result."""
+
+    index: int
+    """Which call of the turn it was."""
+    outcome: ToolOutcome
+    content: str
+    duration_ms: int = 0
+    usage: Usage = NO_USAGE
+    """What a subagent used."""
+    turns: int = 0
+    """The turns a subagent took."""
+    tool_calls: int = 0
+    """The tool calls a subagent made."""
+
+
+class ApprovalDecided(_Entry, frozen=True, kw_only=True):
+    """A person decided on a tool call that waited for it."""
+
+    index: int
+    approved: bool
+    by: str = ""
+    reason: str = ""
+
+
+class Interrupted(_Entry, frozen=True, kw_only=True):
+    """The run was stopped from outside."""
+
+    reason: TerminateReason
+    message: str = ""
+    partial_text: str = ""
+    """What had arrived of the answer."""
+    usage: Usage = NO_USAGE
+    """What the subagents had used that were cut short."""
+
+
+Entry: TypeAlias = (
+    RunStarted
+    | ModelCalled
+    | ModelReplied
+    | ModelFailed
+    | ToolsStarted
+    | ToolFinished
+    | ApprovalDecided
+    | Interrupted
+)

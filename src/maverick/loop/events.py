@@ -1,0 +1,144 @@
+"""What observers of a run are told while it goes on.
+
+The seed's seven are ``TurnStart``, ``Thinking``, ``ToolCallStart``, ``ToolCallEnd``, ``ContentChunk``, ``TurnEnd`` and
+``ErrorEvent``; the others tell of the run as a whole, retries, approvals, usage and compaction.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from maverick.exceptions import AgentError
+from maverick.loop.result import AgentResult, ToolOutcome
+from maverick.model import ToolCall, Usage
+
+
+class AgentActivityEvent(Struct, frozen=True, kw_only=True):
+    """Something an observer may want to know."""
+
+    type: ClassVar[str]
+
+    run_id: str
+    trace_id: str
+    at: float
+    """When it happened, in seconds since the epoch."""
+    agent: tuple[str, ...]
+    """The path of agent names, outermost first; a subagent's has more than one."""
+
+
+class RunStart(AgentActivityEvent, frozen=True, kw_only=True):
+    """A run began."""
+
+    type: ClassVar[str] = "run_start"
+
+
+class TurnStart(AgentActivityEvent, frozen=True, kw_only=True):
+    """A turn began: the model is called."""
+
+    type: ClassVar[str] = "turn_start"
+    turn_number: int
+
+
+class Thinking(AgentActivityEvent, frozen=True, kw_only=True):
+    """Some of the model's thinking."""
+
+    type: ClassVar[str] = "thinking"
+    content: str
+
+
+class ContentChunk(AgentActivityEvent, frozen=True, kw_only=True):
+    """Some of the model's answer."""
+
+    type: ClassVar[str] = "content_chunk"
+    content: str
+
+
+class ToolCallStart(AgentActivityEvent, frozen=True, kw_only=True):
+    """A tool call begins."""
+
+    type: ClassVar[str] = "tool_call_start"
+    tool_call: ToolCall
+
+
+class ToolCallEnd(AgentActivityEvent, frozen=True, kw_only=True):
+    """A tool call has its result."""
+
+    type: ClassVar[str] = "tool_call_end"
+    tool_call_id: str
+    result: str
+    outcome: ToolOutcome
+    duration_ms: int
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the tool did not do what was asked."""
+        return self.outcome is not ToolOutcome.FINISHED
+
+
+class TurnEnd(AgentActivityEvent, frozen=True, kw_only=True):
+    """A turn ended: the answer is there and its tools have run."""
+
+    type: ClassVar[str] = "turn_end"
+    turn_number: int
+
+
+class ErrorEvent(AgentActivityEvent, frozen=True, kw_only=True):
+    """Something went wrong. The run may go on: a ``RetryScheduled`` or ``RunEnd`` follows."""
+
+    type: ClassVar[str] = "error"
+    error: AgentError
+
+
+class RetryScheduled(AgentActivityEvent, frozen=True, kw_only=True):
+    """The model call is tried again; chunks of this turn seen so far are void."""
+
+    type: ClassVar[str] = "retry_scheduled"
+    attempt: int
+    """The number of the attempt to come."""
+    delay: float
+    """Seconds until then, before jitter."""
+
+
+class ApprovalRequested(AgentActivityEvent, frozen=True, kw_only=True):
+    """A tool call waits for a person's decision."""
+
+    type: ClassVar[str] = "approval_requested"
+    tool_call: ToolCall
+
+
+class ApprovalGiven(AgentActivityEvent, frozen=True, kw_only=True):
+    """A person decided on a tool call."""
+
+    type: ClassVar[str] = "approval_given"
+    tool_call_id: str
+    approved: bool
+    by: str
+
+
+class UsageUpdated(AgentActivityEvent, frozen=True, kw_only=True):
+    """A model call was counted."""
+
+    type: ClassVar[str] = "usage_updated"
+    usage: Usage
+    """What this call used."""
+    total: Usage
+    """What the run has used so far, its subagents included."""
+    context_tokens: int
+    """How much of the context window the conversation takes."""
+
+
+class Compacted(AgentActivityEvent, frozen=True, kw_only=True):
+    """The older part of the conversation was replaced by a summary."""
+
+    type: ClassVar[str] = "compacted"
+    context_tokens: int
+    """An estimate of what is left."""
+
+
+class RunEnd(AgentActivityEvent, frozen=True, kw_only=True):
+    """The run is over. Always the last event of a run."""
+
+    type: ClassVar[str] = "run_end"
+    result: AgentResult[Any]

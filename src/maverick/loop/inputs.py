@@ -1,0 +1,97 @@
+"""The inputs of an agent: what it declares, and the values it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from maverick.exceptions import InvalidInputError, describe_unknown
+
+
+class _Required:
+    """The mark of an input without a default."""
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED: Final = _Required()
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input of an agent.
+
+    Args:
+        type: Its type; values are checked against it.
+        description: What it is, for people and for agents that use this one as a tool.
+        default: Its value when none is given; without one the input is required.
+    """
+
+    type: Any = str
+    description: str = ""
+    default: Any = REQUIRED
+    _validator: Any = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self) -> None:
+        if self.type is not str:
+            from pydantic import TypeAdapter
+            from pydantic.errors import PydanticUserError
+
+            try:
+                object.__setattr__(self, "_validator", TypeAdapter(self.type))
+            except PydanticUserError as error:
+                raise InvalidInputError(
+                    f"input_config.inputs: {self.type!r} is not a type an input can have.",
+                    field="input_config.inputs",
+                    cause=error,
+                ) from error
+
+    def check(self, name: str, value: object) -> object:
+        """The value as the declared type.
+
+        Raises:
+            InvalidInputError: It is not of that type.
+        """
+        if self._validator is None:
+            return value if isinstance(value, str) else str(value)
+        from pydantic import ValidationError
+
+        try:
+            return self._validator.validate_python(value)
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]["msg"]
+            raise InvalidInputError(
+                f"inputs.{name}: {problem}, got {value!r}.", field=f"inputs.{name}"
+            ) from error
+
+    def json_schema(self) -> dict[str, Any]:
+        """Its JSON Schema, for agents that are used as tools."""
+        schema = {"type": "string"} if self._validator is None else dict(self._validator.json_schema())
+        return schema | {"description": self.description} if self.description else schema
+
+
+def bind_inputs(declared: Mapping[str, Input], given: Mapping[str, Any]) -> dict[str, object]:
+    """Match the given values with the declared inputs.
+
+    Raises:
+        InvalidInputError: One is missing, unknown or of the wrong type; its message names it.
+    """
+    for name in given:
+        if name not in declared:
+            raise InvalidInputError(
+                f"inputs: {describe_unknown('input', name, list(declared))}", field=f"inputs.{name}"
+            )
+    missing = sorted(
+        name for name, spec in declared.items() if name not in given and spec.default is REQUIRED
+    )
+    if missing:
+        raise InvalidInputError(
+            f"inputs: {', '.join(missing)} missing. Pass inputs={{{missing[0]!r}: …}}.",
+            field=f"inputs.{missing[0]}",
+        )
+    return {
+        name: spec.check(name, given[name]) if name in given else spec.default
+        for name, spec in declared.items()
+    }

@@ -1,0 +1,145 @@
+"""What a run may use, what it has used, and what is left for its subagents (promise P5)."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from msgspec import Struct
+
+from maverick.exceptions import LimitExceededError, TimeoutError
+from maverick.loop.result import TerminateReason
+from maverick.model import Price, Usage
+
+N = TypeVar("N", int, float)
+
+
+class Limits(Struct, frozen=True, omit_defaults=True):
+    """The most a run and its subagents may use together; ``None`` is no limit."""
+
+    turns: int | None = None
+    seconds: float | None = None
+    tokens: int | None = None
+    cost_usd: float | None = None
+    tool_calls: int | None = None
+
+    def within(self, other: Limits) -> Limits:
+        """The tighter of the two, limit by limit."""
+        return Limits(
+            _tighter(self.turns, other.turns),
+            _tighter(self.seconds, other.seconds),
+            _tighter(self.tokens, other.tokens),
+            _tighter(self.cost_usd, other.cost_usd),
+            _tighter(self.tool_calls, other.tool_calls),
+        )
+
+
+class Ledger:
+    """The limits of one run and what has been spent of them, subagents included."""
+
+    __slots__ = ("limits", "tool_calls", "turns", "usage")
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.turns = 0
+        self.tool_calls = 0
+        self.usage = Usage()
+
+    def breach(self, elapsed: float) -> TerminateReason | None:
+        """The limit that forbids another turn, if one does."""
+        limits = self.limits
+        if limits.seconds is not None and elapsed >= limits.seconds:
+            return TerminateReason.TIMEOUT
+        if limits.turns is not None and self.turns >= limits.turns:
+            return TerminateReason.MAX_TURNS
+        if limits.tokens is not None and self.usage.total_tokens >= limits.tokens:
+            return TerminateReason.MAX_TOTAL_TOKENS
+        if limits.cost_usd is not None and (self.usage.cost_usd or 0.0) >= limits.cost_usd:
+            return TerminateReason.MAX_COST
+        return None
+
+    def answer_room(self, asked: int, input_tokens: int, price: Price | None) -> int | TerminateReason:
+        """How many tokens the next answer may have so that no limit is passed; 0 leaves it to the client.
+
+        Args:
+            asked: The tokens the definition asks for; 0 is the client's default.
+            input_tokens: An estimate of the request.
+            price: What the model costs, if known.
+        """
+        room = asked
+        if self.limits.tokens is not None:
+            left = self.limits.tokens - self.usage.total_tokens - input_tokens
+            if left < 1:
+                return TerminateReason.MAX_TOTAL_TOKENS
+            room = min(asked or left, left)
+        if self.limits.cost_usd is not None and price is not None and price.output > 0:
+            money = self.limits.cost_usd - (self.usage.cost_usd or 0.0) - input_tokens * price.input / 1e6
+            affordable = int(money * 1e6 / price.output)
+            if affordable < 1:
+                return TerminateReason.MAX_COST
+            room = min(room or affordable, affordable)
+        return room
+
+    def tool_call_room(self) -> int | None:
+        """How many more tool calls may be made."""
+        return None if self.limits.tool_calls is None else max(self.limits.tool_calls - self.tool_calls, 0)
+
+    def share(self, count: int, elapsed: float, reserve_tokens: int, own_calls: int) -> Limits:
+        """What each of ``count`` subagents may use, so that together they leave enough for a final answer.
+
+        What a subagent does not use stays with the parent, since only what it really used is charged.
+
+        Args:
+            count: How many subagents are about to start together.
+            elapsed: Seconds since the run began.
+            reserve_tokens: What the parent's next request and answer are expected to need.
+            own_calls: Tool calls of the same turn that the parent makes itself.
+        """
+        limits, used = self.limits, self.usage
+        return Limits(
+            _portion(limits.turns, self.turns + 1, count),
+            None if limits.seconds is None else max(limits.seconds - elapsed, 0.0),
+            _portion(limits.tokens, used.total_tokens + reserve_tokens, count),
+            None
+            if limits.cost_usd is None
+            else max(limits.cost_usd - (used.cost_usd or 0.0), 0.0) / (count + 1),
+            _portion(limits.tool_calls, self.tool_calls + own_calls, count),
+        )
+
+    def charge(self, usage: Usage, *, turns: int = 0, tool_calls: int = 0) -> None:
+        """Note what was used."""
+        self.usage += usage
+        self.turns += turns
+        self.tool_calls += tool_calls
+
+
+_ADVICE = {
+    TerminateReason.MAX_TURNS: ("max_turns", "turns", "It may need more turns or a simpler task"),
+    TerminateReason.MAX_TOTAL_TOKENS: ("max_total_tokens", "tokens", "Shorten the task or its tool results"),
+    TerminateReason.MAX_COST: ("max_cost_usd", "cost_usd", "Use a cheaper model or shorten the task"),
+    TerminateReason.MAX_TOOL_CALLS: ("max_tool_calls", "tool_calls", "The agent asked for more tool calls"),
+}
+
+
+def limit_error(reason: TerminateReason, limits: Limits) -> LimitExceededError | TimeoutError:
+    """The error that tells which limit ended the run and what to do about it."""
+    if reason is TerminateReason.TIMEOUT:
+        milliseconds = round((limits.seconds or 0.0) * 1000)
+        return TimeoutError(
+            f"The run was stopped after its {milliseconds} ms. Raise RunConfig.timeout_ms if it needs longer."
+        )
+    setting, attribute, advice = _ADVICE[reason]
+    return LimitExceededError(
+        f"The run was stopped at its limit of {getattr(limits, attribute)} ({setting}). "
+        f"{advice}, or raise RunConfig.{setting}.",
+        limit=setting,
+    )
+
+
+def _tighter(one: N | None, other: N | None) -> N | None:
+    if one is None:
+        return other
+    return one if other is None else min(one, other)
+
+
+def _portion(limit: int | None, taken: int, count: int) -> int | None:
+    return None if limit is None else max(limit - taken, 0) // count

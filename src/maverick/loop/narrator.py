@@ -1,0 +1,166 @@
+"""Tells a run's entries as events. The same entries make the same events, live and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from maverick.loop.entries import (
+    ApprovalDecided,
+    Entry,
+    Interrupted,
+    ModelCalled,
+    ModelFailed,
+    ModelReplied,
+    RunStarted,
+    ToolFinished,
+    ToolsStarted,
+)
+from maverick.loop.events import (
+    AgentActivityEvent,
+    ApprovalGiven,
+    ApprovalRequested,
+    Compacted,
+    ContentChunk,
+    ErrorEvent,
+    RetryScheduled,
+    RunEnd,
+    RunStart,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+    TurnEnd,
+    TurnStart,
+    UsageUpdated,
+)
+from maverick.loop.machine import AgentLoop
+from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools
+from maverick.model import Text, TextDelta, ThinkingDelta, ToolCall
+from maverick.model import Thinking as ThinkingPart
+
+
+class Narrator:
+    """Watches one run and tells what an observer should know.
+
+    Args:
+        loop: The run, which each entry is fed to before it is told.
+        run_id: Its id.
+        trace_id: Its trace id.
+        agent: The path of agent names.
+    """
+
+    def __init__(self, loop: AgentLoop[Any], run_id: str, trace_id: str, agent: tuple[str, ...]) -> None:
+        self._loop = loop
+        self._who: dict[str, Any] = {"run_id": run_id, "trace_id": trace_id, "agent": agent, "at": 0.0}
+        self._calls: dict[int, ToolCall] = {}
+        self._open_turn = 0
+        self._compacting = False
+        self._streamed = False
+
+    def delta(self, delta: TextDelta | ThinkingDelta, at: float) -> AgentActivityEvent | None:
+        """Tell a piece of the answer as it arrives; the whole answer is then not told again."""
+        if self._compacting:
+            return None
+        self._streamed = True
+        kind = ContentChunk if type(delta) is TextDelta else Thinking
+        return kind(**self._who | {"at": at}, content=delta.text)
+
+    def tell(self, entry: Entry) -> Iterator[AgentActivityEvent]:
+        """The events of an entry that the loop has just been fed."""
+        self._who["at"] = entry.at
+        yield from self._TELLERS[type(entry)](self, entry)
+        step = self._loop.step
+        over = isinstance(step, Finish)
+        acted = isinstance(entry, ModelReplied | ToolFinished) and not self._compacting
+        if self._open_turn and (over or (acted and isinstance(step, CallModel))):
+            yield TurnEnd(**self._who, turn_number=self._open_turn)
+            self._open_turn = 0
+        if isinstance(step, Finish):
+            told = entry.error if isinstance(entry, ModelFailed) else None
+            for error in step.result.errors:
+                if error is not told:
+                    yield ErrorEvent(**self._who, error=error)
+            yield RunEnd(**self._who, result=step.result)
+
+    def _run_started(self, entry: RunStarted) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
+        yield RunStart(**self._who)
+
+    def _model_called(self, entry: ModelCalled) -> Iterator[AgentActivityEvent]:
+        self._streamed = False
+        self._compacting = entry.compaction
+        if not entry.compaction and entry.attempt == 1:
+            self._open_turn = entry.turn
+            yield TurnStart(**self._who, turn_number=entry.turn)
+
+    def _model_replied(self, entry: ModelReplied) -> Iterator[AgentActivityEvent]:
+        if not self._compacting and not self._streamed:
+            for part in entry.response.parts:
+                if isinstance(part, Text):
+                    yield ContentChunk(**self._who, content=part.text)
+                elif isinstance(part, ThinkingPart) and part.text:
+                    yield Thinking(**self._who, content=part.text)
+        yield UsageUpdated(
+            **self._who,
+            usage=entry.response.usage,
+            total=self._loop.ledger.usage,
+            context_tokens=self._loop.context_tokens,
+        )
+        if self._compacting:
+            yield Compacted(**self._who, context_tokens=self._loop.context_tokens)
+        step = self._loop.step
+        if isinstance(step, AwaitApproval):
+            for planned in step.calls:
+                yield ApprovalRequested(**self._who, tool_call=planned.call)
+
+    def _model_failed(self, entry: ModelFailed) -> Iterator[AgentActivityEvent]:
+        yield ErrorEvent(**self._who, error=entry.error)
+        step = self._loop.step
+        if isinstance(step, CallModel) and step.attempt > 1:
+            yield RetryScheduled(**self._who, attempt=step.attempt, delay=step.delay)
+        elif self._compacting:
+            yield Compacted(**self._who, context_tokens=self._loop.context_tokens)
+
+    def _approval_decided(self, entry: ApprovalDecided) -> Iterator[AgentActivityEvent]:
+        call = self._loop.planned_call(entry.index)
+        yield ApprovalGiven(**self._who, tool_call_id=call.id, approved=entry.approved, by=entry.by)
+
+    def _tools_started(self, entry: ToolsStarted) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
+        step = self._loop.step
+        if isinstance(step, RunTools):
+            self._calls = {planned.index: planned.call for planned in step.calls}
+            for call in self._calls.values():
+                yield ToolCallStart(**self._who, tool_call=call)
+
+    def _tool_finished(self, entry: ToolFinished) -> Iterator[AgentActivityEvent]:
+        yield ToolCallEnd(
+            **self._who,
+            tool_call_id=self._calls.pop(entry.index).id,
+            result=entry.content,
+            outcome=entry.outcome,
+            duration_ms=entry.duration_ms,
+        )
+
+    def _interrupted(self, entry: Interrupted) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
+        step = self._loop.step
+        records = step.result.tool_calls if isinstance(step, Finish) else ()
+        open_ids = {call.id for call in self._calls.values()}
+        for record in records:
+            if record.call_id in open_ids and record.turn == self._loop.turn:
+                yield ToolCallEnd(
+                    **self._who,
+                    tool_call_id=record.call_id,
+                    result=record.result,
+                    outcome=record.outcome,
+                    duration_ms=record.duration_ms,
+                )
+
+    _TELLERS: ClassVar[dict[type[Any], Any]] = {
+        RunStarted: _run_started,
+        ModelCalled: _model_called,
+        ModelReplied: _model_replied,
+        ModelFailed: _model_failed,
+        ApprovalDecided: _approval_decided,
+        ToolsStarted: _tools_started,
+        ToolFinished: _tool_finished,
+        Interrupted: _interrupted,
+    }

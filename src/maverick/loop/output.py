@@ -1,0 +1,94 @@
+"""Structured output: the type an agent's answer has, and how a text is made into it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic
+
+from typing_extensions import TypeVar
+
+from maverick.exceptions import InvalidInputError, OutputValidationError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+T = TypeVar("T", default=str)
+
+_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL | re.IGNORECASE)
+_MOST_PROBLEMS_SHOWN = 8
+
+
+class OutputFormat(Generic[T]):
+    """Reads an answer as a value of a declared type.
+
+    The validator and the JSON Schema are built once, here.
+    """
+
+    __slots__ = ("_adapter", "json_schema", "name")
+
+    def __init__(self, name: str, schema: type[T]) -> None:
+        from pydantic import TypeAdapter
+        from pydantic.errors import PydanticUserError
+
+        try:
+            self._adapter: TypeAdapter[T] = TypeAdapter(schema)
+            self.json_schema: Mapping[str, Any] = self._adapter.json_schema()
+        except PydanticUserError as error:
+            raise InvalidInputError(
+                f"output_config.schema: {schema!r} can not be described to a model. "
+                "Use a Pydantic model or a type Pydantic knows.",
+                field="output_config.schema",
+                cause=error,
+            ) from error
+        self.name = name
+
+    def instructions(self) -> str:
+        """What to tell a model whose provider does not enforce the schema."""
+        return (
+            f"Give your final answer as JSON only, without any other text: the {self.name}, "
+            f"matching this JSON Schema:\n{json.dumps(self.json_schema, ensure_ascii=False)}"
+        )
+
+    def parse(self, text: str) -> T:
+        """Read the answer, also when it stands in a code fence or between sentences.
+
+        Raises:
+            OutputValidationError: The answer does not fit; the message lists what is wrong with it.
+        """
+        from pydantic import ValidationError
+
+        problems = ""
+        for candidate in _candidates(text):
+            try:
+                return self._adapter.validate_json(candidate)
+            except ValidationError as error:
+                problems = problems or _describe(error)
+        raise OutputValidationError(f"The answer is not a valid {self.name}: {problems}", raw_output=text)
+
+
+def repair_prompt(error: OutputValidationError) -> str:
+    """What to tell the model about an answer that did not fit."""
+    return f"{error.message}\nSend the corrected answer as JSON only, without any other text."
+
+
+def _candidates(text: str) -> list[str]:
+    """What in the text may be the JSON that was asked for, most likely first."""
+    candidates = [text.strip()]
+    candidates += [fenced.strip() for fenced in _FENCE.findall(text)]
+    for opening, closing in ("{}", "[]"):
+        start, end = text.find(opening), text.rfind(closing)
+        if 0 <= start < end:
+            candidates.append(text[start : end + 1])
+    return candidates
+
+
+def _describe(error: ValidationError) -> str:
+    found = error.errors(include_url=False, include_input=False)
+    shown = [
+        f"{'.'.join(map(str, problem['loc'])) or 'answer'}: {problem['msg']}"
+        for problem in found[:_MOST_PROBLEMS_SHOWN]
+    ]
+    more = len(found) - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more else "")

@@ -1,0 +1,173 @@
+"""How a run ended: the one result type of every agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Generic
+
+from msgspec import Struct
+from typing_extensions import TypeVar
+
+from maverick.exceptions import AgentError, InvalidInputError
+from maverick.model import Message, Usage
+
+T = TypeVar("T", default=str)
+
+
+class TerminateReason(StrEnum):
+    """Why a run ended."""
+
+    COMPLETE = "complete"
+    """The agent gave its final answer."""
+    MAX_TURNS = "max_turns"
+    TIMEOUT = "timeout"
+    ABORTED = "aborted"
+    MAX_TOTAL_TOKENS = "max_total_tokens"
+    MAX_COST = "max_cost"
+    MAX_TOOL_CALLS = "max_tool_calls"
+    MAX_TOKENS = "max_tokens"
+    """The final answer itself was cut off at the model's token limit."""
+    REFUSED = "refused"
+    """The model declined."""
+    AWAITING_APPROVAL = "awaiting_approval"
+    """A tool call waits for a person's decision."""
+    ERROR = "error"
+
+
+class ToolOutcome(StrEnum):
+    """What became of a tool call. Each call has exactly one."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    DENIED = "denied"
+    """It was not run: not allowed, not known, over a limit, or badly formed."""
+    CANCELLED = "cancelled"
+    """It was cut short; it may or may not have taken effect."""
+    UNKNOWN = "unknown"
+    """The process died while it ran; nobody knows whether it took effect."""
+
+
+class ToolRecord(Struct, frozen=True):
+    """A tool call of a run, and its one result."""
+
+    call_id: str
+    tool_name: str
+    arguments: dict[str, Any]
+    result: str
+    outcome: ToolOutcome
+    duration_ms: int
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentUsage:
+    """What a run used, its subagents included."""
+
+    input_tokens: int
+    output_tokens: int
+    total_cost_usd: float | None = None
+    duration_ms: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        for name in (
+            "input_tokens",
+            "output_tokens",
+            "total_cost_usd",
+            "duration_ms",
+            "cache_read_tokens",
+            "cache_write_tokens",
+        ):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise InvalidInputError(f"{name}: expected 0 or more, got {value!r}.", field=name)
+
+    @classmethod
+    def of(cls, usage: Usage, duration_ms: int) -> AgentUsage:
+        """The same figures as a model's usage, with the time it took."""
+        return cls(
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cost_usd,
+            duration_ms,
+            usage.cache_read_tokens,
+            usage.cache_write_tokens,
+        )
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+
+NO_USAGE = AgentUsage(0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentResult(Generic[T]):
+    """How a run ended.
+
+    ``success`` is true only for a run that completed with an output of the declared type; otherwise ``errors``
+    has at least one error that says why.
+    """
+
+    success: bool
+    output: T | None
+    """The answer: of the declared type, or the text when none was declared; ``None`` when there is no valid one."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    errors: Sequence[AgentError] = ()
+    usage: AgentUsage = NO_USAGE
+    raw_content: str = ""
+    """The final text as the model wrote it; after an interruption, what there was of it."""
+    terminate_reason: TerminateReason = TerminateReason.COMPLETE
+    turn_count: int = 0
+    messages: Sequence[Message] = field(default=(), repr=False)
+    """The whole conversation; every tool call in it has its result."""
+    tool_calls: Sequence[ToolRecord] = field(default=(), repr=False)
+    validated: bool = True
+    """Whether ``output`` is of the declared type."""
+
+    def __post_init__(self) -> None:
+        if not self.success and not self.errors:
+            raise InvalidInputError(
+                "errors: a failed result needs at least one error that says why.", field="errors"
+            )
+
+    @property
+    def error(self) -> str | None:
+        """What went wrong, in words, if anything did."""
+        return str(self.errors[0]) if self.errors else None
+
+    @classmethod
+    def success_result(
+        cls, output: T, usage: AgentUsage, metadata: Mapping[str, Any] | None = None
+    ) -> AgentResult[T]:
+        """The result of an agent that did its work."""
+        return cls(
+            success=True,
+            output=output,
+            usage=usage,
+            metadata=dict(metadata or {}),
+            raw_content=output if isinstance(output, str) else "",
+        )
+
+    @classmethod
+    def failure_result(
+        cls,
+        errors: Iterable[AgentError],
+        usage: AgentUsage,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> AgentResult[str]:
+        """The result of an agent that could not do its work."""
+        return AgentResult(
+            success=False,
+            output="",
+            errors=list(errors),
+            usage=usage,
+            metadata=dict(metadata or {}),
+            terminate_reason=TerminateReason.ERROR,
+            validated=False,
+        )

@@ -1,0 +1,206 @@
+"""The tool calls of one turn: which are run, and the one result each of them gets (promise P3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from maverick.exceptions import InvalidInputError, describe_unknown
+from maverick.loop.compaction import truncate
+from maverick.loop.entries import ToolFinished
+from maverick.loop.limits import Ledger, Limits
+from maverick.loop.result import ToolOutcome, ToolRecord
+from maverick.loop.steps import PlannedCall
+from maverick.loop.subagent import AgentTool
+from maverick.model import Message, Response, StopReason, Tool, ToolCall
+
+_CUT_OFF = (
+    "Not run: your reply was cut off at its token limit, so the call may be incomplete. "
+    "Ask again with a shorter call."
+)
+_NOT_STARTED = "Not run: the run ended first."
+_CUT_SHORT = "Cut short: the run ended before the tool did. It may or may not have taken effect."
+_TOO_DEEP = (
+    "Not run: agents are already nested {depth} deep, which is as deep as they may be. Do it yourself."
+)
+_NO_BUDGET = "Not run: not enough of the budget is left for another agent. Finish with what you have."
+_NO_CALLS_LEFT = "Not run: the limit of {limit} tool calls is reached. Finish with what you have."
+
+
+class ToolRound:
+    """The calls of one turn and what became of them."""
+
+    __slots__ = ("_results", "calls", "over_limit", "started", "turn")
+
+    def __init__(self, turn: int, calls: tuple[PlannedCall, ...], *, over_limit: bool) -> None:
+        self.turn = turn
+        self.calls = calls
+        self.over_limit = over_limit
+        """Whether a call was refused because the run may make no more of them."""
+        self.started = False
+        self._results: dict[int, ToolFinished] = {}
+
+    @property
+    def open(self) -> bool:
+        """Whether a call still has no result."""
+        return len(self._results) < len(self.calls)
+
+    def settle(self, result: ToolFinished) -> None:
+        """Take the result of a call.
+
+        Raises:
+            InvalidInputError: There is no such call, or it has its result already.
+        """
+        if not 0 <= result.index < len(self.calls) or result.index in self._results:
+            raise InvalidInputError(
+                f"Turn {self.turn} has no open tool call {result.index}; each call gets exactly one result.",
+                field="index",
+            )
+        self._results[result.index] = result
+
+    def refuse(self, index: int, refusal: str) -> None:
+        """Decide that a call is not to be run."""
+        self.calls = tuple(
+            replace(planned, refusal=refusal) if planned.index == index else planned for planned in self.calls
+        )
+
+    def cancel_open(self, at: float) -> None:
+        """Give each call that has no result the one that tells it was not finished."""
+        for planned in self.calls:
+            if planned.index not in self._results:
+                self._results[planned.index] = ToolFinished(
+                    at=at,
+                    index=planned.index,
+                    outcome=ToolOutcome.CANCELLED,
+                    content=_CUT_SHORT if self.started else _NOT_STARTED,
+                )
+
+    def messages(self, result_tokens: int | None) -> list[Message]:
+        """The results in the order of the calls, none larger than so many tokens."""
+        messages = []
+        for planned in self.calls:
+            result = self._results[planned.index]
+            content = result.content if result_tokens is None else truncate(result.content, result_tokens)
+            failed = result.outcome is not ToolOutcome.FINISHED
+            messages.append(Message.tool_result(planned.call.id, content, is_error=failed))
+        return messages
+
+    def records(self) -> list[ToolRecord]:
+        """The calls with their results, for the run's result."""
+        return [
+            ToolRecord(
+                planned.call.id,
+                planned.call.tool_name,
+                planned.call.arguments,
+                (result := self._results[planned.index]).content,
+                result.outcome,
+                result.duration_ms,
+                self.turn,
+            )
+            for planned in self.calls
+        ]
+
+
+class RoundPlanner:
+    """Decides for each call a model makes whether it is run."""
+
+    __slots__ = ("_agents", "_asking", "_depth", "_ledger", "_max_depth", "_tools")
+
+    def __init__(self, tools: Mapping[str, Tool], ledger: Ledger, depth: int, max_depth: int) -> None:
+        self._tools = tools
+        self._ledger = ledger
+        self._depth = depth
+        self._max_depth = max_depth
+        self._agents = {name for name, tool in tools.items() if isinstance(tool, AgentTool)}
+        self._asking = {name for name, tool in tools.items() if getattr(tool, "approval", False)}
+
+    def plan(
+        self,
+        turn: int,
+        calls: Sequence[ToolCall],
+        stop_reason: StopReason,
+        elapsed: float,
+        reserve_tokens: int,
+    ) -> ToolRound:
+        """Plan the calls of a response.
+
+        Args:
+            turn: The turn they belong to.
+            calls: The calls.
+            stop_reason: Why the response ended; the calls of one that was cut off are not run.
+            elapsed: Seconds since the run began.
+            reserve_tokens: What the turn after this one is expected to need; kept from subagents.
+        """
+        cut_off = stop_reason is StopReason.MAX_TOKENS or stop_reason is StopReason.CONTEXT_OVERFLOW
+        room = self._ledger.tool_call_room()
+        over_limit = False
+        planned: list[PlannedCall] = []
+        for index, call in enumerate(calls):
+            refusal = _CUT_OFF if cut_off else self._objection(call)
+            if not refusal and room is not None:
+                if room == 0:
+                    over_limit = True
+                    refusal = _NO_CALLS_LEFT.format(limit=self._ledger.limits.tool_calls)
+                else:
+                    room -= 1
+            planned.append(PlannedCall(index, call, refusal))
+        return ToolRound(turn, self._with_grants(planned, elapsed, reserve_tokens), over_limit=over_limit)
+
+    def needing_approval(self, calls: Sequence[PlannedCall]) -> tuple[PlannedCall, ...]:
+        """The calls a person has to agree to first."""
+        if not self._asking:
+            return ()
+        return tuple(p for p in calls if p.call.tool_name in self._asking and not p.refusal)
+
+    def _objection(self, call: ToolCall) -> str:
+        if call.tool_name not in self._tools:
+            return f"Not run: {describe_unknown('tool', call.tool_name, list(self._tools))}"
+        if call.malformed:
+            return f"Not run: the arguments were not a JSON object but {call.malformed[:200]!r}. Send a JSON object."
+        if call.tool_name in self._agents and self._depth >= self._max_depth:
+            return _TOO_DEEP.format(depth=self._depth)
+        return ""
+
+    def _with_grants(
+        self, planned: Sequence[PlannedCall], elapsed: float, reserve_tokens: int
+    ) -> tuple[PlannedCall, ...]:
+        agents = [
+            p for p in planned if not p.refusal and isinstance(self._tools[p.call.tool_name], AgentTool)
+        ]
+        if not agents:
+            return tuple(planned)
+        running = sum(not p.refusal for p in planned)
+        grant = self._ledger.share(len(agents), elapsed, reserve_tokens, running)
+        return tuple(
+            (replace(p, grant=grant) if _enough(grant) else replace(p, refusal=_NO_BUDGET))
+            if p in agents
+            else p
+            for p in planned
+        )
+
+
+def identified(response: Response, turn: int) -> Response:
+    """The response, with an id of its own for each tool call, also when the model sent none or one twice."""
+    ids = [call.id for call in response.tool_calls]
+    if all(ids) and len(set(ids)) == len(ids):
+        return response
+    taken: set[str] = set()
+    parts = []
+    for index, part in enumerate(response.parts):
+        if isinstance(part, ToolCall):
+            if not part.id or part.id in taken:
+                part = replace(part, id=f"{part.id or 'call'}_{turn}_{index}")  # noqa: PLW2901 - the repaired one
+            taken.add(part.id)
+        parts.append(part)
+    return Response(
+        parts,
+        usage=response.usage,
+        stop_reason=response.stop_reason,
+        model=response.model,
+        request_id=response.request_id,
+    )
+
+
+def _enough(grant: Limits) -> bool:
+    return grant.turns != 0 and grant.tokens != 0 and grant.seconds != 0 and grant.cost_usd != 0

@@ -1,0 +1,210 @@
+"""The transport on aiohttp. Loaded by the first client that is used, not before."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import ssl
+from collections.abc import Awaitable, Mapping
+from types import TracebackType
+from typing import Final, Self, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from msgspec import Struct
+
+from maverick.exceptions import InvalidInputError, MalformedResponseError
+from maverick.providers.connection_errors import connection_error
+from maverick.providers.transport import Timeouts
+
+Result = TypeVar("Result")
+
+MAX_BODY_BYTES: Final = 64 * 1024 * 1024
+"""The largest body that is read as a whole."""
+
+_LARGE_REQUEST_BYTES = 1024 * 1024
+"""From here on aiohttp wants a file to read from, so that one write does not hold up the event loop."""
+
+_KEEP_ALIVE_SECONDS = 60
+"""Long enough to outlast most tools, so that the next turn finds its connection open."""
+
+_FINISH_SECONDS = 0.25
+"""The end of a body comes with its last bytes or right after; a server that holds it back is not waited for."""
+
+
+class AiohttpTransport:
+    """Carries requests over aiohttp.
+
+    It opens on first use and keeps one pool of connections per event loop, without a limit on their number: how
+    many requests run at once is the caller's to decide. Proxies are those of the environment (``HTTPS_PROXY``,
+    ``HTTP_PROXY``, ``ALL_PROXY``, ``NO_PROXY``) at the time a pool first meets a host.
+
+    Args:
+        timeouts: How long to wait for what.
+        tls: TLS settings, for a private certificate authority or client certificates.
+    """
+
+    def __init__(self, *, timeouts: Timeouts | None = None, tls: ssl.SSLContext | None = None) -> None:
+        self._timeouts = timeouts or Timeouts()
+        self._tls = tls
+        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
+
+    async def request(
+        self, method: str, url: str, *, headers: Mapping[str, str], body: bytes = b""
+    ) -> AiohttpReply:
+        """Send a request and wait until its answer begins."""
+        loop = asyncio.get_running_loop()
+        pool = self._pools.get(loop)
+        if pool is None:
+            pool = self._pools[loop] = _Pool(self._timeouts.connect, self._tls)
+            await self._forget_dead_loops()
+        route = pool.route_to(url)
+        sent = pool.session.request(
+            method,
+            url,
+            data=io.BytesIO(body) if len(body) > _LARGE_REQUEST_BYTES else body,
+            headers=headers,
+            proxy=route.proxy,
+            allow_redirects=False,  # a redirect must not carry the key to another host
+        )
+        response = await _explained(sent, route.host, self._timeouts.first_byte, "did not begin to answer")
+        return AiohttpReply(response, route.host, self._timeouts.idle)
+
+    async def aclose(self) -> None:
+        """Close the connections of the running event loop; a later request opens new ones."""
+        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        if pool is not None:
+            await pool.session.close()
+        await self._forget_dead_loops()
+
+    async def _forget_dead_loops(self) -> None:
+        """Drop the pools of loops that ended without ``aclose``, as with two calls of ``asyncio.run``."""
+        for loop in [loop for loop in self._pools if loop.is_closed()]:
+            await self._pools.pop(loop).session.close()
+
+
+class AiohttpReply:
+    """An answer that has begun."""
+
+    __slots__ = ("_content", "_host", "_idle", "_response", "headers", "status")
+
+    def __init__(self, response: aiohttp.ClientResponse, host: str, idle: float) -> None:
+        self._response = response
+        self._content = response.content
+        self._host = host
+        self._idle = idle
+        self.status: int = response.status
+        self.headers: Mapping[str, str] = response.headers
+
+    async def read(self) -> bytes:
+        """Read the whole body."""
+        pieces: list[bytes] = []
+        size = 0
+        while piece := await self.read_some():
+            pieces.append(piece)
+            size += len(piece)
+            if size > MAX_BODY_BYTES:
+                raise MalformedResponseError(
+                    f"{self._host} sent more than {MAX_BODY_BYTES:,} bytes in one answer. "
+                    "Check that base_url points to a model's API.",
+                    raw_response=pieces[0][:200].decode("utf-8", "replace"),
+                )
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def read_some(self) -> bytes:
+        """Read what has arrived, waiting if nothing has; empty at the end of the body."""
+        return await _explained(self._content.readany(), self._host, self._idle, "stopped in mid-answer")
+
+    async def finish(self) -> None:
+        """Wait a moment for the body to end, so that the connection can be reused."""
+        if self._content.is_eof():
+            return
+        try:
+            async with asyncio.timeout(_FINISH_SECONDS):
+                await self._content.readany()
+        except (aiohttp.ClientError, TimeoutError):
+            # The content is complete, so how its connection ends concerns nobody; it will not be reused.
+            self._response.close()
+
+    def close(self) -> None:
+        """Let go of the connection; it is reused only if the body was read to its end."""
+        self._response.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        self._response.close()
+
+
+class _Route(Struct, frozen=True):
+    """How to get to a host."""
+
+    host: str
+    proxy: str | None
+
+
+class _Pool:
+    """The connections of one event loop, and the routes to the hosts it has met."""
+
+    __slots__ = ("_routes", "session")
+
+    def __init__(self, connect_timeout: float, tls: ssl.SSLContext | None) -> None:
+        self._routes: dict[str, _Route] = {}
+        self.session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS, ssl=True if tls is None else tls
+            ),
+            timeout=aiohttp.ClientTimeout(total=None, connect=connect_timeout),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            read_bufsize=256 * 1024,
+        )
+
+    def route_to(self, url: str) -> _Route:
+        route = self._routes.get(url)
+        if route is None:
+            route = self._routes[url] = _find_route(url)
+        return route
+
+
+def _find_route(url: str) -> _Route:
+    """The host of a URL and the proxy to it.
+
+    aiohttp can look for the proxy itself, but does so in a thread, for every request.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:  # such as a port that is not a number
+        parts, host, port = urlsplit(""), None, None
+    if parts.scheme not in {"http", "https"} or not host:
+        raise InvalidInputError(
+            f"base_url: {url!r} is not an http:// or https:// address with a host.", field="base_url"
+        )
+    name = host if port is None else f"{host}:{port}"
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(host):
+        return _Route(name, None)
+    if "://" not in proxy:
+        proxy = f"http://{proxy}"
+    if not proxy.startswith(("http://", "https://")):
+        raise InvalidInputError(
+            f"The environment names a proxy for {host} that is not http:// or https://. "
+            f"Set {parts.scheme.upper()}_PROXY to an HTTP proxy, or add the host to NO_PROXY."
+        )
+    return _Route(name, proxy)
+
+
+async def _explained(work: Awaitable[Result], host: str, seconds: float, lateness: str) -> Result:
+    """Do the work within the time and turn whatever goes wrong on the way into an ``AgentError``."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:
+        # ValueError is a header with a line break in it, RuntimeError a connection closed under the reader.
+        failure = connection_error(error, host, f"{host} {lateness} within {seconds:g} s.")
+    raise failure  # outside of the handler: the original may quote request headers and must not be its context

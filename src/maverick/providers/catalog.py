@@ -1,0 +1,185 @@
+"""The providers there are, and ``connect``, which makes a client of one from a ``provider:model`` string.
+
+A provider is a function ``connect(model, **options) -> Client``. The built-in ones live in modules of this
+package and are imported when they are asked for. A package adds its own through an entry point::
+
+    [project.entry-points."maverick.providers"]
+    acme = "acme_maverick"              # a module with such a function, or "acme_maverick:connect" itself
+
+A built-in name cannot be taken over.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, describe_unknown
+from maverick.providers.base import Client
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINT_GROUP = "maverick.providers"
+
+
+class BuiltIn(Struct, frozen=True):
+    """A provider of this package: where its code is and what it needs."""
+
+    module: str
+    extra: str = ""
+    """The optional dependency of Maverick it needs, if any."""
+    package: str = ""
+    """The package that extra installs, as it is imported."""
+
+
+BUILT_IN: Mapping[str, BuiltIn] = {
+    "cassette": BuiltIn("maverick.providers.cassette"),
+    "claude": BuiltIn("maverick.providers.claude_api"),
+    "claude-sdk": BuiltIn("maverick.providers.claude_sdk", extra="claude-sdk", package="anthropic"),
+    "local": BuiltIn("maverick.providers.local", extra="local", package="xllamacpp"),
+    "offline": BuiltIn("maverick.providers.offline"),
+    "openai": BuiltIn("maverick.providers.openai_compatible"),
+}
+
+_MODEL_FAMILIES = {"claude-": "claude", "gpt-": "openai", "chatgpt-": "openai"}
+_FILE_ENDINGS = {".gguf": "local", ".json": "cassette"}
+
+
+def connect(model: str, /, **options: Any) -> Client:
+    """Make a client of a model, such as ``connect("claude:claude-sonnet-4-5-20250929")``.
+
+    The client opens its connections on first use. Use it as ``async with connect(…) as client``, or call
+    ``await client.aclose()`` when done.
+
+    Args:
+        model: ``provider:model``; what the second half means is up to the provider (``cassette:run.json``
+            is a file, ``offline:`` needs none).
+        **options: Settings of the provider, such as ``api_key`` or ``base_url``.
+
+    Raises:
+        InvalidInputError: There is no such provider, or it has no such option.
+        AgentError: The provider cannot be used as it is installed; its ``kind`` is ``invalid``.
+    """
+    name, colon, rest = model.partition(":")
+    if not colon:
+        raise InvalidInputError(_explain_missing_provider(model), field="model")
+    with _missing_extra_explained(name):
+        factory = _factory(name)
+        _check_options(name, factory, rest, options)
+        client = factory(rest, **options)
+    if not isinstance(client, Client):
+        raise AgentError(
+            f"The provider {name!r} made a {type(client).__name__}, not a maverick.providers.Client. "
+            "Report this to the author of the package that provides it.",
+            kind=ErrorKind.INVALID,
+        )
+    return client
+
+
+def provider_names() -> list[str]:
+    """The names ``connect`` knows, built-in and installed, in order."""
+    return sorted(BUILT_IN.keys() | _entry_points().keys())
+
+
+def _factory(name: str) -> Callable[..., object]:
+    claims = _entry_points().get(name, ())
+    built_in = BUILT_IN.get(name)
+    if built_in is None and not claims:
+        raise InvalidInputError(describe_unknown("provider", name, provider_names()), field="model")
+    if len(claims) + (built_in is not None) > 1:
+        raise AgentError(_explain_clash(name, claims, built_in), kind=ErrorKind.INVALID)
+    target = import_module(built_in.module) if built_in is not None else claims[0].load()
+    factory: object = getattr(target, "connect", None) if isinstance(target, ModuleType) else target
+    if not callable(factory):
+        raise AgentError(
+            f"The provider {name!r} is neither a function nor a module with a function 'connect'. "
+            "Report this to the author of the package that provides it.",
+            kind=ErrorKind.INVALID,
+        )
+    return factory
+
+
+@cache
+def _entry_points() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """What the installed packages provide; looked up once, because it reads a file of every package."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        found[entry_point.name] = (*found.get(entry_point.name, ()), entry_point)
+    return found
+
+
+@contextmanager
+def _missing_extra_explained(name: str) -> Iterator[None]:
+    """Turn the absence of the provider's own extra into advice; let any other import failure through."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        provider = BUILT_IN.get(name)
+        if provider is None or not provider.extra or error.name is None:
+            raise
+        if error.name.partition(".")[0] != provider.package:
+            raise
+        raise AgentError(
+            f"The provider {name!r} needs the package {provider.package!r}, which is not installed. "
+            f"Run: pip install 'maverick[{provider.extra}]'",
+            kind=ErrorKind.INVALID,
+            cause=error,
+        ) from error
+
+
+def _check_options(
+    name: str, factory: Callable[..., object], model: str, options: Mapping[str, object]
+) -> None:
+    signature = inspect.signature(factory)
+    _, *settings = signature.parameters.values()
+    if not any(setting.kind is inspect.Parameter.VAR_KEYWORD for setting in settings):
+        known = [setting.name for setting in settings]
+        for option in options:
+            if option not in known:
+                raise InvalidInputError(f"{name}: {describe_unknown('option', option, known)}", field=option)
+    try:
+        signature.bind(model, **options)
+    except TypeError as error:
+        raise InvalidInputError(f"The options of {name!r} do not fit: {error}.", field="options") from error
+
+
+def _explain_missing_provider(model: str) -> str:
+    provider = _guess_provider(model)
+    if provider is None:
+        return (
+            f"{model!r} does not say which provider to use. Write it as 'provider:model'; "
+            f"the providers are {', '.join(provider_names())}."
+        )
+    whole = f"{model}:" if provider == model else f"{provider}:{model}"
+    return f"{model!r} does not say which provider to use. Write it as {whole!r}."
+
+
+def _guess_provider(model: str) -> str | None:
+    if model in provider_names():
+        return model
+    for prefix, provider in _MODEL_FAMILIES.items():
+        if model.startswith(prefix):
+            return provider
+    for ending, provider in _FILE_ENDINGS.items():
+        if model.endswith(ending):
+            return provider
+    return None
+
+
+def _explain_clash(name: str, claims: tuple[EntryPoint, ...], built_in: BuiltIn | None) -> str:
+    packages = ", ".join(claim.dist.name if claim.dist else claim.value for claim in claims)
+    owner = "a built-in provider" if built_in is not None else "provided more than once"
+    return (
+        f"The provider name {name!r} is {owner} and claimed by: {packages}. Uninstall what you do not need, "
+        "or ask its author for another name."
+    )

@@ -1,0 +1,93 @@
+"""A client that asks the next client when one fails."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import AsyncExitStack
+
+from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
+from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem, model_info
+from maverick.providers.base import Client
+from maverick.providers.wrapper import close_client, open_stream
+
+ANOTHER_MAY_SUCCEED = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.NETWORK, ErrorKind.TIMEOUT, ErrorKind.AGENT})
+"""The kinds that say something of the service, not of the request: every kind but ``tool`` and ``invalid``."""
+
+
+class FallbackClient(Client):
+    """Asks its clients in order until one answers.
+
+    It goes on to the next client only for the chosen kinds of error, and never after a stream has yielded
+    something: a caller would see two beginnings. When no client is left, the last error is raised, with the
+    earlier ones in its notes. Each request starts with the first client again.
+
+    Args:
+        clients: The clients in order of preference. A request that names a model of one provider is answered
+            by the other providers' clients with their own model.
+        on: The kinds of error after which the next client is asked.
+    """
+
+    def __init__(
+        self, clients: Sequence[LLMClient], *, on: Collection[ErrorKind | str] = ANOTHER_MAY_SUCCEED
+    ) -> None:
+        if not clients:
+            raise InvalidInputError("A FallbackClient needs at least one client.", field="clients")
+        self._clients = tuple(clients)
+        self._on = frozenset(_kind(value) for value in on)
+
+    async def run(self, request: Request) -> Response:
+        """Send a request to the first client that can answer it."""
+        failures: list[AgentError] = []
+        for client in self._clients:
+            try:
+                return await client.run(request)
+            except AgentError as error:
+                _add_notes(error, failures)
+                if error.kind not in self._on:
+                    raise
+                failures.append(error)
+        raise failures[-1]
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        """Yield the answer of the first client that begins one."""
+        failures: list[AgentError] = []
+        for client in self._clients:
+            begun = False
+            try:
+                async with open_stream(client, request) as items:
+                    async for item in items:
+                        begun = True
+                        yield item
+            except AgentError as error:
+                _add_notes(error, failures)
+                if begun or error.kind not in self._on:
+                    raise
+                failures.append(error)
+            else:
+                return
+        raise failures[-1]
+
+    def model_info(self, model: str) -> ModelInfo:
+        """What the first client knows of a model."""
+        return model_info(self._clients[0], model)
+
+    async def aclose(self) -> None:
+        """Close every client, also when closing one of them fails."""
+        async with AsyncExitStack() as stack:
+            for client in self._clients:
+                stack.push_async_callback(close_client, client)
+
+
+def _add_notes(error: AgentError, earlier: Sequence[AgentError]) -> None:
+    for position, failure in enumerate(earlier, start=1):
+        error.add_note(f"Client {position} had failed before: {type(failure).__name__}: {failure}")
+
+
+def _kind(value: ErrorKind | str) -> ErrorKind:
+    try:
+        return ErrorKind(value)
+    except ValueError as error:
+        choices = ", ".join(repr(kind.value) for kind in ErrorKind)
+        raise InvalidInputError(
+            f"on: expected kinds of error ({choices}), got {value!r}.", field="on"
+        ) from error

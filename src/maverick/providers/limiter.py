@@ -1,0 +1,245 @@
+"""Keeps the model calls of a process under a provider's limits, before the provider has to refuse them.
+
+One :class:`RateLimiter` stands for one account. Wrap every client that uses the account in a
+:class:`LimitedClient` with the same limiter, each client once, and all their calls queue at one door.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from maverick.exceptions import InvalidInputError
+from maverick.model import LLMClient, Message, Request, Response, StreamItem, ToolCall, Usage
+from maverick.providers.rolling_minute import Charge, RollingMinute
+from maverick.providers.wrapper import ClientWrapper, open_stream
+
+CHARACTERS_PER_TOKEN = 4
+"""Usual for English and code. It only has to do until the answer brings the real count."""
+
+
+class Timer(Protocol):
+    """A callback that waits for its time; ``asyncio.TimerHandle`` is one."""
+
+    def cancel(self) -> None:
+        """Forget about it."""
+        ...
+
+
+class Clock:
+    """The time a limiter goes by; a test has one it sets forward itself."""
+
+    def now(self) -> float:
+        """Seconds since some fixed moment."""
+        return time.monotonic()
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        """Call back in the running event loop after some seconds."""
+        return asyncio.get_running_loop().call_later(seconds, callback)
+
+
+class RateLimiter:
+    """Lets calls through in the order they came, as far as the limits allow.
+
+    In any 60 seconds at most so many requests begin and so many tokens are used, and never are more than so
+    many requests under way at once. Waiting costs nothing: the first in the queue sets one timer, and the
+    others sleep until they are first. A caller that is cancelled while it waits leaves the queue and has used
+    nothing up.
+
+    Tokens are charged as estimated when a call begins, and corrected when its answer tells the real number. A
+    call that fails keeps its estimate, since the provider may have counted it. A call estimated at more than
+    the whole limit waits until nothing else counts and then goes, because the provider may still take it.
+
+    A limiter may be shared by any number of tasks, event loops and threads of one process.
+
+    Args:
+        requests_per_minute: How many requests may begin in any 60 seconds; ``None`` is any number.
+        tokens_per_minute: How many tokens, of questions and answers together, may be used in any 60 seconds.
+        concurrency: How many requests may be under way at once.
+        clock: The time to go by.
+    """
+
+    def __init__(
+        self,
+        *,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        concurrency: int | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        _check_limit("requests_per_minute", requests_per_minute)
+        _check_limit("tokens_per_minute", tokens_per_minute)
+        _check_limit("concurrency", concurrency)
+        self.limits_tokens = tokens_per_minute is not None
+        """Whether it matters how many tokens a call uses."""
+        self._requests = RollingMinute(requests_per_minute)
+        self._tokens = RollingMinute(tokens_per_minute)
+        self._places = math.inf if concurrency is None else concurrency
+        self._clock = clock or Clock()
+        self._queue: OrderedDict[_Waiter, None] = OrderedDict()
+        # Guards all of the above and is never held across an await. It is reentrant because the garbage
+        # collector may finish off an abandoned waiter, which takes the lock, while this thread holds it.
+        self._lock = threading.RLock()
+
+    @asynccontextmanager
+    async def admit(self, tokens: int = 0) -> AsyncIterator[Permit]:
+        """Wait for a place and keep it for the length of the block.
+
+        Args:
+            tokens: How many tokens the call will probably use.
+        """
+        charge = await self._enter(tokens)
+        try:
+            yield Permit(self, charge)
+        finally:
+            with self._lock:
+                self._places += 1
+                self._wake_first()
+
+    async def _enter(self, tokens: int) -> Charge:
+        waiter = _Waiter()
+        with self._lock:
+            self._queue[waiter] = None
+        try:
+            while True:
+                waiter.woken.clear()  # before looking, so that no change after the look goes unnoticed
+                with self._lock:
+                    seconds = self._time_to_wait(waiter, tokens)
+                    if seconds <= 0:
+                        return self._take_place(tokens)
+                await self._sleep(waiter, seconds)
+        finally:
+            with self._lock:
+                self._queue.pop(waiter, None)
+                self._wake_first()
+
+    def _time_to_wait(self, waiter: _Waiter, tokens: int) -> float:
+        """Seconds until the waiter may go; infinite when that depends on somebody else's leaving."""
+        if next(iter(self._queue)) is not waiter or self._places < 1:
+            return math.inf
+        now = self._clock.now()
+        return max(self._requests.time_to_wait(1, now), self._tokens.time_to_wait(tokens, now))
+
+    def _take_place(self, tokens: int) -> Charge:
+        now = self._clock.now()
+        self._places -= 1
+        self._requests.charge(1, now)
+        return self._tokens.charge(tokens, now)
+
+    async def _sleep(self, waiter: _Waiter, seconds: float) -> None:
+        timer = None if seconds == math.inf else self._clock.call_later(seconds, waiter.woken.set)
+        try:
+            await waiter.woken.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _wake_first(self) -> None:
+        while self._queue:
+            first = next(iter(self._queue))
+            if first.wake():
+                return
+            del self._queue[first]
+
+    def _correct(self, charge: Charge, tokens: int) -> None:
+        with self._lock:
+            self._tokens.correct(charge, tokens, self._clock.now())
+            self._wake_first()
+
+
+class Permit:
+    """The leave to make one call."""
+
+    __slots__ = ("_charge", "_limiter")
+
+    def __init__(self, limiter: RateLimiter, charge: Charge) -> None:
+        self._limiter = limiter
+        self._charge = charge
+
+    def settle(self, usage: Usage) -> None:
+        """Replace the estimate by what was used; a provider that reports nothing leaves it as it is."""
+        if usage.total_tokens:
+            self._limiter._correct(self._charge, usage.total_tokens)  # noqa: SLF001 - its other half
+
+
+class _Waiter:
+    """A caller in the queue, asleep in its own event loop."""
+
+    __slots__ = ("_loop", "woken")
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.woken = asyncio.Event()
+
+    def wake(self) -> bool:
+        """Wake it up from any thread; false if its loop is gone, and it with it."""
+        try:
+            self._loop.call_soon_threadsafe(self.woken.set)
+        except RuntimeError:  # how a closed loop answers
+            return False
+        return True
+
+
+class LimitedClient(ClientWrapper):
+    """A client whose calls wait for a limiter's permission.
+
+    A stream keeps its place until it is read to its end or closed.
+
+    Args:
+        client: The client to hold back.
+        limiter: The limiter of the account the client uses, shared with the account's other clients.
+        estimate: How many tokens a request will probably use, its answer included.
+    """
+
+    def __init__(
+        self, client: LLMClient, limiter: RateLimiter, *, estimate: Callable[[Request], int] | None = None
+    ) -> None:
+        super().__init__(client)
+        self._limiter = limiter
+        self._estimate = estimate or estimate_tokens
+
+    async def run(self, request: Request) -> Response:
+        """Send a request when the limiter allows it."""
+        async with self._limiter.admit(self._tokens(request)) as permit:
+            response = await self._client.run(request)
+            permit.settle(response.usage)
+        return response
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        """Send a request when the limiter allows it, and yield its answer as it arrives."""
+        async with (
+            self._limiter.admit(self._tokens(request)) as permit,
+            open_stream(self._client, request) as items,
+        ):
+            async for item in items:
+                if isinstance(item, Response):
+                    permit.settle(item.usage)
+                yield item
+
+    def _tokens(self, request: Request) -> int:
+        return self._estimate(request) if self._limiter.limits_tokens else 0
+
+
+def estimate_tokens(request: Request) -> int:
+    """About how many tokens a request will use: its length in characters, and the answer it allows."""
+    tools = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
+    messages = sum(map(_characters, request.messages))
+    return (len(request.system) + tools + messages) // CHARACTERS_PER_TOKEN + request.config.max_tokens
+
+
+def _characters(message: Message) -> int:
+    return sum(
+        len(part.tool_name) + len(str(part.arguments)) if isinstance(part, ToolCall) else len(part.text)
+        for part in message.parts
+    )
+
+
+def _check_limit(name: str, limit: int | None) -> None:
+    if limit is not None and limit < 1:
+        raise InvalidInputError(f"{name}: expected 1 or more, or None for no limit, got {limit}.", field=name)

@@ -1,0 +1,94 @@
+"""A switch that turns any call to a live service into an error, so that tests cannot go online unnoticed.
+
+The switch is one flag for the whole process, not a context variable: a guard has to hold in threads, callbacks
+and tasks that were started before it was set, and those would not see a context variable change.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from types import TracebackType
+from urllib.parse import urlsplit
+
+from maverick.exceptions import NetworkError
+
+
+class _Switch:
+    """The flag of this process."""
+
+    __slots__ = ("forbidden",)
+
+    def __init__(self) -> None:
+        self.forbidden = False
+
+
+_switch = _Switch()
+
+
+class NetworkSetting:
+    """A position of the switch, taken when this is made; as a context manager it puts the former one back."""
+
+    __slots__ = ("_former",)
+
+    def __init__(self, *, forbidden: bool) -> None:
+        self._former = _switch.forbidden
+        _switch.forbidden = forbidden
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _switch.forbidden = self._former
+
+
+def forbid_network() -> NetworkSetting:
+    """Make every provider that would call a live service raise :class:`NetworkError` instead.
+
+    Call it once, or write ``with forbid_network():`` to limit it to a block. Addresses of this machine
+    (``localhost``, ``127.0.0.0/8``, ``::1``) stay reachable.
+    """
+    return NetworkSetting(forbidden=True)
+
+
+def allow_network() -> NetworkSetting:
+    """Undo :func:`forbid_network`, for good or for the length of a ``with`` block."""
+    return NetworkSetting(forbidden=False)
+
+
+def check_network_allowed(provider: str, url: str) -> None:
+    """Raise if the network is forbidden and the address is not on this machine.
+
+    Args:
+        provider: The name of the provider that is about to connect.
+        url: Where it would connect to.
+
+    Raises:
+        NetworkError: The call must not be made; trying again does not help.
+    """
+    if not _switch.forbidden:
+        return
+    host = _host(url)
+    if not _is_loopback(host):
+        raise NetworkError(
+            f"The provider {provider!r} would have connected to {host or 'an unknown host'}, but forbid_network() "
+            "is in force. Use ScriptedClient or the 'offline:' model here, or call allow_network() first.",
+            retryable=False,
+        )
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:  # an unbalanced bracket or the like: certainly no address of this machine
+        return ""
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:  # a name, not an address
+        return False

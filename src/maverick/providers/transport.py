@@ -1,0 +1,100 @@
+"""How bytes get to a model's service and back: a protocol small enough to implement on any HTTP library.
+
+A client hands over a URL, headers and a body, and gets a :class:`Reply` to read from::
+
+    with await transport.request("POST", url, headers=headers, body=body) as reply:
+        reply.status, reply.headers
+        body = await reply.read()  # the whole body, or, piece by piece:
+        while chunk := await reply.read_some(): ...
+
+Leaving the ``with`` block gives the connection back to the pool if the body was read to its end, and otherwise
+closes it at once: that is what stops the provider when a task is cancelled in the middle of a stream.
+
+A transport knows nothing of any provider. It raises :class:`~maverick.exceptions.AgentError` and nothing else,
+and its messages name the host, never a header. The usual one is
+:class:`~maverick.providers.aiohttp_transport.AiohttpTransport`.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Protocol, Self
+
+from msgspec import Struct
+
+
+class Timeouts(Struct, frozen=True):
+    """How long to wait for what, in seconds."""
+
+    connect: float = 10
+    """For a connection: name lookup, TCP and TLS together."""
+    first_byte: float = 600
+    """For the answer to begin. An answer that is not streamed begins when it is complete, so this is long."""
+    idle: float = 120
+    """For the next bytes of an answer that has begun."""
+
+
+class Reply(Protocol):
+    """An answer that has begun. Its body is read once, as a whole or piece by piece."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers; names are matched without regard to case."""
+        ...
+
+    async def read(self) -> bytes:
+        """Read the whole body."""
+        ...
+
+    async def read_some(self) -> bytes:
+        """Read what has arrived, waiting if nothing has; empty at the end of the body."""
+        ...
+
+    async def finish(self) -> None:
+        """Wait a moment for the body to end when its content is complete, so that the connection can be reused."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the connection; it is reused only if the body was read to its end."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Begin reading."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        """Close the reply."""
+        ...
+
+
+class Transport(Protocol):
+    """Carries HTTP requests. It opens on first use, never retries and never follows a redirect."""
+
+    async def request(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes = b"") -> Reply:
+        """Send a request and wait until its answer begins."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        ...
+
+
+def default_transport(*, timeouts: Timeouts | None = None, tls: ssl.SSLContext | None = None) -> Transport:
+    """Make the usual transport. This is what loads aiohttp, so clients call it when they are first used.
+
+    Args:
+        timeouts: How long to wait for what.
+        tls: TLS settings, for a private certificate authority or client certificates.
+    """
+    from maverick.providers.aiohttp_transport import AiohttpTransport
+
+    return AiohttpTransport(timeouts=timeouts, tls=tls)

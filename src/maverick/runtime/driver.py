@@ -1,0 +1,186 @@
+"""The asyncio driver: does the I/O that the pure loop asks for, and reports back what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import random
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Generic, TypeAlias
+
+from typing_extensions import TypeVar
+
+from maverick.exceptions import AgentError, MalformedResponseError, TimeoutError
+from maverick.loop.entries import (
+    ApprovalDecided,
+    Interrupted,
+    ModelCalled,
+    ModelFailed,
+    ModelReplied,
+    ToolsStarted,
+)
+from maverick.loop.result import AgentResult, TerminateReason
+from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
+from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall, Usage
+from maverick.runtime.abort import AbortSignal
+from maverick.runtime.interruption import Interruption, RunInterrupted
+from maverick.runtime.run import Run
+from maverick.runtime.tool_batch import ToolBatch
+from maverick.runtime.tool_runner import StartAgent, ToolRunner
+
+T = TypeVar("T", default=str)
+
+Approver: TypeAlias = Callable[[ToolCall], Awaitable[bool]]
+"""Asks a person whether a tool call may be made."""
+
+
+class Driver(Generic[T]):
+    """Drives one run to its end.
+
+    Args:
+        run: The run.
+        metrics: Where model calls are counted.
+        approve: Asks a person about a tool call; without it, a call that needs approval ends the run.
+        start_agent: Makes the driver of a subagent.
+    """
+
+    def __init__(
+        self, run: Run[T], metrics: ExecutionMetrics, approve: Approver | None, start_agent: StartAgent
+    ) -> None:
+        self.run = run
+        self._metrics = metrics
+        self._approve = approve
+        self._start_agent = start_agent
+        self._partial: list[str] = []
+        self._lost = Usage()
+
+    async def drive(self, signal: AbortSignal | None = None) -> AgentResult[T]:
+        """Do what the loop asks, step by step, until it is finished or the run is stopped."""
+        self._interruption = Interruption(self.run.start.limits.seconds, signal)
+        try:
+            step = await self.run.record(self.run.start)
+            while not isinstance(step, Finish):
+                match step:
+                    case CallModel():
+                        step = await self._call_model(step)
+                    case RunTools():
+                        step = await self._run_tools(step)
+                    case AwaitApproval():
+                        step = await self._ask_person(step)
+        except RunInterrupted as stop:
+            step = await self._interrupt(stop.reason, stop.message)
+        except asyncio.CancelledError:
+            await self._interrupt(TerminateReason.ABORTED, "its task was cancelled")
+            raise
+        finally:
+            self._interruption.close()
+        return step.result
+
+    async def _call_model(self, step: CallModel) -> Step:
+        if step.delay:
+            await self._interruption.guard(asyncio.sleep(_jittered(step)))
+        await self.run.record(
+            ModelCalled(at=time.time(), turn=step.turn, attempt=step.attempt, compaction=step.compaction)
+        )
+        self._partial.clear()
+        try:
+            response = await self._interruption.guard(self._ask_model(step.request))
+        except RunInterrupted:
+            raise
+        except AgentError as error:
+            return await self.run.record(ModelFailed(at=time.time(), error=error))
+        except Exception as error:  # noqa: BLE001 - a client from elsewhere may raise anything (promise P8)
+            return await self.run.record(ModelFailed(at=time.time(), error=_foreign(error)))
+        self._metrics.record(response.usage)
+        self._partial.clear()
+        return await self.run.record(ModelReplied(at=time.time(), response=response))
+
+    async def _ask_model(self, request: Request) -> Response:
+        limit = self.run.loop.definition.model_config.request_timeout_ms
+        answer = self._stream(request) if self.run.watched else self.run.client.run(request)
+        if limit is None:
+            return await answer
+        timer = asyncio.timeout(limit / 1000)
+        try:
+            async with timer:
+                return await answer
+        except builtins.TimeoutError as error:
+            if not timer.expired():
+                raise
+            raise TimeoutError(f"The model did not answer within {limit} ms.", cause=error) from error
+
+    async def _stream(self, request: Request) -> Response:
+        async with aclosing(self.run.client.stream(request)) as items:  # type: ignore[type-var]
+            async for item in items:
+                if isinstance(item, Response):
+                    return item
+                if type(item) is TextDelta:
+                    self._partial.append(item.text)
+                self.run.hear(item, time.time())
+        raise MalformedResponseError("The model's stream ended without its response. Try again.")
+
+    async def _run_tools(self, step: RunTools) -> Step:
+        runner = ToolRunner(self.run, step.turn, self._start_agent)
+        await self.run.record(ToolsStarted(at=time.time(), turn=step.turn))
+        batch = ToolBatch(
+            step.calls, runner.run, runner.timeout, self.run.loop.definition.tool_config.max_parallel
+        )
+        latest: Step = step
+        try:
+            while isinstance(latest, RunTools):
+                latest = await self.run.record(await self._interruption.guard(batch.next()))
+        except (RunInterrupted, asyncio.CancelledError):
+            for finished in await batch.stop():
+                await self.run.record(finished)
+            self._lost += runner.lost_usage
+            raise
+        return latest
+
+    async def _ask_person(self, step: AwaitApproval) -> Step:
+        call = step.calls[0].call
+        if self._approve is None:
+            raise RunInterrupted(
+                TerminateReason.AWAITING_APPROVAL,
+                f"The tool {call.tool_name!r} needs a person's approval. Give the executor approve=…, or run the "
+                "agent where somebody can be asked.",
+            )
+        approved = await self._interruption.guard(_decide(self._approve, call))
+        return await self.run.record(
+            ApprovalDecided(at=time.time(), index=step.calls[0].index, approved=approved)
+        )
+
+    async def _interrupt(self, reason: TerminateReason, message: str) -> Finish:
+        """End the run, unless it has just ended by itself."""
+        step = self.run.loop.step
+        if not isinstance(step, Finish):
+            step = await self.run.record(
+                Interrupted(
+                    at=time.time(),
+                    reason=reason,
+                    message=message,
+                    partial_text="".join(self._partial),
+                    usage=self._lost,
+                )
+            )
+        assert isinstance(step, Finish)  # noqa: S101 - an interrupted run is over
+        return step
+
+
+async def _decide(approve: Approver, call: ToolCall) -> bool:
+    return await approve(call)
+
+
+def _jittered(step: CallModel) -> float:
+    """The wait before a retry, spread so that many clients do not come back at once."""
+    spread = random.random()  # noqa: S311 - not a secret
+    return step.delay * (1 + spread / 10 if step.exact_delay else 0.5 + spread / 2)
+
+
+def _foreign(error: Exception) -> AgentError:
+    return AgentError(
+        f"The model's client failed with {type(error).__name__}: {error}. This is a fault of the client; "
+        "it should raise an AgentError.",
+        cause=error,
+    )

@@ -1,0 +1,67 @@
+"""Events as structured log lines: ids and figures, never what was said (promise P9)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from maverick.loop.events import (
+    AgentActivityEvent,
+    ContentChunk,
+    ErrorEvent,
+    RunEnd,
+    Thinking,
+    ToolCallStart,
+    UsageUpdated,
+)
+from maverick.telemetry import log, logger
+
+_FIGURES = (
+    "turn_number",
+    "tool_call_id",
+    "outcome",
+    "duration_ms",
+    "attempt",
+    "delay",
+    "context_tokens",
+    "approved",
+)
+
+
+def is_logged() -> bool:
+    """Whether anybody reads the log."""
+    return logger.isEnabledFor(logging.INFO)
+
+
+def log_event(event: AgentActivityEvent) -> None:
+    """Write an event to the log; pieces of an answer only at debug level."""
+    level = logging.DEBUG if isinstance(event, ContentChunk | Thinking) else logging.INFO
+    figures = {name: getattr(event, name) for name in _FIGURES if hasattr(event, name)}
+    log(level, event.type, ids_of(event) | figures | _details(event))
+
+
+def ids_of(event: AgentActivityEvent) -> dict[str, Any]:
+    """What ties a log line to its run and to the request it serves."""
+    return {"run_id": event.run_id, "trace_id": event.trace_id, "agent": "/".join(event.agent)}
+
+
+def _details(event: AgentActivityEvent) -> dict[str, Any]:
+    match event:
+        case ToolCallStart(tool_call=call):
+            return {"tool": call.tool_name, "tool_call_id": call.id}
+        case ErrorEvent(error=error):
+            return {"error": type(error).__name__, "kind": error.kind.value, "text": str(error)}
+        case UsageUpdated(usage=usage):
+            return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+        case ContentChunk(content=text) | Thinking(content=text):
+            return {"characters": len(text)}
+        case RunEnd(result=result):
+            return {
+                "terminate_reason": result.terminate_reason.value,
+                "turn_count": result.turn_count,
+                "input_tokens": result.usage.input_tokens,
+                "output_tokens": result.usage.output_tokens,
+                "cost_usd": result.usage.total_cost_usd,
+                "duration_ms": result.usage.duration_ms,
+            }
+    return {}

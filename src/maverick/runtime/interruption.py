@@ -1,0 +1,92 @@
+"""Ending what a run is waiting for when its time is up or somebody stops it (promise P4).
+
+The run's own task is cancelled, as :func:`asyncio.timeout` does it, but only while it waits inside :meth:`guard`.
+Between two waits the run writes down what happened, and that is never cut in half.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from maverick.loop.result import TerminateReason
+from maverick.runtime.abort import AbortSignal
+
+R = TypeVar("R")
+
+
+class RunInterrupted(Exception):  # noqa: N818 - not an error: how an interruption travels up to the driver
+    """The run was stopped; ``reason`` and ``message`` say why."""
+
+    def __init__(self, reason: TerminateReason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+class Interruption:
+    """Watches the deadline and the abort signal of one run, from the task that runs it.
+
+    Args:
+        seconds: How long the run may take; ``None`` is as long as it likes.
+        signal: The signal that may stop it.
+    """
+
+    __slots__ = ("_armed", "_cancels", "_cause", "_signal", "_task", "_timer", "_unsubscribe", "deadline")
+
+    def __init__(self, seconds: float | None, signal: AbortSignal | None) -> None:
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine of ours always runs in a task
+        self._task = task
+        self._cause: RunInterrupted | None = None
+        self._armed = False
+        self._cancels = 0
+        self._signal = signal
+        self.deadline = None if seconds is None else loop.time() + seconds
+        """When the time is up, on the event loop's clock."""
+        self._timer = None if self.deadline is None else loop.call_at(self.deadline, self._time_is_up)
+        self._unsubscribe: Callable[[], None] | None = None
+        if signal is not None:
+            self._unsubscribe = signal.subscribe(self._was_aborted)
+
+    async def guard(self, operation: Coroutine[Any, Any, R]) -> R:
+        """Wait for an operation, unless the run is stopped first.
+
+        Raises:
+            RunInterrupted: It was.
+        """
+        if self._cause is not None:
+            operation.close()
+            raise self._cause
+        self._armed = True
+        try:
+            return await operation
+        except asyncio.CancelledError:
+            cause = self._cause
+            if cause is None or self._task.uncancel() > self._cancels:
+                raise  # somebody else cancelled the task
+            raise cause from None
+        finally:
+            self._armed = False
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+
+    def _time_is_up(self) -> None:
+        self._interrupt(RunInterrupted(TerminateReason.TIMEOUT, ""))
+
+    def _was_aborted(self) -> None:
+        self._interrupt(RunInterrupted(TerminateReason.ABORTED, self._signal.reason if self._signal else ""))
+
+    def _interrupt(self, cause: RunInterrupted) -> None:
+        if self._cause is None:
+            self._cause = cause
+            if self._armed:
+                self._cancels = self._task.cancelling()
+                self._task.cancel()

@@ -1,0 +1,118 @@
+"""Runs the tool calls of one turn in parallel and sees to it that each of them gets a result (promises P3, P4)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from maverick.loop.entries import ToolFinished
+from maverick.loop.result import ToolOutcome
+from maverick.loop.steps import PlannedCall
+
+_GRACE = 0.5
+"""Seconds a cancelled tool has to clean up before it is left behind."""
+
+_left_behind: set[asyncio.Task[Any]] = set()
+"""Tools that did not stop when told to. Kept here, since the event loop itself holds tasks only weakly."""
+
+
+class ToolBatch:
+    """The calls of one turn, running.
+
+    Args:
+        calls: The calls.
+        run: Runs one of them; it raises nothing but ``CancelledError``, and that only after it was cancelled.
+        timeout: The seconds a call may take; ``None`` is as long as it likes.
+        max_parallel: How many run at once.
+    """
+
+    def __init__(
+        self,
+        calls: Iterable[PlannedCall],
+        run: Callable[[PlannedCall], Coroutine[Any, Any, ToolFinished]],
+        timeout: Callable[[PlannedCall], float | None],
+        max_parallel: int,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._run = run
+        self._timeout = timeout
+        self._queued = deque(calls)
+        self._running: dict[asyncio.Task[None], tuple[PlannedCall, asyncio.TimerHandle | None]] = {}
+        self._finished: deque[ToolFinished] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._stopping = False
+        while self._queued and len(self._running) < max_parallel:
+            self._start_next()
+
+    async def next(self) -> ToolFinished:
+        """The next call that has its result."""
+        while not self._finished:
+            self._waiter = self._loop.create_future()
+            await self._waiter
+        return self._finished.popleft()
+
+    async def stop(self) -> list[ToolFinished]:
+        """Cancel what still runs; what has finished by then is returned, the rest is left without a result."""
+        self._stopping = True
+        self._queued.clear()
+        tasks = list(self._running)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            _, stubborn = await asyncio.wait(tasks, timeout=_GRACE)
+            for task in stubborn:
+                self._leave_behind(task)
+        return list(self._finished)
+
+    def _start_next(self) -> None:
+        planned = self._queued.popleft()
+        seconds = self._timeout(planned)
+        task = self._loop.create_task(self._run_one(planned))
+        timer = None if seconds is None else self._loop.call_later(seconds, self._expire, task, seconds)
+        self._running[task] = (planned, timer)
+
+    async def _run_one(self, planned: PlannedCall) -> None:
+        # The result is handed over here and not in a callback of the task, which would cost a turn of the event loop.
+        task = asyncio.current_task()
+        try:
+            result = await self._run(planned)
+        except asyncio.CancelledError:
+            if self._stopping or task not in self._running:
+                raise
+            result = self._failed(planned, "The tool cancelled itself. It may or may not have taken effect.")
+        running = self._running.pop(task, None)  # type: ignore[arg-type]  # a running coroutine has a task
+        if running is not None:
+            if running[1] is not None:
+                running[1].cancel()
+            self._settle(result)
+
+    def _expire(self, task: asyncio.Task[None], seconds: float) -> None:
+        planned, _ = self._running[task]
+        self._leave_behind(task)
+        task.cancel()
+        text = f"The tool was stopped after {seconds:g} seconds without an answer. It may or may not have taken effect."
+        self._settle(self._failed(planned, text, seconds))
+
+    def _failed(self, planned: PlannedCall, text: str, seconds: float = 0.0) -> ToolFinished:
+        return ToolFinished(
+            at=time.time(),
+            index=planned.index,
+            outcome=ToolOutcome.FAILED,
+            content=text,
+            duration_ms=round(seconds * 1000),
+        )
+
+    def _settle(self, result: ToolFinished) -> None:
+        self._finished.append(result)
+        if self._queued:
+            self._start_next()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _leave_behind(self, task: asyncio.Task[None]) -> None:
+        del self._running[task]
+        _left_behind.add(task)
+        task.add_done_callback(_left_behind.discard)

@@ -1,0 +1,134 @@
+"""Runs one tool call and makes a result of whatever comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+from maverick.exceptions import MaverickError
+from maverick.loop.entries import ToolFinished
+from maverick.loop.result import AgentResult, ToolOutcome
+from maverick.loop.steps import PlannedCall
+from maverick.model import ToolContext, Usage
+from maverick.runtime.run import Run
+from maverick.runtime.toolset import ReadyTool
+from maverick.telemetry import logger
+from maverick.tools.rendering import cap, render, text_of
+
+
+class AgentDriver(Protocol):
+    """What drives a subagent."""
+
+    run: Run[Any]
+
+    async def drive(self) -> AgentResult[Any]:
+        """Run it to its end."""
+        ...
+
+
+StartAgent: TypeAlias = Callable[[Run[Any], PlannedCall, int], AgentDriver]
+"""Makes the driver of a subagent from the run that calls it, the call and the turn."""
+
+
+class ToolRunner:
+    """Runs the tool calls of one turn of a run.
+
+    Args:
+        run: The run.
+        turn: The turn.
+        start_agent: Makes the driver of a subagent.
+    """
+
+    def __init__(self, run: Run[Any], turn: int, start_agent: StartAgent) -> None:
+        self._run = run
+        self._turn = turn
+        self._start_agent = start_agent
+        self.lost_usage = Usage()
+        """What subagents had used that were cut short."""
+
+    def timeout(self, planned: PlannedCall) -> float | None:
+        """The seconds a call may take; a subagent's own limits say how long it may."""
+        ready = self._run.toolset.ready.get(planned.call.tool_name)
+        return None if ready is None or ready.agent is not None else ready.timeout
+
+    async def run(self, planned: PlannedCall) -> ToolFinished:
+        """Run a call. Whatever the tool does, there is a result, unless the task is cancelled."""
+        if planned.refusal:
+            return self._finished(planned, ToolOutcome.DENIED, planned.refusal)
+        ready = self._run.toolset.ready[planned.call.tool_name]
+        began = time.perf_counter()
+        try:
+            if ready.agent is not None:
+                return await self._run_agent(planned, began)
+            arguments = planned.call.arguments
+            if ready.takes_context:
+                value = await ready.execute(arguments, self._context(planned, ready))
+            else:
+                value = await ready.execute(arguments)
+            content = (
+                cap(value, ready.max_output) if type(value) is str else await render(value, ready.max_output)
+            )
+            outcome = ToolOutcome.FINISHED
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except MaverickError as error:
+            outcome, content = ToolOutcome.FAILED, cap(str(error), ready.max_output)
+        except BaseException as error:  # noqa: BLE001 - not even SystemExit of a tool may end the run or the process
+            outcome, content = ToolOutcome.FAILED, cap(f"{type(error).__name__}: {error}", ready.max_output)
+            logger.debug("The tool %s failed", planned.call.tool_name, exc_info=True)
+        return self._finished(planned, outcome, content, began)
+
+    async def _run_agent(self, planned: PlannedCall, began: float) -> ToolFinished:
+        child = self._start_agent(self._run, planned, self._turn)
+        try:
+            result = await child.drive()
+        except asyncio.CancelledError:
+            self.lost_usage += child.run.loop.ledger.usage
+            raise
+        outcome = ToolOutcome.FINISHED if result.success else ToolOutcome.FAILED
+        ledger = child.run.loop.ledger
+        return ToolFinished(
+            at=time.time(),
+            index=planned.index,
+            outcome=outcome,
+            content=_answer(planned.call.tool_name, result),
+            duration_ms=_milliseconds(began),
+            usage=ledger.usage,
+            turns=ledger.turns,
+            tool_calls=ledger.tool_calls,
+        )
+
+    def _context(self, planned: PlannedCall, ready: ReadyTool) -> ToolContext:
+        start = self._run.start
+        return ToolContext(
+            run_id=start.run_id,
+            trace_id=start.trace_id,
+            agent=start.agent,
+            turn=self._turn,
+            call_id=planned.call.id,
+            idempotency_key=f"{start.run_id}/{self._turn}/{planned.index}",
+            deadline=asyncio.get_running_loop().time() + ready.timeout,
+            user_id=self._run.user_id,
+        )
+
+    def _finished(
+        self, planned: PlannedCall, outcome: ToolOutcome, content: str, began: float | None = None
+    ) -> ToolFinished:
+        duration = 0 if began is None else _milliseconds(began)
+        return ToolFinished(
+            at=time.time(), index=planned.index, outcome=outcome, content=content, duration_ms=duration
+        )
+
+
+def _answer(name: str, result: AgentResult[Any]) -> str:
+    """A subagent's result in words its caller can use."""
+    if result.success:
+        return result.raw_content if isinstance(result.output, str) else text_of(result.output)
+    so_far = f"\nWhat it had so far: {result.raw_content}" if result.raw_content else ""
+    return f"The agent {name!r} did not finish ({result.terminate_reason.value}): {result.error}{so_far}"
+
+
+def _milliseconds(began: float) -> int:
+    return round((time.perf_counter() - began) * 1000)

@@ -1,0 +1,16 @@
+"""What an agent is tested with: a client that follows a script, and a switch that keeps tests off the network."""
+
+from maverick.providers.network import allow_network, forbid_network
+from maverick.providers.scripted import ScriptedClient, Turn, call, calls, fail, reply, turn
+
+__all__ = [
+    "ScriptedClient",
+    "Turn",
+    "allow_network",
+    "call",
+    "calls",
+    "fail",
+    "forbid_network",
+    "reply",
+    "turn",
+]

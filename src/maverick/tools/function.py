@@ -1,0 +1,151 @@
+"""Tools made from functions: the signature is the schema, the docstring is the description."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import (
+    Any,
+    Generic,
+    ParamSpec,
+    TypeVar,
+    overload,
+)
+
+from maverick.exceptions import InvalidToolError
+from maverick.model import Effect, ToolContext
+from maverick.tools.docstring import read_docstring
+from maverick.tools.threads import run_in_thread
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_END = object()
+
+
+class FunctionTool(Generic[P, R]):
+    """A tool made from a function; made by :func:`tool`. It can still be called as the function it was."""
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        effect: Effect | str = Effect.IRREVERSIBLE,
+        approval: bool = False,
+        timeout: float | None = None,
+        max_output: int | None = None,
+        local_names: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        documented, notes = read_docstring(function)
+        self.description = description if description is not None else documented
+        self.effect = _effect(self.name, effect)
+        self.approval = approval
+        self.timeout = _positive(self.name, "timeout", timeout)
+        self.max_output = _positive(self.name, "max_output", max_output)
+        self.function = function
+        self._blocking = not (_is_async(function) or inspect.isasyncgenfunction(function))
+        from maverick.tools.signature import ToolSignature  # here, since it brings Pydantic with it
+
+        self._signature = ToolSignature(self.name, function, notes, local_names or {})
+        self.parameters: Mapping[str, Any] = self._signature.schema
+        self.__doc__ = getattr(function, "__doc__", None)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function itself, without checks."""
+        return self.function(*args, **kwargs)
+
+    async def execute(self, args: dict[str, Any], context: ToolContext | None = None, /) -> object:
+        """Check the arguments and call the function; one that blocks is called in a thread.
+
+        Raises:
+            ToolError: The arguments do not fit the function's signature.
+        """
+        checked = self._signature.check(args)
+        if self._signature.context_name is not None:
+            checked[self._signature.context_name] = context
+        function: Callable[..., Any] = self.function
+        if self._blocking:
+            value = await run_in_thread(function, **checked)
+            return _pull(value) if isinstance(value, Iterator) else value
+        value = function(**checked)
+        return await value if inspect.isawaitable(value) else value
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether the function has a parameter for the :class:`ToolContext`."""
+        return self._signature.context_name is not None
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name}>"
+
+
+@overload
+def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    effect: Effect | str = Effect.IRREVERSIBLE,
+    approval: bool = False,
+    timeout: float | None = None,
+    max_output: int | None = None,
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Make a tool from a function, plain (``@tool``) or with options (``@tool(timeout=30)``).
+
+    The model sees the function's name, the docstring, and the parameters as JSON Schema; a parameter annotated
+    with :class:`ToolContext` is filled in when it runs and not shown. Arguments are checked before the function
+    runs. A function that is not ``async`` runs in a thread. A generator's pieces are joined, and no more of them are
+    taken than the output may have.
+
+    Args:
+        function: The function.
+        options: ``name`` and ``description`` to show instead of the function's own; ``effect``, what running it again
+            would do (``pure``, ``keyed``, ``transactional`` or, by default, ``irreversible``); ``approval``, whether
+            a person has to agree to each call; ``timeout`` in seconds; ``max_output`` in characters.
+
+    Raises:
+        InvalidToolError: The function's signature can not be described to a model.
+    """
+    local_names = sys._getframe(1).f_locals  # noqa: SLF001 - annotations may name types local to the caller
+    if function is not None:
+        return FunctionTool(function, local_names=local_names)
+    return lambda decorated: FunctionTool(decorated, local_names=local_names, **options)
+
+
+async def _pull(pieces: Iterator[Any]) -> AsyncIterator[Any]:
+    """The pieces of a blocking generator, each made in a thread."""
+    while (piece := await run_in_thread(next, pieces, _END)) is not _END:
+        yield piece
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - an object whose __call__ is async
+    )
+
+
+def _effect(name: str, effect: Effect | str) -> Effect:
+    try:
+        return Effect(effect)
+    except ValueError as error:
+        choices = ", ".join(effect.value for effect in Effect)
+        raise InvalidToolError(
+            f"The tool {name!r} declares the effect {effect!r}; it is one of {choices}.", tool_name=name
+        ) from error
+
+
+Number = TypeVar("Number", int, float)
+
+
+def _positive(name: str, option: str, value: Number | None) -> Number | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
+        raise InvalidToolError(
+            f"The tool {name!r} has {option}={value!r}; it has to be above 0.", tool_name=name
+        )
+    return value

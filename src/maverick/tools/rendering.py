@@ -1,0 +1,67 @@
+"""What a tool returned, as the text the model reads."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from maverick.exceptions import ToolError
+
+
+async def render(value: object, limit: int) -> str:
+    """The text of a value, at most so many characters of it and a note of what is missing.
+
+    The pieces of an asynchronous iterator are joined; it is closed as soon as there are enough of them.
+
+    Raises:
+        ToolError: The value can not be turned into text.
+    """
+    if isinstance(value, AsyncIterator):
+        return await _collect(value, limit)
+    return cap(text_of(value), limit)
+
+
+def cap(text: str, limit: int) -> str:
+    """The text, or its beginning and a note of how much is missing."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n[… the other {len(text) - limit} characters were left out]"
+
+
+def text_of(value: object) -> str:
+    """The text of a value: a string as it is, anything else as JSON.
+
+    Raises:
+        ToolError: The value has no JSON form.
+    """
+    if isinstance(value, str):
+        return value
+    if type(value) is int:
+        return str(value)
+    if value is None:
+        return "Done."
+    if isinstance(value, bytes | bytearray):
+        return value.decode("utf-8", "replace")
+    from pydantic_core import PydanticSerializationError, to_json
+
+    try:
+        return to_json(value, inf_nan_mode="constants").decode()
+    except (PydanticSerializationError, UnicodeError, RecursionError, ValueError) as error:
+        raise ToolError(
+            f"The tool returned a {type(value).__name__}, which has no text form. Return a string or JSON values."
+        ) from error
+
+
+async def _collect(pieces: AsyncIterator[Any], limit: int) -> str:
+    texts: list[str] = []
+    length = 0
+    try:
+        async for piece in pieces:
+            texts.append(text_of(piece))
+            length += len(texts[-1])
+            if length > limit:
+                return f"{''.join(texts)[:limit]}\n[… the rest was not read]"
+    finally:
+        if (close := getattr(pieces, "aclose", None)) is not None:
+            await close()
+    return "".join(texts)

@@ -1,0 +1,96 @@
+"""Threads for functions that block.
+
+The standard library's pool waits for its threads when the interpreter exits, so one function that never returns
+keeps the whole program alive. These threads are daemons: they end with the program. An idle one is used again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+R = TypeVar("R")
+
+_IDLE_SECONDS = 30.0
+
+
+class DaemonThreads:
+    """Runs jobs in threads that do not keep the program alive; as many as there are jobs at once."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._idle = threading.Semaphore(0)
+
+    def submit(self, job: Callable[[], None]) -> None:
+        """Run a job that raises nothing."""
+        self._jobs.put(job)
+        if not self._idle.acquire(blocking=False):
+            threading.Thread(target=self._work, name="maverick-tool", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                job = self._jobs.get(timeout=_IDLE_SECONDS)
+            except queue.Empty:
+                if self._idle.acquire(blocking=False):
+                    return
+                continue  # somebody counts on this thread: a job is on its way
+            job()
+            self._idle.release()
+
+
+_threads = DaemonThreads()
+
+
+def _renew_threads() -> None:
+    global _threads  # noqa: PLW0603 - a forked process has none of its parent's threads
+    _threads = DaemonThreads()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_threads)
+
+
+async def run_in_thread(function: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:
+    """Call a function in a thread and wait for what it returns.
+
+    When the waiting task is cancelled it stops waiting at once. A thread can not be stopped: the function goes on,
+    and what it returns is dropped.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[R] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def job() -> None:
+        try:
+            value = context.run(function, *args, **kwargs)
+        except BaseException as error:  # noqa: BLE001 - whatever it raises is the waiting task's to handle
+            _deliver(loop, answer, answer.set_exception, _raisable(error))
+        else:
+            _deliver(loop, answer, answer.set_result, value)
+
+    _threads.submit(job)
+    return await answer
+
+
+def _deliver(
+    loop: asyncio.AbstractEventLoop, answer: asyncio.Future[Any], settle: Callable[[Any], None], value: object
+) -> None:
+    def deliver() -> None:
+        if not answer.done():
+            settle(value)
+
+    try:
+        loop.call_soon_threadsafe(deliver)
+    except RuntimeError:  # the loop was closed while the function ran; nobody waits any more
+        return
+
+
+def _raisable(error: BaseException) -> BaseException:
+    """A future refuses StopIteration, which would end the coroutine that waits for it."""
+    return RuntimeError(f"StopIteration: {error}") if isinstance(error, StopIteration) else error

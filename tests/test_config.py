@@ -1,0 +1,584 @@
+"""Settings: where they come from, what they may be, and that no key is ever shown."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from maverick.config import AgentConfig, MaverickConfig, Setting, load_config
+from maverick.exceptions import ConfigError
+
+KEY = "sk-ant-api03-" + "s3cr3t" * 12
+
+
+class Machine:
+    """A home, a project and an environment that hold only what a test puts there."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = root / "home"
+        self.project = root / "project"
+        self.home_file = self.home / ".maverick" / "config.yaml"
+        self.project_file = self.project / "maverick.yaml"
+        self.environ: dict[str, str] = {}
+        self.home_file.parent.mkdir(parents=True)
+        self.project.mkdir()
+
+    def load(self, overrides: Mapping[str, Mapping[str, object]] | None = None) -> MaverickConfig:
+        return load_config(self.project, self.home, self.environ, overrides)
+
+    def refuse(self) -> ConfigError:
+        with pytest.raises(ConfigError) as caught:
+            self.load()
+        return caught.value
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def agent(**values: Any) -> AgentConfig:
+    """An ``AgentConfig`` from values of any type, as a file would give them."""
+    return AgentConfig.model_validate(values)
+
+
+# What there is to set
+
+
+@pytest.mark.requirement("002-R9", "002-AC6")
+def test_the_defaults_cover_provider_model_parameters_timeout_and_credentials() -> None:
+    defaults = MaverickConfig().agent
+    assert defaults.provider == "claude"
+    assert defaults.model == "claude-sonnet-4-5-20250929"
+    assert defaults.max_tokens == 0
+    assert defaults.temperature == -1
+    assert defaults.request_timeout == 600
+    assert defaults.api_key is None
+    assert defaults.base_url is None
+
+
+def test_with_nothing_set_loading_gives_the_defaults(machine: Machine) -> None:
+    assert machine.load() == MaverickConfig()
+
+
+def test_settings_cannot_be_changed_once_made() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        MaverickConfig().agent.model = "another"
+
+
+def test_settings_can_be_hashed_copied_and_pickled(machine: Machine) -> None:
+    config = machine.load({"agent": {"model": "m"}})
+    assert copy.deepcopy(config) == config
+    assert pickle.loads(pickle.dumps(config)) == config  # noqa: S301 - our own bytes
+    assert len({config, copy.deepcopy(config)}) == 1
+
+
+@pytest.mark.requirement("002-R9")
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        (30, 30),
+        (0.5, 0.5),
+        ("90", 90),
+        ("30s", 30),
+        ("2m", 120),
+        ("1m30s", 90),
+        ("1.5h", 5400),
+        (" 500ms ", 0.5),
+    ],
+)
+def test_a_timeout_is_a_number_of_seconds_or_a_duration(written: object, seconds: float) -> None:
+    assert agent(request_timeout=written).request_timeout == pytest.approx(seconds)
+
+
+@given(st.integers(0, 99), st.integers(0, 59), st.integers(1, 59))
+def test_a_duration_is_the_sum_of_its_parts(hours: int, minutes: int, seconds: int) -> None:
+    assert agent(request_timeout=f"{hours}h{minutes}m{seconds}s").request_timeout == (
+        hours * 3600 + minutes * 60 + seconds
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("provider", " "),
+        ("provider", 1),
+        ("model", ""),
+        ("model", 4),
+        ("max_tokens", -1),
+        ("max_tokens", 1.5),
+        ("max_tokens", "lots"),
+        ("max_tokens", True),
+        ("temperature", -0.5),
+        ("temperature", 2.1),
+        ("temperature", float("nan")),
+        ("temperature", False),
+        ("request_timeout", 0),
+        ("request_timeout", "0s"),
+        ("request_timeout", float("inf")),
+        ("request_timeout", "-3s"),
+        ("request_timeout", "2 fortnights"),
+        ("request_timeout", True),
+        ("api_key", 12345),
+        ("api_key", "two words"),
+        ("api_key", "two\nlines"),
+        ("api_key", "“quoted”"),
+        ("base_url", "api.example.com"),
+        ("base_url", "ftp://api.example.com"),
+        ("base_url", "https://"),
+        ("base_url", "https://api.example.com:port"),
+        ("base_url", "https://ana:pw@api.example.com"),
+        ("base_url", "https://api.example.com/a b"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_by_the_name_of_its_field(name: str, value: object) -> None:
+    with pytest.raises(ConfigError) as caught:
+        agent(**{name: value})
+    assert caught.value.field == f"agent.{name}"
+    assert caught.value.source == "argument"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://api.example.com", "http://localhost:8080/v1", "http://[::1]:9/", "http://10.0.0.7/a?b"],
+)
+def test_a_base_url_is_any_web_address(address: str) -> None:
+    assert agent(base_url=address).base_url == address
+
+
+def test_an_empty_key_or_address_is_none() -> None:
+    config = agent(api_key="  ", base_url="")
+    assert config.api_key is None
+    assert config.base_url is None
+
+
+def test_a_key_loses_the_line_break_a_file_ends_with() -> None:
+    assert agent(api_key=KEY + "\n").api_key == SecretStr(KEY)
+    assert agent(api_key=SecretStr(KEY + "\n")).api_key == SecretStr(KEY)
+
+
+@pytest.mark.parametrize("wrong", [{"agent": 5}, {"agnt": {}}, {1: 2}, 7, []])
+def test_settings_made_by_hand_raise_the_same_typed_error(wrong: Any) -> None:
+    with pytest.raises(ConfigError):
+        MaverickConfig.model_validate(wrong)
+
+
+# Where settings come from
+
+
+@pytest.mark.requirement("002-R9")
+def test_each_layer_overrides_the_one_below_it(machine: Machine) -> None:
+    def model() -> str:
+        return machine.load().agent.model
+
+    machine.home_file.write_text("agent: {model: from-home}")
+    assert model() == "from-home"
+    machine.project_file.write_text("agent: {model: from-project}")
+    assert model() == "from-project"
+    machine.environ["MAVERICK_AGENT_MODEL"] = "from-environment"
+    assert model() == "from-environment"
+    assert machine.load({"agent": {"model": "from-argument"}}).agent.model == "from-argument"
+
+
+def test_layers_are_merged_setting_by_setting(machine: Machine) -> None:
+    machine.home_file.write_text("agent: {model: from-home, max_tokens: 10}")
+    machine.project_file.write_text("agent: {max_tokens: 20}")
+    machine.environ["MAVERICK_AGENT_TEMPERATURE"] = "0.5"
+    config = machine.load().agent
+    assert (config.model, config.max_tokens, config.temperature) == ("from-home", 20, 0.5)
+
+
+@pytest.mark.requirement("002-R9")
+def test_every_setting_has_a_variable(machine: Machine) -> None:
+    machine.environ |= {
+        "MAVERICK_AGENT_PROVIDER": "openai",
+        "MAVERICK_AGENT_MODEL": "m",
+        "MAVERICK_AGENT_MAX_TOKENS": "100",
+        "MAVERICK_AGENT_TEMPERATURE": "0.7",
+        "MAVERICK_AGENT_REQUEST_TIMEOUT": "2m",
+        "MAVERICK_AGENT_API_KEY": KEY,
+        "MAVERICK_AGENT_BASE_URL": "https://api.example.com",
+    }
+    assert machine.load().agent == AgentConfig(
+        provider="openai",
+        model="m",
+        max_tokens=100,
+        temperature=0.7,
+        request_timeout=120,
+        api_key=SecretStr(KEY),
+        base_url="https://api.example.com",
+    )
+    assert len(machine.environ) == len(AgentConfig.model_fields)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "\n\n", "# nothing yet\n", "---\n", "agent:\n", "agent:\n  model:\n"]
+)
+def test_a_file_may_be_empty_and_null_sets_nothing(machine: Machine, content: str) -> None:
+    machine.home_file.write_text("agent: {model: from-home}")
+    machine.project_file.write_text(content)
+    assert machine.load().agent.model == "from-home"
+
+
+def test_an_empty_variable_sets_nothing(machine: Machine) -> None:
+    machine.environ["MAVERICK_AGENT_MAX_TOKENS"] = ""
+    machine.environ["MAVERICK_AGENT_MODEL"] = " "
+    assert machine.load() == MaverickConfig()
+
+
+def test_a_file_may_be_a_link(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.yaml").write_text("agent: {model: linked}")
+    machine.project_file.symlink_to(tmp_path / "elsewhere.yaml")
+    assert machine.load().agent.model == "linked"
+
+
+def test_by_default_the_process_says_where_to_look(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.home_file.write_text("agent: {max_tokens: 10}")
+    machine.project_file.write_text("agent: {temperature: 1}")
+    monkeypatch.setenv("HOME", str(machine.home))
+    monkeypatch.setenv("USERPROFILE", str(machine.home))
+    monkeypatch.chdir(machine.project)
+    monkeypatch.setenv("MAVERICK_AGENT_MODEL", "from-environment")
+    config = load_config().agent
+    assert (config.max_tokens, config.temperature, config.model) == (10, 1, "from-environment")
+
+
+def test_a_user_without_a_home_has_no_home_file(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    assert load_config(machine.project, environ={}) == MaverickConfig()
+
+
+def test_importing_reads_neither_the_environment_nor_yaml() -> None:
+    probe = "import sys, maverick.config as c; assert 'yaml' not in sys.modules; c.MaverickConfig()"
+    environ = {**os.environ, "MAVERICK_AGENT_MAX_TOKENS": "not a number"}
+    subprocess.run([sys.executable, "-W", "error", "-c", probe], env=environ, check=True, timeout=60)  # noqa: S603
+
+
+# What is said when they are wrong
+
+
+@pytest.mark.requirement("002-R9")
+@pytest.mark.parametrize("place", ["home_file", "project_file"])
+def test_a_bad_value_in_a_file_is_blamed_on_the_file(machine: Machine, place: str) -> None:
+    file: Path = getattr(machine, place)
+    file.write_text("agent: {max_tokens: lots}")
+    error = machine.refuse()
+    assert error.source == str(file)
+    assert error.field == "agent.max_tokens"
+    assert str(error) == (
+        "agent.max_tokens: expected a positive whole number, or 0 for the provider's default, got 'lots' "
+        f"(from {file}). Correct it there, or remove it to use the default."
+    )
+
+
+@pytest.mark.requirement("002-R9")
+def test_a_bad_value_in_the_environment_is_blamed_on_the_variable(machine: Machine) -> None:
+    machine.project_file.write_text("agent: {max_tokens: 5}")
+    machine.environ["MAVERICK_AGENT_MAX_TOKENS"] = "lots"
+    error = machine.refuse()
+    assert (error.source, error.field) == ("MAVERICK_AGENT_MAX_TOKENS", "agent.max_tokens")
+    assert "(from MAVERICK_AGENT_MAX_TOKENS)" in str(error)
+
+
+def test_a_bad_value_that_is_overridden_does_no_harm(machine: Machine) -> None:
+    machine.home_file.write_text("agent: {max_tokens: lots}")
+    machine.environ["MAVERICK_AGENT_MAX_TOKENS"] = "7"
+    assert machine.load().agent.max_tokens == 7
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "nearest"),
+    [
+        ("agent: {modle: x}", "agent.modle", "'model'"),
+        ("agent: {apikey: x}", "agent.apikey", "'api_key'"),
+        ("agent: {timeout: }", "agent.timeout", "'request_timeout'"),
+        ("agnt: {model: x}", "agnt", "'agent'"),
+        ("max_tokens: 5", "max_tokens", "'agent.max_tokens'"),
+    ],
+)
+def test_an_unknown_setting_is_refused_with_the_nearest_known_one(
+    machine: Machine, content: str, field: str, nearest: str
+) -> None:
+    machine.project_file.write_text(content)
+    error = machine.refuse()
+    assert (error.source, error.field) == (str(machine.project_file), field)
+    assert f"Did you mean {nearest}?" in str(error)
+
+
+def test_a_misspelt_variable_is_refused_with_the_right_one(machine: Machine) -> None:
+    machine.environ["MAVERICK_AGENT_MODLE"] = "x"
+    error = machine.refuse()
+    assert error.source == "MAVERICK_AGENT_MODLE"
+    assert "Did you mean MAVERICK_AGENT_MODEL?" in str(error)
+
+
+def test_the_variables_kubernetes_makes_for_a_service_of_our_name_are_not_ours(machine: Machine) -> None:
+    for suffix in (
+        "PORT",
+        "PORT_80_TCP",
+        "PORT_80_TCP_ADDR",
+        "PORT_80_TCP_PORT",
+        "PORT_80_TCP_PROTO",
+        "SERVICE_HOST",
+        "SERVICE_PORT",
+        "SERVICE_PORT_HTTP",
+    ):
+        machine.environ[f"MAVERICK_AGENT_{suffix}"] = "tcp://10.0.0.1:80"
+    assert machine.load() == MaverickConfig()
+
+
+@pytest.mark.parametrize("content", ["[]", "- agent", "just words", "5", "agent: 5", "agent: [model]"])
+def test_a_file_that_is_not_made_of_settings_is_refused(machine: Machine, content: str) -> None:
+    machine.project_file.write_text(content)
+    error = machine.refuse()
+    assert error.source == str(machine.project_file)
+    assert "expected settings" in str(error).lower()
+
+
+def test_invalid_yaml_is_refused_with_its_line(machine: Machine) -> None:
+    machine.project_file.write_text("agent:\n  model: m\n\tmax_tokens: 5\n")
+    error = machine.refuse()
+    assert error.source == str(machine.project_file)
+    assert f"{machine.project_file} is not valid YAML at line 3, column 1." in str(error)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"agent: {model: 2025-99-99}",
+        b"agent: {model: !!bool maybe}",
+        b"agent: {max_tokens: !!int ''}",
+        b"agent: " + b"[" * 5000,
+        b"agent: \x01",
+        b"agent: {model: \xff\xfe}",
+        b"agent: !!python/object/apply:os.getcwd []",
+    ],
+)
+def test_whatever_the_yaml_parser_does_the_error_is_ours(machine: Machine, content: bytes) -> None:
+    machine.project_file.write_bytes(content)
+    assert "is not valid YAML" in str(machine.refuse())
+
+
+@given(
+    st.binary(max_size=100) | st.text("agent:model{}[]'\"!&*#|>-?%,.0x1e \n\t", max_size=40).map(str.encode)
+)
+def test_no_file_however_odd_raises_anything_else(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    for start in (b"", b"agent: ", b"agent:\n  model: ", b"agent:\n  api_key: "):
+        (folder / "maverick.yaml").write_bytes(start + content)
+        with suppress(ConfigError):
+            assert isinstance(load_config(folder, folder, {}), MaverickConfig)
+
+
+def test_a_huge_file_is_refused(machine: Machine) -> None:
+    machine.project_file.write_text("# " + "x" * 65_536)
+    assert "larger than 64 KiB" in str(machine.refuse())
+
+
+def test_a_folder_in_place_of_the_file_is_refused(machine: Machine) -> None:
+    machine.project_file.mkdir()
+    assert "is not a file" in str(machine.refuse())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_place_of_the_file_is_refused_and_not_waited_for(machine: Machine) -> None:
+    os.mkfifo(machine.project_file)
+    assert "is not a file" in str(machine.refuse())
+
+
+def test_a_file_that_cannot_be_read_is_refused_with_the_reason(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    machine.project_file.write_text("agent: {}")
+    monkeypatch.setattr(Path, "open", denied)
+    error = machine.refuse()
+    assert error.source == str(machine.project_file)
+    assert "could not be read: Permission denied" in str(error)
+
+
+# Keys
+
+
+@pytest.mark.requirement("002-R9")
+@pytest.mark.parametrize(
+    ("provider", "variables"),
+    [
+        ("claude", ("MAVERICK_AGENT_API_KEY", "ANTHROPIC_API_KEY")),
+        ("claude-sdk", ("MAVERICK_AGENT_API_KEY", "ANTHROPIC_API_KEY")),
+        ("openai", ("MAVERICK_AGENT_API_KEY", "OPENAI_API_KEY")),
+        ("offline", ("MAVERICK_AGENT_API_KEY",)),
+    ],
+)
+def test_a_missing_key_is_looked_for_in_our_variable_and_then_in_the_providers(
+    provider: str, variables: tuple[str, ...]
+) -> None:
+    config = AgentConfig(provider=provider)
+    assert config.api_key_variables == variables
+    assert config.resolve_api_key({}) is None
+
+    environ = {"ANTHROPIC_API_KEY": "claudes", "OPENAI_API_KEY": "openais", "MAVERICK_AGENT_API_KEY": " "}
+    expected = {"claude": "claudes", "claude-sdk": "claudes", "openai": "openais"}.get(provider)
+    assert config.resolve_api_key(environ) == (SecretStr(expected) if expected else None)
+
+    environ["MAVERICK_AGENT_API_KEY"] = "ours"
+    assert config.resolve_api_key(environ) == SecretStr("ours")
+
+
+@pytest.mark.requirement("002-R9")
+def test_a_key_that_is_set_needs_no_environment() -> None:
+    config = AgentConfig(api_key=SecretStr("set"))
+    assert config.resolve_api_key({"MAVERICK_AGENT_API_KEY": "ours"}) == SecretStr("set")
+
+
+def test_by_default_the_key_is_looked_for_in_the_process_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MAVERICK_AGENT_API_KEY", raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "claudes")
+    assert AgentConfig().resolve_api_key() == SecretStr("claudes")
+
+
+def test_a_variable_that_cannot_be_a_key_is_refused_by_its_name_alone() -> None:
+    with pytest.raises(ConfigError) as caught:
+        AgentConfig().resolve_api_key({"ANTHROPIC_API_KEY": f"{KEY}\n{KEY}"})
+    assert (caught.value.source, caught.value.field) == ("ANTHROPIC_API_KEY", "agent.api_key")
+    assert KEY not in str(caught.value)
+
+
+def test_a_key_is_not_in_what_is_printed_dumped_or_described(machine: Machine) -> None:
+    machine.environ["MAVERICK_AGENT_API_KEY"] = KEY
+    config = machine.load()
+    assert config.agent.api_key == SecretStr(KEY)
+    for shown in (
+        repr(config),
+        str(config),
+        repr(config.model_dump()),
+        repr(config.model_dump(mode="json")),
+        config.model_dump_json(),
+        repr(config.describe(machine.environ)),
+    ):
+        assert "s3cr3t" not in shown
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"agent:\n  api_key: {KEY} {KEY}",
+        f"agent:\n  api_key: [{KEY}]",
+        f"agent:\n  api_key: {{{KEY}}}",
+        f'agent:\n  api_key: "{KEY}',
+        f"agent:\n  api_key: {KEY}\n\tmodel: m",
+        f"agent:\n  api_key: {KEY}: x",
+        f"agent:\n  api_key: *{KEY}",
+        f"agent:\n  api_key: !{KEY} x",
+        f"agent:\n  api_key {KEY}",
+        f"agent: {{ {KEY} }}",
+        f"agent:\n  {KEY}: x",
+        f"agent:\n  max_tokens: {KEY}",
+        f"agent:\n  base_url: https://{KEY}@api.example.com",
+        "agent:\n  base_url: https://ana:s3cr3t@a.b",
+        f"{KEY}: x",
+        KEY,
+    ],
+)
+def test_no_error_tells_a_key_wherever_it_was_written(machine: Machine, content: str) -> None:
+    machine.project_file.write_text(content)
+    error = machine.refuse()
+    assert error.source == str(machine.project_file)
+    assert "s3cr3t" not in f"{error} {error!r} {error.field}"
+    assert "s3cr3t" not in "".join(traceback.format_exception(error, chain=True))
+    assert error.__cause__ is None
+    assert error.__context__ is None
+
+
+# Where a key may go
+
+
+@pytest.mark.parametrize("key_source", ["nowhere", "home", "environment"])
+def test_a_project_may_not_choose_where_a_persons_key_is_sent(machine: Machine, key_source: str) -> None:
+    machine.project_file.write_text("agent: {base_url: 'https://collector.example.com'}")
+    if key_source == "home":
+        machine.home_file.write_text(f"agent: {{api_key: {KEY}}}")
+    if key_source == "environment":
+        machine.environ["MAVERICK_AGENT_API_KEY"] = KEY
+    error = machine.refuse()
+    assert (error.source, error.field) == (str(machine.project_file), "agent.base_url")
+    assert "MAVERICK_AGENT_BASE_URL" in str(error)
+
+
+def test_a_persons_key_may_go_where_the_person_says(machine: Machine) -> None:
+    machine.project_file.write_text("agent: {base_url: 'https://collector.example.com'}")
+    machine.environ["MAVERICK_AGENT_BASE_URL"] = "https://gateway.example.com"
+    assert machine.load().agent.base_url == "https://gateway.example.com"
+    machine.environ.clear()
+    machine.project_file.unlink()
+    machine.home_file.write_text("agent: {base_url: 'https://gateway.example.com'}")
+    assert machine.load().agent.base_url == "https://gateway.example.com"
+
+
+def test_a_projects_own_key_may_go_where_the_project_says(machine: Machine) -> None:
+    machine.project_file.write_text("agent: {base_url: 'https://gateway.example.com', api_key: the-projects}")
+    assert machine.load().agent.base_url == "https://gateway.example.com"
+
+
+@pytest.mark.parametrize("address", ["http://localhost:11434/v1", "http://127.0.0.1", "http://[::1]:8080/"])
+def test_a_project_may_choose_a_server_on_this_machine(machine: Machine, address: str) -> None:
+    machine.project_file.write_text(f"agent: {{base_url: '{address}'}}")
+    assert machine.load().agent.base_url == address
+
+
+@pytest.mark.parametrize("address", ["http://localhost.example.com", "http://127.0.0.1.example.com/"])
+def test_an_address_that_only_begins_like_this_machine_is_not_on_it(machine: Machine, address: str) -> None:
+    machine.project_file.write_text(f"agent: {{base_url: '{address}'}}")
+    assert machine.refuse().field == "agent.base_url"
+
+
+# Showing them
+
+
+@pytest.mark.requirement("002-R9")
+def test_every_setting_is_described_with_its_source(machine: Machine) -> None:
+    machine.home_file.write_text("agent: {max_tokens: 10}")
+    machine.project_file.write_text("agent: {provider: openai}")
+    machine.environ |= {"MAVERICK_AGENT_TEMPERATURE": "0.5", "OPENAI_API_KEY": KEY}
+    config = machine.load({"agent": {"model": "m"}})
+    assert config.describe(machine.environ) == [
+        Setting("agent.provider", "openai", str(machine.project_file)),
+        Setting("agent.model", "m", "argument"),
+        Setting("agent.max_tokens", 10, str(machine.home_file)),
+        Setting("agent.temperature", 0.5, "MAVERICK_AGENT_TEMPERATURE"),
+        Setting("agent.request_timeout", 600, "default"),
+        Setting("agent.api_key", "***", "OPENAI_API_KEY"),
+        Setting("agent.base_url", None, "default"),
+    ]
+
+
+def test_a_key_that_is_nowhere_is_described_as_missing() -> None:
+    assert Setting("agent.api_key", None, "default") in MaverickConfig().describe({})
+
+
+def test_settings_made_by_hand_are_described_as_arguments() -> None:
+    config = MaverickConfig(agent=AgentConfig(model="m", api_key=SecretStr(KEY)))
+    described = config.describe({"ANTHROPIC_API_KEY": "another"})
+    assert Setting("agent.model", "m", "argument") in described
+    assert Setting("agent.api_key", "***", "argument") in described
+    assert Setting("agent.provider", "claude", "default") in described
