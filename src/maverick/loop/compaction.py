@@ -34,6 +34,13 @@ def message_tokens(message: Message) -> int:
     return 4 + sum(estimate_tokens(_text(part)) for part in message.parts)
 
 
+def request_tokens(request: Request) -> int:
+    """About how many tokens a request has."""
+    said = sum(message_tokens(message) for message in request.messages)
+    offered = sum(estimate_tokens(f"{tool.description}{tool.parameters}") for tool in request.tools)
+    return estimate_tokens(request.system) + offered + said
+
+
 def truncate(text: str, tokens: int) -> str:
     """The text, with its middle cut out if it has more than about so many tokens."""
     if estimate_tokens(text) <= tokens:

@@ -45,7 +45,7 @@ from maverick.loop.limits import Ledger, Limits, limit_error
 from maverick.loop.output import repair_prompt
 from maverick.loop.result import AgentResult, AgentUsage, TerminateReason, ToolRecord
 from maverick.loop.retry import backoff
-from maverick.loop.round import RoundPlanner, ToolRound, identified
+from maverick.loop.round import RoundPlanner, ToolRound, have_own_ids, with_own_ids
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.model import (
     History,
@@ -146,13 +146,17 @@ class AgentLoop(Generic[T]):
         return self.step
 
     def _on_model_replied(self, entry: ModelReplied) -> Step:
-        response = identified(entry.response, self.turn)
+        response = entry.response
         self.ledger.charge(response.usage)
         if isinstance(self.step, CallModel) and self.step.compaction:
             return self._summarised(response.content)
+        calls = response.tool_calls
+        if calls and not have_own_ids(calls):
+            response = with_own_ids(response, self.turn)
+            calls = response.tool_calls
         self._say(response.message, response.usage.total_tokens)
         self.text = response.content or self.text
-        if calls := response.tool_calls:
+        if calls:
             reserve = self.context_tokens + (self._config.max_tokens or _USUAL_ANSWER)
             self._round = self._planner.plan(self.turn, calls, response.stop_reason, self._elapsed, reserve)
         if self.ledger.limits.cost_usd is not None and response.usage.cost_usd is None:
@@ -194,7 +198,8 @@ class AgentLoop(Generic[T]):
         tools = self._round
         assert isinstance(self.step, RunTools) and tools is not None  # noqa: S101, PT018 - by the rules
         tools.settle(entry)
-        self.ledger.charge(entry.usage, turns=entry.turns, tool_calls=entry.tool_calls)
+        if entry.turns:  # a subagent
+            self.ledger.charge(entry.usage, turns=entry.turns, tool_calls=entry.tool_calls)
         if tools.open:
             return self.step
         self._close_round()
@@ -230,7 +235,7 @@ class AgentLoop(Generic[T]):
             return self._stop_at_limit(reason)
         if self._is_full() and (summary := self._compact()) is not None:
             return summary
-        room = self.ledger.answer_room(self._config.max_tokens, self.context_tokens, self._start.info.price)
+        room = self._room(self._config.max_tokens, self.context_tokens)
         if isinstance(room, TerminateReason):
             return self._stop_at_limit(room)
         config = self._config if room == self._config.max_tokens else replace(self._config, max_tokens=room)
@@ -239,6 +244,9 @@ class AgentLoop(Generic[T]):
         if attempts:
             return CallModel(request, self.turn, attempts + 1)
         return CallModel(request, self.turn + 1)
+
+    def _room(self, asked: int, input_tokens: int) -> int | TerminateReason:
+        return self.ledger.answer_room(asked, input_tokens, self._start.info.price)
 
     def _run_round(self) -> Step:
         assert self._round is not None  # noqa: S101 - the caller has just planned it
@@ -331,13 +339,17 @@ class AgentLoop(Generic[T]):
         return self.context_tokens + answer > self._window
 
     def _compact(self) -> CallModel | None:
-        """Ask for a summary of the older turns, unless there are none or this turn has asked already."""
+        """Ask for a summary of the older turns, unless there are none or it can not be afforded."""
         head, window = self._start.head, self._window or self.context_tokens
-        self._cut = compaction.newest_turns(self.history, head, window // 2)
-        if self._cut - head < 2 or self._cut == len(self.history) or self._compacted_turn == self.turn:
+        cut = compaction.newest_turns(self.history, head, window // 2)
+        if cut - head < 2 or cut == len(self.history) or self._compacted_turn == self.turn:
             return None
-        self._compacted_turn = self.turn
-        request = compaction.summary_request(self.history[head : self._cut], self._config, window)
+        request = compaction.summary_request(self.history[head:cut], self._config, window)
+        room = self._room(request.config.max_tokens, compaction.request_tokens(request))
+        if isinstance(room, TerminateReason):
+            return None
+        self._cut, self._compacted_turn = cut, self.turn
+        request = replace(request, config=replace(request.config, max_tokens=room))
         return CallModel(request, self.turn, compaction=True)
 
     def _summarised(self, summary: str) -> Step:

@@ -13,7 +13,7 @@ from maverick.loop.limits import Ledger, Limits
 from maverick.loop.result import ToolOutcome, ToolRecord
 from maverick.loop.steps import PlannedCall
 from maverick.loop.subagent import AgentTool
-from maverick.model import Message, Response, StopReason, Tool, ToolCall
+from maverick.model import Message, Part, Response, StopReason, Tool, ToolCall
 
 _CUT_OFF = (
     "Not run: your reply was cut off at its token limit, so the call may be incomplete. "
@@ -180,19 +180,27 @@ class RoundPlanner:
         )
 
 
-def identified(response: Response, turn: int) -> Response:
-    """The response, with an id of its own for each tool call, also when the model sent none or one twice."""
-    ids = [call.id for call in response.tool_calls]
-    if all(ids) and len(set(ids)) == len(ids):
-        return response
+def have_own_ids(calls: Sequence[ToolCall]) -> bool:
+    """Whether each call has an id, and one that no other has."""
+    if len(calls) == 1:
+        return calls[0].id != ""
+    ids = {call.id for call in calls}
+    return len(ids) == len(calls) and "" not in ids
+
+
+def with_own_ids(response: Response, turn: int) -> Response:
+    """The response with an id of its own for each tool call, where the model sent none or one twice."""
     taken: set[str] = set()
-    parts = []
+    parts: list[Part] = []
     for index, part in enumerate(response.parts):
         if isinstance(part, ToolCall):
-            if not part.id or part.id in taken:
-                part = replace(part, id=f"{part.id or 'call'}_{turn}_{index}")  # noqa: PLW2901 - the repaired one
-            taken.add(part.id)
-        parts.append(part)
+            own = part.id or f"call_{turn}_{index}"
+            while own in taken:
+                own = f"{own}_{index}"
+            taken.add(own)
+            parts.append(replace(part, id=own))
+        else:
+            parts.append(part)
     return Response(
         parts,
         usage=response.usage,

@@ -1,0 +1,249 @@
+"""Drives the pure loop through a seeded world and checks after every step that no promise is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from maverick.exceptions import InvalidInputError
+from maverick.loop.entries import (
+    ApprovalDecided,
+    Entry,
+    Interrupted,
+    ModelCalled,
+    ModelFailed,
+    ModelReplied,
+    RunStarted,
+    ToolFinished,
+    ToolsStarted,
+)
+from maverick.loop.events import AgentActivityEvent
+from maverick.loop.machine import AgentLoop
+from maverick.loop.narrator import Narrator
+from maverick.loop.result import TerminateReason, ToolOutcome
+from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
+from maverick.model import Message, Role
+from simulation.world import TOOLS, World
+
+MOST_ENTRIES = 2_000
+"""More than any run can take under its limits; a run that needs more does not end."""
+
+
+class Simulation:
+    """One simulated run."""
+
+    def __init__(self, seed: int) -> None:
+        self.world = World(seed)
+        self.loop: AgentLoop[Any] = AgentLoop(self.world.definition, TOOLS)
+        self.narrator = Narrator(self.loop, "run", "trace", ("simulated",))
+        self.entries: list[Entry] = []
+        self.events: list[AgentActivityEvent] = []
+        self.trace: list[str] = []
+        self.calls_made = 0
+        """Tool calls the model has asked for."""
+        self.calls_run = 0
+        """Tool calls that were really run, subagents' included."""
+
+    def run(self) -> Finish:
+        """Go through the whole run."""
+        world, definition = self.world, self.world.definition
+        system, messages = definition.render({"how": "brief", "what": "something"})
+        step = self.feed(
+            RunStarted(
+                at=world.clock,
+                run_id="run",
+                trace_id="trace",
+                agent=("simulated",),
+                system=system,
+                messages=messages,
+                head=len(messages),
+                limits=definition.run_config.limits,
+                info=world.info,
+            )
+        )
+        while not isinstance(step, Finish):
+            assert len(self.entries) < MOST_ENTRIES, "the run does not end"
+            self.check_misplaced_entries_are_refused()
+            step = self.interrupt() if world.interrupts() else self.act(step)
+        self.check_finished(step)
+        return step
+
+    def act(self, step: Step) -> Step:
+        """Do what the loop asks for, with what the world makes of it."""
+        match step:
+            case CallModel():
+                return self.call_model(step)
+            case RunTools():
+                return self.run_tools(step)
+            case AwaitApproval():
+                planned = self.world.rng.choice(step.calls)
+                approved = self.world.rng.random() < 0.5
+                return self.feed(
+                    ApprovalDecided(at=self.world.tick(), index=planned.index, approved=approved)
+                )
+            case Finish():
+                raise AssertionError("a finished run asks for nothing")
+
+    def call_model(self, step: CallModel) -> Step:
+        world = self.world
+        self.check_request(step)
+        expected = self.loop.context_tokens
+        if step.compaction:
+            expected = sum(len(message.content) for message in step.request.messages) // 4
+        self.feed(
+            ModelCalled(at=world.tick(), turn=step.turn, attempt=step.attempt, compaction=step.compaction)
+        )
+        if world.interrupts():
+            return self.interrupt(partial=world.rng.choice(["", "Half an ans"]))
+        if world.rng.random() < world.trouble:
+            return self.feed(ModelFailed(at=world.tick(), error=world.failure()))
+        response = world.response(step, expected)
+        if not step.compaction:
+            self.calls_made += len(response.tool_calls)
+        return self.feed(ModelReplied(at=world.tick(), response=response))
+
+    def run_tools(self, step: RunTools) -> Step:
+        world = self.world
+        self.check_grants(step)
+        self.feed(ToolsStarted(at=world.tick(), turn=step.turn))
+        self.calls_run += sum(not planned.refusal for planned in step.calls)
+        latest: Step = step
+        for planned in world.rng.sample(step.calls, len(step.calls)):
+            if world.interrupts():
+                return self.interrupt()
+            fields = world.outcome(planned)
+            self.calls_run += fields.get("tool_calls", 0)
+            latest = self.feed(ToolFinished(at=world.tick(), index=planned.index, **fields))
+            if isinstance(latest, RunTools):
+                self.check_refused(ToolFinished(at=world.clock, index=planned.index, **fields))
+        return latest
+
+    def interrupt(self, partial: str = "") -> Step:
+        reason = self.world.rng.choice([TerminateReason.ABORTED, TerminateReason.TIMEOUT])
+        return self.feed(
+            Interrupted(at=self.world.tick(), reason=reason, message="enough", partial_text=partial)
+        )
+
+    def feed(self, entry: Entry) -> Step:
+        step = self.loop.feed(entry)
+        self.entries.append(entry)
+        told = list(self.narrator.tell(entry))
+        self.events += told
+        self.trace.append(f"{entry!r} -> {outline(step)} {[event.type for event in told]}")
+        self.check_limits()
+        return step
+
+    # The promises -------------------------------------------------------------------------------------------------
+
+    def check_limits(self) -> None:
+        limits, ledger = self.loop.ledger.limits, self.loop.ledger
+        assert limits.turns is None or ledger.turns <= limits.turns
+        assert limits.tokens is None or ledger.usage.total_tokens <= limits.tokens
+        assert limits.tool_calls is None or self.calls_run <= limits.tool_calls
+        if limits.cost_usd is not None and self.world.priced:
+            assert (ledger.usage.cost_usd or 0.0) <= limits.cost_usd + 1e-9
+
+    def check_request(self, step: CallModel) -> None:
+        check_history(step.request.messages)
+        limits, ledger = self.loop.ledger.limits, self.loop.ledger
+        if limits.tokens is not None:
+            assert 0 < step.request.config.max_tokens <= limits.tokens - ledger.usage.total_tokens
+
+    def check_grants(self, step: RunTools) -> None:
+        """What subagents are promised together is no more than what is left."""
+        grants = [
+            planned.grant for planned in step.calls if planned.grant is not None and not planned.refusal
+        ]
+        limits, ledger = self.loop.ledger.limits, self.loop.ledger
+        if limits.tokens is not None:
+            assert sum(grant.tokens or 0 for grant in grants) <= limits.tokens - ledger.usage.total_tokens
+        if limits.turns is not None and grants:
+            assert sum(grant.turns or 0 for grant in grants) < limits.turns - ledger.turns
+
+    def check_misplaced_entries_are_refused(self) -> None:
+        """An entry that can not follow is refused and changes nothing."""
+        at, step = self.world.clock, self.loop.step
+        misplaced: list[Entry] = [self.entries[0]]
+        if not isinstance(step, CallModel):
+            misplaced.append(ModelCalled(at=at, turn=99))
+        if not isinstance(step, RunTools):
+            misplaced.append(ToolFinished(at=at, index=0, outcome=ToolOutcome.FINISHED, content="late"))
+        else:
+            misplaced.append(ToolFinished(at=at, index=77, outcome=ToolOutcome.FINISHED, content="whose?"))
+        if not isinstance(step, AwaitApproval):
+            misplaced.append(ApprovalDecided(at=at, index=0, approved=True))
+        self.check_refused(self.world.rng.choice(misplaced))
+
+    def check_refused(self, entry: Entry) -> None:
+        step, length, tokens = self.loop.step, len(self.loop.history), self.loop.ledger.usage
+        try:
+            self.loop.feed(entry)
+        except InvalidInputError:
+            assert self.loop.step is step
+            assert (len(self.loop.history), self.loop.ledger.usage) == (length, tokens)
+        else:
+            raise AssertionError(f"{entry!r} was taken at {outline(step)}")
+
+    def check_finished(self, step: Finish) -> None:
+        result = step.result
+        check_history(result.messages)
+        assert len(result.tool_calls) == self.calls_made, "each call has exactly one result"
+        assert result.success == (not result.errors)
+        assert not result.success or result.terminate_reason is TerminateReason.COMPLETE
+        assert result.usage.total_tokens == self.loop.ledger.usage.total_tokens
+        self.check_refused(self.entries[-1])
+        check_events([event.type for event in self.events])
+        assert outline(replay(self)) == outline(step), "the entries alone rebuild the run"
+
+
+def replay(simulation: Simulation) -> Step:
+    """Fold the entries into a fresh loop."""
+    loop: AgentLoop[Any] = AgentLoop(simulation.world.definition, TOOLS)
+    *_, last = (loop.feed(entry) for entry in simulation.entries)
+    return last
+
+
+def outline(step: Step | None) -> str:
+    """A step without the requests and tools in it, whose addresses differ from run to run."""
+    match step:
+        case CallModel():
+            request = step.request
+            return f"CallModel({step.turn}, {step.attempt}, {step.delay}, {request.config}, {list(request.messages)})"
+        case Finish():
+            result = step.result
+            return f"Finish({result!r}, {list(result.messages)}, {result.tool_calls})"
+    return repr(step)
+
+
+def check_history(messages: Sequence[Message]) -> None:
+    """What every provider demands: a user speaks first, and each call is followed by its one result, in order."""
+    assert messages[0].role is Role.USER
+    remaining = iter(messages)
+    for message in remaining:
+        assert message.parts or message.role is Role.TOOL_RESULT, "no message is empty"
+        assert message.role is not Role.TOOL_RESULT, "a result without its call"
+        check_results(message, remaining)
+
+
+def check_results(message: Message, following: Iterator[Message]) -> None:
+    ids = [call.id for call in message.tool_calls]
+    assert len(set(ids)) == len(ids)
+    assert all(ids)
+    for call_id in ids:
+        result = next(following)
+        assert (result.role, result.tool_call_id) == (Role.TOOL_RESULT, call_id)
+
+
+def check_events(types: list[str]) -> None:
+    assert types[0] == "run_start"
+    assert types[-1] == "run_end"
+    assert types.count("run_end") == 1
+    assert types.count("turn_start") == types.count("turn_end")
+    assert types.count("tool_call_start") == types.count("tool_call_end")
+    open_turn = False
+    for kind in types:
+        if kind in ("turn_start", "turn_end"):
+            assert open_turn == (kind == "turn_end")
+            open_turn = not open_turn
+        elif kind in ("tool_call_start", "tool_call_end", "content_chunk", "thinking"):
+            assert open_turn

@@ -1,0 +1,45 @@
+"""Thousands of random runs of the pure loop, with every fault there is. One seed is one run, always the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from maverick.loop.result import TerminateReason, ToolOutcome
+from simulation.simulator import Simulation
+
+BATCHES = 24
+"""Spread over the cores; a batch is a range of seeds."""
+
+
+@pytest.fixture(scope="session")
+def runs(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--runs"))
+
+
+@pytest.mark.requirement("P3", "P5", "003-FR2-AC1", "003-FR2-AC2", "003-FR2-AC3", "003-FR2-AC5")
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_no_promise_is_broken_in_any_run(batch: int, runs: int) -> None:
+    for seed in range(batch, runs, BATCHES):
+        try:
+            Simulation(seed).run()
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_same_seed_makes_a_byte_identical_trace(seed: int) -> None:
+    first, second = Simulation(seed), Simulation(seed)
+    first.run()
+    second.run()
+    assert "\n".join(first.trace).encode() == "\n".join(second.trace).encode()
+
+
+def test_the_world_is_hostile_enough_to_end_runs_in_every_way_and_tools_too() -> None:
+    results = [Simulation(seed).run().result for seed in range(3_000)]
+    reasons = Counter(result.terminate_reason for result in results)
+    outcomes = Counter(record.outcome for result in results for record in result.tool_calls)
+    assert set(reasons) == set(TerminateReason) - {TerminateReason.AWAITING_APPROVAL}
+    assert set(outcomes) == set(ToolOutcome)
+    assert sum(result.success for result in results) > 100
