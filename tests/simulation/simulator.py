@@ -87,7 +87,7 @@ class Simulation:
     def call_model(self, step: CallModel) -> Step:
         world = self.world
         self.check_request(step)
-        expected = self.loop.context_tokens
+        expected = self.loop.context.tokens
         if step.compaction:
             expected = sum(len(message.content) for message in step.request.messages) // 4
         self.feed(

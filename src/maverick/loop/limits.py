@@ -6,7 +6,6 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from maverick.exceptions import LimitExceededError, TimeoutError
 from maverick.loop.result import TerminateReason
 from maverick.model import Price, Usage
 
@@ -110,29 +109,6 @@ class Ledger:
         self.usage += usage
         self.turns += turns
         self.tool_calls += tool_calls
-
-
-_ADVICE = {
-    TerminateReason.MAX_TURNS: ("max_turns", "turns", "It may need more turns or a simpler task"),
-    TerminateReason.MAX_TOTAL_TOKENS: ("max_total_tokens", "tokens", "Shorten the task or its tool results"),
-    TerminateReason.MAX_COST: ("max_cost_usd", "cost_usd", "Use a cheaper model or shorten the task"),
-    TerminateReason.MAX_TOOL_CALLS: ("max_tool_calls", "tool_calls", "The agent asked for more tool calls"),
-}
-
-
-def limit_error(reason: TerminateReason, limits: Limits) -> LimitExceededError | TimeoutError:
-    """The error that tells which limit ended the run and what to do about it."""
-    if reason is TerminateReason.TIMEOUT:
-        milliseconds = round((limits.seconds or 0.0) * 1000)
-        return TimeoutError(
-            f"The run was stopped after its {milliseconds} ms. Raise RunConfig.timeout_ms if it needs longer."
-        )
-    setting, attribute, advice = _ADVICE[reason]
-    return LimitExceededError(
-        f"The run was stopped at its limit of {getattr(limits, attribute)} ({setting}). "
-        f"{advice}, or raise RunConfig.{setting}.",
-        limit=setting,
-    )
 
 
 def _tighter(one: N | None, other: N | None) -> N | None:

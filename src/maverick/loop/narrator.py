@@ -103,10 +103,10 @@ class Narrator:
             **self._who,
             usage=entry.response.usage,
             total=self._loop.ledger.usage,
-            context_tokens=self._loop.context_tokens,
+            context_tokens=self._loop.context.tokens,
         )
         if self._compacting:
-            yield Compacted(**self._who, context_tokens=self._loop.context_tokens)
+            yield Compacted(**self._who, context_tokens=self._loop.context.tokens)
         step = self._loop.step
         if isinstance(step, AwaitApproval):
             for planned in step.calls:
@@ -118,10 +118,10 @@ class Narrator:
         if isinstance(step, CallModel) and step.attempt > 1:
             yield RetryScheduled(**self._who, attempt=step.attempt, delay=step.delay)
         elif self._compacting:
-            yield Compacted(**self._who, context_tokens=self._loop.context_tokens)
+            yield Compacted(**self._who, context_tokens=self._loop.context.tokens)
 
     def _approval_decided(self, entry: ApprovalDecided) -> Iterator[AgentActivityEvent]:
-        call = self._loop.planned_call(entry.index)
+        call = self._loop.tool_round.calls[entry.index].call
         yield ApprovalGiven(**self._who, tool_call_id=call.id, approved=entry.approved, by=entry.by)
 
     def _tools_started(self, entry: ToolsStarted) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all

@@ -33,7 +33,9 @@ class ToolRound:
 
     __slots__ = ("_results", "calls", "over_limit", "started", "turn")
 
-    def __init__(self, turn: int, calls: tuple[PlannedCall, ...], *, over_limit: bool) -> None:
+    def __init__(
+        self, turn: int = 0, calls: tuple[PlannedCall, ...] = (), *, over_limit: bool = False
+    ) -> None:
         self.turn = turn
         self.calls = calls
         self.over_limit = over_limit

@@ -155,12 +155,13 @@ class Driver(Generic[T]):
         """End the run, unless it has just ended by itself."""
         step = self.run.loop.step
         if not isinstance(step, Finish):
+            condensing = isinstance(step, CallModel) and step.compaction
             step = await self.run.record(
                 Interrupted(
                     at=time.time(),
                     reason=reason,
                     message=message,
-                    partial_text="".join(self._partial),
+                    partial_text="" if condensing else "".join(self._partial),
                     usage=self._lost,
                 )
             )

@@ -1,0 +1,69 @@
+"""How much of what a model can read a conversation takes, and what is done when it is full."""
+
+from __future__ import annotations
+
+from maverick.loop import compaction
+from maverick.model import History, Message, Request, RequestConfig
+
+_USUAL_ANSWER = 4096
+"""Tokens kept free for an answer whose size the definition leaves to the client."""
+_SMALLEST_RESULT = 100
+
+
+class ContextWindow:
+    """The gauge of one run's conversation.
+
+    Args:
+        size: How many tokens the model can read, if known.
+        head: How many of the first messages state the task and are never condensed.
+    """
+
+    __slots__ = ("_condensed_turn", "_cut", "_head", "_size", "tokens")
+
+    def __init__(self, size: int | None, head: int) -> None:
+        self.tokens = 0
+        """About how many tokens the next request has."""
+        self._size = size
+        self._head = head
+        self._cut = 0
+        self._condensed_turn = -1
+
+    def recount(self, request: Request) -> None:
+        """Estimate anew, from all there is."""
+        self.tokens = compaction.request_tokens(request)
+
+    def add(self, message: Message, counted: int = 0) -> None:
+        """Count a message; ``counted`` is what the provider says the whole conversation has with it."""
+        self.tokens = counted or self.tokens + compaction.message_tokens(message)
+
+    def overflowed(self) -> None:
+        """Learn from the provider that the conversation is too long as it is."""
+        self._size = self.tokens if self._size is None else min(self._size, self.tokens)
+
+    def is_full(self, asked: int) -> bool:
+        """Whether there is no room for an answer of the asked size; 0 is one of usual size."""
+        if self._size is None:
+            return False
+        return self.tokens + min(asked or _USUAL_ANSWER, self._size // 4) > self._size
+
+    def next_turn_tokens(self, asked: int) -> int:
+        """About what the next request and its answer take together."""
+        return self.tokens + (asked or _USUAL_ANSWER)
+
+    def result_share(self, count: int) -> int | None:
+        """How many tokens each of ``count`` tool results may have, so that together they fill half the window."""
+        return None if self._size is None else max(self._size // (2 * count), _SMALLEST_RESULT)
+
+    def summary_request(self, history: History, turn: int, config: RequestConfig) -> Request | None:
+        """The question for a summary of the older turns; ``None`` if there are none, or this turn has asked it."""
+        size = self._size or self.tokens
+        cut = compaction.newest_turns(history, self._head, size // 2)
+        if cut - self._head < 2 or cut == len(history) or self._condensed_turn == turn:
+            return None
+        self._cut, self._condensed_turn = cut, turn
+        return compaction.summary_request(history[self._head : cut], config, size)
+
+    def condensed(self, history: History, summary: str) -> History:
+        """The history with the older turns replaced by their summary, or by what can be said without one."""
+        summary = summary or compaction.plain_summary(history[self._head : self._cut])
+        return compaction.compacted(history, self._head, self._cut, summary)

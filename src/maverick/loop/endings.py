@@ -1,0 +1,81 @@
+"""Why a run ended without an answer, as errors that say what to do about it."""
+
+from __future__ import annotations
+
+from maverick.exceptions import (
+    AbortedError,
+    AgentError,
+    ApprovalRequiredError,
+    InvalidInputError,
+    LimitExceededError,
+    RefusalError,
+    TimeoutError,
+)
+from maverick.loop.entries import Interrupted
+from maverick.loop.limits import Limits
+from maverick.loop.result import TerminateReason
+from maverick.loop.steps import AwaitApproval, Step
+from maverick.model import Response, StopReason
+
+_ADVICE = {
+    TerminateReason.MAX_TURNS: ("max_turns", "turns", "It may need more turns or a simpler task"),
+    TerminateReason.MAX_TOTAL_TOKENS: ("max_total_tokens", "tokens", "Shorten the task or its tool results"),
+    TerminateReason.MAX_COST: ("max_cost_usd", "cost_usd", "Use a cheaper model or shorten the task"),
+    TerminateReason.MAX_TOOL_CALLS: ("max_tool_calls", "tool_calls", "The agent asked for more tool calls"),
+}
+
+
+def limit_reached(reason: TerminateReason, limits: Limits) -> AgentError:
+    """A limit of the run was reached."""
+    if reason is TerminateReason.TIMEOUT:
+        milliseconds = round((limits.seconds or 0.0) * 1000)
+        return TimeoutError(
+            f"The run was stopped after its {milliseconds} ms. Raise RunConfig.timeout_ms if it needs longer."
+        )
+    setting, attribute, advice = _ADVICE[reason]
+    return LimitExceededError(
+        f"The run was stopped at its limit of {getattr(limits, attribute)} ({setting}). "
+        f"{advice}, or raise RunConfig.{setting}.",
+        limit=setting,
+    )
+
+
+def interrupted(entry: Interrupted, step: Step) -> AgentError:
+    """Somebody stopped the run, or nobody was there to be asked."""
+    if entry.reason is TerminateReason.AWAITING_APPROVAL and isinstance(step, AwaitApproval):
+        call = step.calls[0].call
+        return ApprovalRequiredError(
+            entry.message or f"The tool {call.tool_name!r} needs a person's approval.",
+            tool_name=call.tool_name,
+            call_id=call.id,
+        )
+    because = f": {entry.message}" if entry.message else ""
+    return AbortedError(f"The run was stopped{because}.", reason=entry.message)
+
+
+def no_price(model: str) -> AgentError:
+    """A limit in money can not be kept."""
+    return InvalidInputError(
+        f"max_cost_usd is set, but what {model!r} costs is not known, so the limit can not be kept. "
+        "Add its price, or limit max_total_tokens instead.",
+        field="run_config.max_cost_usd",
+    )
+
+
+def refused(response: Response) -> AgentError:
+    """The model declined."""
+    said = f" It said: {response.content[:200]}" if response.content else ""
+    return RefusalError(f"The model declined to answer.{said} Rephrase the task or use another model.")
+
+
+def cut_off(reason: StopReason) -> AgentError:
+    """The final answer is not whole."""
+    if reason is StopReason.MAX_TOKENS:
+        return LimitExceededError(
+            "The answer was cut off at the token limit of one answer. Raise ModelConfig.max_tokens.",
+            limit="max_tokens",
+        )
+    return LimitExceededError(
+        "The answer was cut off because the context window was full. Shorten the task or its tool results.",
+        limit="context_window",
+    )
