@@ -21,6 +21,12 @@
     │   ├── LimitExceededError         a limit of the run was reached (limit)
     │   ├── AbortedError               somebody stopped the run (reason)
     │   ├── ApprovalRequiredError      a tool call waits for a person (tool_name, call_id)
+    │   ├── JournalError               a run could not be written down or read back
+    │   │   ├── RunNotFoundError       no run has this id (run_id)
+    │   │   ├── RunExistsError         the id is taken (run_id)
+    │   │   ├── LeaseLostError         another process has taken the run over (run_id)
+    │   │   ├── RunChangedError        the agent is not the one the run was made with (changes)
+    │   │   └── ApprovalError          the decision does not fit what was asked (approval_id)
     │   ├── DuplicateAgentError        the name is taken (agent_name)
     │   └── AgentNotFoundError         no agent has this name (agent_name)
     ├── WorkflowError                  a workflow of agents failed
@@ -278,6 +284,66 @@ class ApprovalRequiredError(AgentError):
         super().__init__(message, **details)
         self.tool_name = tool_name
         self.call_id = call_id
+
+
+class JournalError(AgentError):
+    """A run could not be written down or read back. Nothing was done that is not written down."""
+
+
+class RunNotFoundError(JournalError):
+    """The journal has no run of this id."""
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(self, message: str | None = None, *, run_id: str = "", **details: Any) -> None:
+        super().__init__(
+            message or f"The journal has no run {run_id!r}. `maverick runs list` shows what there is.",
+            **details,
+        )
+        self.run_id = run_id
+
+
+class RunExistsError(JournalError):
+    """The journal already has a run of this id."""
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(self, message: str | None = None, *, run_id: str = "", **details: Any) -> None:
+        super().__init__(
+            message or f"The journal already has a run {run_id!r}. Resume it, or choose another run_id.",
+            **details,
+        )
+        self.run_id = run_id
+
+
+class LeaseLostError(JournalError):
+    """Another process has taken the run over; this one must not write or act any more."""
+
+    def __init__(self, message: str | None = None, *, run_id: str = "", **details: Any) -> None:
+        super().__init__(
+            message or f"Another process has taken over the run {run_id!r}; this one has stopped.", **details
+        )
+        self.run_id = run_id
+
+
+class RunChangedError(JournalError):
+    """The agent, its prompt or its tools are not what the run was made with; ``changes`` names each difference."""
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(self, message: str, *, changes: Sequence[str] = (), **details: Any) -> None:
+        super().__init__(message, **details)
+        self.changes = list(changes)
+
+
+class ApprovalError(JournalError):
+    """A decision does not fit what was asked: unknown, already decided, expired, or somebody else's."""
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(self, message: str, *, approval_id: str = "", **details: Any) -> None:
+        super().__init__(message, **details)
+        self.approval_id = approval_id
 
 
 class DuplicateAgentError(AgentError):

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from maverick.exceptions import AgentError
+from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
 from maverick.loop.result import TerminateReason, ToolOutcome
 from maverick.model import Message, ModelInfo, Response, Usage
@@ -37,6 +38,12 @@ class RunStarted(_Entry, frozen=True, kw_only=True):
     limits: Limits
     info: ModelInfo
     """What the client knows of the model."""
+    fingerprint: Fingerprint | None = None
+    """What the agent was when the run began; kept with runs that can be resumed."""
+    user_id: str | None = None
+    """The verified user it acts for."""
+    parent: str | None = None
+    """The run that called this one as a subagent."""
 
 
 class ModelCalled(_Entry, frozen=True, kw_only=True):
@@ -101,6 +108,19 @@ class Interrupted(_Entry, frozen=True, kw_only=True):
     """What the subagents had used that were cut short."""
 
 
+class Resumed(_Entry, frozen=True, kw_only=True):
+    """The run goes on after its process died, or after it was stopped."""
+
+    limits: Limits
+    """The limits from now on."""
+
+
+class Edited(_Entry, frozen=True, kw_only=True):
+    """A person put words of their own into the conversation, before the next turn."""
+
+    content: str
+
+
 Entry: TypeAlias = (
     RunStarted
     | ModelCalled
@@ -110,4 +130,6 @@ Entry: TypeAlias = (
     | ToolFinished
     | ApprovalDecided
     | Interrupted
+    | Resumed
+    | Edited
 )

@@ -34,6 +34,12 @@ class RunStart(AgentActivityEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "run_start"
 
 
+class RunResumed(AgentActivityEvent, frozen=True, kw_only=True):
+    """A run goes on where it had been left."""
+
+    type: ClassVar[str] = "run_resumed"
+
+
 class TurnStart(AgentActivityEvent, frozen=True, kw_only=True):
     """A turn began: the model is called."""
 
@@ -135,6 +141,13 @@ class Compacted(AgentActivityEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "compacted"
     context_tokens: int
     """An estimate of what is left."""
+
+
+class MessageAdded(AgentActivityEvent, frozen=True, kw_only=True):
+    """A person put words of their own into the conversation."""
+
+    type: ClassVar[str] = "message_added"
+    content: str
 
 
 class RunEnd(AgentActivityEvent, frozen=True, kw_only=True):

@@ -25,11 +25,13 @@ from maverick.loop.context import ContextWindow
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import (
     ApprovalDecided,
+    Edited,
     Entry,
     Interrupted,
     ModelCalled,
     ModelFailed,
     ModelReplied,
+    Resumed,
     RunStarted,
     ToolFinished,
     ToolsStarted,
@@ -40,9 +42,26 @@ from maverick.loop.result import AgentResult, AgentUsage, TerminateReason, ToolR
 from maverick.loop.retry import backoff
 from maverick.loop.round import RoundPlanner, ToolRound, have_own_ids, with_own_ids
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
-from maverick.model import History, Message, OutputSchema, Request, RequestConfig, Response, StopReason, Tool
+from maverick.model import (
+    History,
+    Message,
+    OutputSchema,
+    Request,
+    RequestConfig,
+    Response,
+    Role,
+    StopReason,
+    Tool,
+)
 
 T = TypeVar("T", default=str)
+
+RESUMABLE = frozenset(TerminateReason) - {
+    TerminateReason.COMPLETE,
+    TerminateReason.REFUSED,
+    TerminateReason.MAX_TOKENS,
+}
+"""The ends a run can go on from: it was stopped, and did not come to an end of its own."""
 
 
 class AgentLoop(Generic[T]):
@@ -75,6 +94,10 @@ class AgentLoop(Generic[T]):
         self._repairs = 0
         self._reopened = 0
         """The attempts already made at a turn that was stopped to make room for it."""
+        self._in_flight = False
+        """Whether the model was called and has not answered yet."""
+        self._now = self._before = self._paused = 0.0
+        """The time of this entry and of the one before it; the seconds nobody drove the run."""
 
     def feed(self, entry: Entry) -> Step:
         """Take in what happened and say what to do next.
@@ -88,9 +111,16 @@ class AgentLoop(Generic[T]):
                 f"{type(entry).__name__} does not fit here: the run is at {type(self.step).__name__}.",
                 field="entry",
             )
-        self._now = entry.at
+        self._before, self._now = self._now, entry.at
         self.step = handle(self, entry, self.step)
+        self._in_flight = type(entry) is ModelCalled
         return self.step
+
+    def seconds_left(self, entry: RunStarted | Resumed) -> float | None:
+        """How long a run may take that is about to be started, or resumed, with this entry."""
+        if entry.limits.seconds is None or isinstance(entry, RunStarted):
+            return entry.limits.seconds
+        return max(entry.limits.seconds - self._elapsed, 0.0)
 
     # What happened ----------------------------------------------------------------------------------------------
 
@@ -184,6 +214,21 @@ class AgentLoop(Generic[T]):
             return self._stop_at(entry.reason)
         return self._finish(entry.reason, endings.interrupted(entry, step))
 
+    def _on_resumed(self, entry: Resumed, step: Step) -> Step:
+        self._paused += max(self._now - self._before, 0.0)
+        self.ledger.limits = entry.limits
+        if isinstance(step, Finish):
+            return self._next_turn() if step.result.terminate_reason in RESUMABLE else step
+        if isinstance(step, CallModel) and self._in_flight:
+            return replace(step, attempt=step.attempt + 1, delay=0.0)
+        return step
+
+    def _on_edited(self, entry: Edited, step: CallModel) -> Step:
+        if self.history[-1].role is Role.USER:
+            self.history = History(self.history[:-1])
+        self._say(Message.user(entry.content))
+        return replace(step, request=replace(step.request, messages=self.history))
+
     _RULES: ClassVar[dict[type[Any], tuple[tuple[type[Any], ...], Any]]] = {
         RunStarted: ((type(None),), _on_run_started),
         ModelCalled: ((CallModel,), _on_model_called),
@@ -193,6 +238,8 @@ class AgentLoop(Generic[T]):
         ToolsStarted: ((RunTools,), _on_tools_started),
         ToolFinished: ((RunTools,), _on_tool_finished),
         Interrupted: ((CallModel, RunTools, AwaitApproval), _on_interrupted),
+        Resumed: ((CallModel, RunTools, AwaitApproval, Finish), _on_resumed),
+        Edited: ((CallModel,), _on_edited),
     }
     """For each kind of entry, the steps it may follow and what it does."""
 
@@ -264,6 +311,12 @@ class AgentLoop(Generic[T]):
         self, reason: TerminateReason, error: AgentError | None = None, output: T | None = None
     ) -> Finish:
         self._close_round()
+        return Finish(self.outcome(reason, error, output))
+
+    def outcome(
+        self, reason: TerminateReason, error: AgentError | None = None, output: T | None = None
+    ) -> AgentResult[T]:
+        """The result of a run that stands where this one stands."""
         start, typed = self._start, self.definition.output_config is not None
         result: AgentResult[Any] = AgentResult(
             success=error is None,
@@ -283,7 +336,7 @@ class AgentLoop(Generic[T]):
             tool_calls=self._records,
             validated=error is None or not typed,
         )
-        return Finish(result)
+        return result
 
     # The pieces -------------------------------------------------------------------------------------------------
 
@@ -309,4 +362,4 @@ class AgentLoop(Generic[T]):
 
     @property
     def _elapsed(self) -> float:
-        return max(self._now - self._start.at, 0.0)
+        return max(self._now - self._start.at - self._paused, 0.0)

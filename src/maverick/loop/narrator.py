@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 from maverick.loop.entries import (
     ApprovalDecided,
+    Edited,
     Entry,
     Interrupted,
     ModelCalled,
     ModelFailed,
     ModelReplied,
+    Resumed,
     RunStarted,
     ToolFinished,
     ToolsStarted,
@@ -23,8 +25,10 @@ from maverick.loop.events import (
     Compacted,
     ContentChunk,
     ErrorEvent,
+    MessageAdded,
     RetryScheduled,
     RunEnd,
+    RunResumed,
     RunStart,
     Thinking,
     ToolCallEnd,
@@ -154,6 +158,12 @@ class Narrator:
                     duration_ms=record.duration_ms,
                 )
 
+    def _resumed(self, entry: Resumed) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
+        yield RunResumed(**self._who)
+
+    def _edited(self, entry: Edited) -> Iterator[AgentActivityEvent]:
+        yield MessageAdded(**self._who, content=entry.content)
+
     _TELLERS: ClassVar[dict[type[Any], Any]] = {
         RunStarted: _run_started,
         ModelCalled: _model_called,
@@ -163,4 +173,6 @@ class Narrator:
         ToolsStarted: _tools_started,
         ToolFinished: _tool_finished,
         Interrupted: _interrupted,
+        Resumed: _resumed,
+        Edited: _edited,
     }

@@ -48,6 +48,11 @@ class ToolRound:
         """Whether a call still has no result."""
         return len(self._results) < len(self.calls)
 
+    @property
+    def unsettled(self) -> tuple[PlannedCall, ...]:
+        """The calls that have no result yet."""
+        return tuple(planned for planned in self.calls if planned.index not in self._results)
+
     def settle(self, result: ToolFinished) -> None:
         """Take the result of a call.
 

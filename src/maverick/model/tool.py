@@ -70,3 +70,26 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """When the call is cut off, in seconds of the event loop's clock."""
     user_id: str | None = None
     """The verified user the run acts for; never taken from the model."""
+
+
+class Outcome(Struct, frozen=True):
+    """What a tool's ``reconcile`` says of a call that was running when the process died."""
+
+    happened: bool | None
+    """Whether it took effect; ``None`` when nobody can tell."""
+    result: str = ""
+
+    @classmethod
+    def done(cls, result: str = "Done.") -> Outcome:
+        """It took effect, with this result."""
+        return cls(happened=True, result=result)
+
+    @classmethod
+    def not_done(cls) -> Outcome:
+        """It did not take effect; it is run now."""
+        return cls(happened=False)
+
+    @classmethod
+    def unknown(cls) -> Outcome:
+        """Nobody can tell; the model is told so."""
+        return cls(happened=None)

@@ -6,26 +6,33 @@ import asyncio
 import builtins
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Generic, TypeAlias
 
 from typing_extensions import TypeVar
 
-from maverick.exceptions import AgentError, MalformedResponseError, TimeoutError
+from maverick.exceptions import AgentError, JournalError, MalformedResponseError, TimeoutError
 from maverick.loop.entries import (
     ApprovalDecided,
+    Entry,
     Interrupted,
     ModelCalled,
     ModelFailed,
     ModelReplied,
+    Resumed,
+    RunStarted,
     ToolsStarted,
 )
+from maverick.loop.limits import Limits
+from maverick.loop.machine import RESUMABLE
 from maverick.loop.result import AgentResult, TerminateReason
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall, Usage
 from maverick.runtime.abort import AbortSignal
+from maverick.runtime.approval_desk import ApprovalDesk
 from maverick.runtime.interruption import Interruption, RunInterrupted
+from maverick.runtime.parking import RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.tool_batch import ToolBatch
 from maverick.runtime.tool_runner import StartAgent, ToolRunner
@@ -42,25 +49,50 @@ class Driver(Generic[T]):
     Args:
         run: The run.
         metrics: Where model calls are counted.
-        approve: Asks a person about a tool call; without it, a call that needs approval ends the run.
+        approve: Asks a person about a tool call; without it, the run parks in its journal, or ends if it has none.
+        approval_expires_in: The seconds after which a request nobody decided on is denied.
         start_agent: Makes the driver of a subagent.
+        entries: What is written down of the run, if it is to go on where it had been left.
     """
 
     def __init__(
-        self, run: Run[T], metrics: ExecutionMetrics, approve: Approver | None, start_agent: StartAgent
+        self,
+        run: Run[T],
+        metrics: ExecutionMetrics,
+        approve: Approver | None,
+        approval_expires_in: float | None,
+        start_agent: StartAgent,
+        entries: Sequence[Entry] = (),
     ) -> None:
         self.run = run
+        self._entries = entries
         self._metrics = metrics
         self._approve = approve
+        self._approval_expires_in = approval_expires_in
         self._start_agent = start_agent
         self._partial: list[str] = []
         self._lost = Usage()
 
     async def drive(self, signal: AbortSignal | None = None) -> AgentResult[T]:
+        """Run to the end; one that came to an end of its own earlier has its result already."""
+        if not self._entries:
+            return await self._drive(self.run.start, signal)
+        for entry in self._entries:
+            step = self.run.recall(entry)
+        if isinstance(step, Finish) and step.result.terminate_reason not in RESUMABLE:
+            return step.result
+        return await self._drive(Resumed(at=time.time(), limits=self._limits()), signal)
+
+    def _limits(self) -> Limits:
+        """The limits a resumed run goes on with: what its definition says now, or what its caller granted it."""
+        start = self.run.start
+        return start.limits if start.parent else self.run.loop.definition.run_config.limits
+
+    async def _drive(self, first: RunStarted | Resumed, signal: AbortSignal | None) -> AgentResult[T]:
         """Do what the loop asks, step by step, until it is finished or the run is stopped."""
-        self._interruption = Interruption(self.run.start.limits.seconds, signal)
+        self._interruption = Interruption(self.run.loop.seconds_left(first), signal)
         try:
-            step = await self.run.record(self.run.start)
+            step = await self.run.record(first)
             while not isinstance(step, Finish):
                 match step:
                     case CallModel():
@@ -71,6 +103,8 @@ class Driver(Generic[T]):
                         step = await self._ask_person(step)
         except RunInterrupted as stop:
             step = await self._interrupt(stop.reason, stop.message)
+        except RunParked as parked:
+            return self.run.loop.outcome(TerminateReason.AWAITING_APPROVAL, parked.error)
         except asyncio.CancelledError:
             await self._interrupt(TerminateReason.ABORTED, "its task was cancelled")
             raise
@@ -122,11 +156,12 @@ class Driver(Generic[T]):
         raise MalformedResponseError("The model's stream ended without its response. Try again.")
 
     async def _run_tools(self, step: RunTools) -> Step:
-        runner = ToolRunner(self.run, step.turn, self._start_agent)
-        await self.run.record(ToolsStarted(at=time.time(), turn=step.turn))
-        batch = ToolBatch(
-            step.calls, runner.run, runner.timeout, self.run.loop.definition.tool_config.max_parallel
-        )
+        runner, tools = ToolRunner(self.run, step.turn, self._start_agent), self.run.loop.tool_round
+        run_call = runner.recover if tools.started else runner.run
+        if not tools.started:
+            await self.run.record(ToolsStarted(at=time.time(), turn=step.turn))
+        parallel = self.run.loop.definition.tool_config.max_parallel
+        batch = ToolBatch(tools.unsettled, run_call, runner.timeout, parallel)
         latest: Step = step
         try:
             while isinstance(latest, RunTools):
@@ -136,20 +171,26 @@ class Driver(Generic[T]):
                 await self.run.record(finished)
             self._lost += runner.lost_usage
             raise
+        except JournalError:
+            await batch.stop()
+            raise
         return latest
 
     async def _ask_person(self, step: AwaitApproval) -> Step:
-        call = step.calls[0].call
-        if self._approve is None:
+        planned, keeper = step.calls[0], self.run.keeper
+        if self._approve is not None:
+            approved = await self._interruption.guard(_decide(self._approve, planned.call))
+            return await self.run.record(
+                ApprovalDecided(at=time.time(), index=planned.index, approved=approved)
+            )
+        if keeper is None:
             raise RunInterrupted(
                 TerminateReason.AWAITING_APPROVAL,
-                f"The tool {call.tool_name!r} needs a person's approval. Give the executor approve=…, or run the "
-                "agent where somebody can be asked.",
+                f"The tool {planned.call.tool_name!r} needs a person's approval. Give the executor approve=…, or a "
+                "journal, so that the run can wait for it.",
             )
-        approved = await self._interruption.guard(_decide(self._approve, call))
-        return await self.run.record(
-            ApprovalDecided(at=time.time(), index=step.calls[0].index, approved=approved)
-        )
+        desk = ApprovalDesk(self.run, keeper, self._approval_expires_in)
+        return await self.run.record(await desk.decision(step))
 
     async def _interrupt(self, reason: TerminateReason, message: str) -> Finish:
         """End the run, unless it has just ended by itself."""

@@ -14,19 +14,23 @@ from weakref import WeakKeyDictionary
 from typing_extensions import TypeVar
 
 from maverick.exceptions import InvalidInputError
+from maverick.journal import Journal
 from maverick.loop.definition import AgentDefinition
-from maverick.loop.entries import RunStarted
+from maverick.loop.entries import Entry, RunStarted
 from maverick.loop.events import AgentActivityEvent
+from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
 from maverick.loop.machine import AgentLoop
 from maverick.loop.result import AgentResult
 from maverick.loop.steps import PlannedCall
 from maverick.model import ExecutionMetrics, LLMClient, Message, model_info
 from maverick.providers import Client, connect
+from maverick.runtime import history
 from maverick.runtime.abort import AbortSignal
 from maverick.runtime.driver import Approver, Driver
 from maverick.runtime.event_feed import EventFeed
 from maverick.runtime.event_log import is_logged, log_event
+from maverick.runtime.keeper import RunKeeper
 from maverick.runtime.run import Listener, Run
 from maverick.runtime.toolset import Toolset
 from maverick.tools import ToolRegistry
@@ -40,7 +44,10 @@ class AgentExecutor:
     Args:
         client: The model to call; without one, each definition's own ``provider:model`` is connected to.
         tool_registry: Where tools are found that a definition only names.
-        approve: Asks a person about tools that need approval; without it, such a call ends the run.
+        journal: Where runs are kept, so that they can be resumed; without one they are not.
+        approve: Asks a person about tools that need approval. Without it, the run parks in its journal until somebody
+            has decided; without a journal too, such a call ends the run.
+        approval_expires_in: The seconds after which a request nobody decided on is denied.
         max_depth: How deep agents may be nested in each other.
     """
 
@@ -49,7 +56,9 @@ class AgentExecutor:
         client: LLMClient | None = None,
         tool_registry: ToolRegistry | None = None,
         *,
+        journal: Journal | None = None,
         approve: Approver | None = None,
+        approval_expires_in: float | None = None,
         max_depth: int = 5,
     ) -> None:
         self.metrics = ExecutionMetrics()
@@ -58,7 +67,9 @@ class AgentExecutor:
         self._connected: dict[str, Client] = {}
         self._registry = ToolRegistry() if tool_registry is None else tool_registry
         self._toolsets: WeakKeyDictionary[AgentDefinition[Any], Toolset] = WeakKeyDictionary()
+        self._journal = journal
         self._approve = approve
+        self._approval_expires_in = approval_expires_in
         self._max_depth = max_depth
 
     async def execute(
@@ -90,20 +101,14 @@ class AgentExecutor:
 
         Raises:
             InvalidInputError: An input is missing, unknown or of the wrong type.
+            InvalidToolError: A tool the definition names is not registered.
+            JournalError: The run could not be written down; nothing is done that is not.
         """
-        if inspect.iscoroutinefunction(on_activity):
-            raise InvalidInputError(
-                "on_activity: expected a plain function; to await something for each event, use stream().",
-                field="on_activity",
-            )
-        listeners: list[Listener] = [log_event] if is_logged() else []
-        if on_activity is not None:
-            listeners.append(on_activity)
         client = self._client_for(definition)
         system, first = definition.render(inputs)
         start = RunStarted(
             at=time.time(),
-            run_id=run_id or f"run_{os.urandom(8).hex()}",
+            run_id=run_id or _new_run_id(),
             trace_id=trace_id or os.urandom(16).hex(),
             agent=(definition.name,),
             system=system,
@@ -111,8 +116,11 @@ class AgentExecutor:
             head=0 if messages else len(first),
             limits=definition.run_config.limits,
             info=model_info(client, definition.model_config.model),
+            fingerprint=self._fingerprint(definition),
+            user_id=user_id,
         )
-        return await self._driver(definition, start, client, listeners, user_id).drive(signal)
+        keeper = None if self._journal is None else RunKeeper(self._journal)
+        return await self._driver(definition, start, client, _listeners(on_activity), keeper).drive(signal)
 
     async def stream(
         self, definition: AgentDefinition[Any], **options: Any
@@ -134,6 +142,93 @@ class AgentExecutor:
             running.cancel()
             await asyncio.wait([running])
 
+    async def resume(
+        self,
+        run_id: str,
+        definition: AgentDefinition[T],
+        *,
+        signal: AbortSignal | None = None,
+        on_activity: Listener | None = None,
+        accept_changes: bool = False,
+    ) -> AgentResult[T]:
+        """Go on with a run whose process died, or that was stopped, failed or waits for an approval.
+
+        A tool call that was running when the process died is handled as its tool's effect allows: an irreversible one
+        is never run again by itself. A run that has its answer gives it again.
+
+        Args:
+            run_id: The run.
+            definition: Its agent.
+            signal: Stops the run when it is aborted.
+            on_activity: Called with each new event.
+            accept_changes: Go on although the agent is not what it was when the run began.
+
+        Raises:
+            RunNotFoundError: There is no such run.
+            RunChangedError: The agent has changed; the message names how.
+            LeaseLostError: Another process resumed the run at the same time.
+        """
+        journal = self._kept_runs()
+        lease = await journal.claim(run_id)
+        entries = await history.load(journal, run_id)
+        start = history.beginning(entries)
+        history.check_unchanged(start, self._fingerprint(definition), accept_changes=accept_changes)
+        client, keeper = self._client_for(definition), RunKeeper(journal, lease)
+        driver = self._driver(definition, start, client, _listeners(on_activity), keeper, entries)
+        return await driver.drive(signal)
+
+    async def replay(
+        self, run_id: str, definition: AgentDefinition[Any]
+    ) -> AsyncIterator[AgentActivityEvent]:
+        """The events of a run as it happened, from the journal alone."""
+        journal = self._kept_runs()
+        entries = await history.load(journal, run_id)
+        for event in history.retell(entries, definition, self._toolset(definition).tools):
+            yield event
+
+    async def fork(
+        self,
+        run_id: str,
+        definition: AgentDefinition[T],
+        *,
+        turn: int,
+        edit: str | None = None,
+        new_run_id: str | None = None,
+        signal: AbortSignal | None = None,
+        on_activity: Listener | None = None,
+    ) -> AgentResult[T]:
+        """Run again from a turn on; what happened before it comes from the journal.
+
+        Args:
+            run_id: The run to fork; it stays as it is.
+            definition: The agent from here on; its model and tools may be others.
+            turn: The turn to begin with.
+            edit: Words to put before that turn: in place of the user's last message, or after the last tool results.
+            new_run_id: The new run's id, if it is to have a certain one.
+            signal: Stops the run when it is aborted.
+            on_activity: Called with each new event.
+
+        Raises:
+            RunNotFoundError: There is no such run.
+            InvalidInputError: The run has no such turn.
+        """
+        journal, client = self._kept_runs(), self._client_for(definition)
+        entries = history.forked(
+            await history.load(journal, run_id),
+            turn,
+            edit,
+            run_id=new_run_id or _new_run_id(),
+            trace_id=os.urandom(16).hex(),
+            fingerprint=self._fingerprint(definition),
+            info=model_info(client, definition.model_config.model),
+        )
+        keeper = RunKeeper(journal, forked_from=run_id)
+        for entry in entries:
+            keeper.remember(entry)
+        start = history.beginning(entries)
+        driver = self._driver(definition, start, client, _listeners(on_activity), keeper, entries)
+        return await driver.drive(signal)
+
     async def aclose(self) -> None:
         """Close the clients this executor has connected; not the one it was given."""
         clients, self._connected = self._connected, {}
@@ -148,29 +243,36 @@ class AgentExecutor:
     ) -> None:
         await self.aclose()
 
+    # Putting a run together -------------------------------------------------------------------------------------
+
     def _driver(
         self,
         definition: AgentDefinition[T],
         start: RunStarted,
         client: LLMClient,
         listeners: Sequence[Listener],
-        user_id: str | None,
+        keeper: RunKeeper | None,
+        entries: Sequence[Entry] = (),
     ) -> Driver[T]:
-        toolset = self._toolsets.get(definition)
-        if toolset is None:
-            toolset = self._toolsets[definition] = Toolset(definition, self._registry)
+        toolset = self._toolset(definition)
         loop = AgentLoop(definition, toolset.tools, max_depth=self._max_depth)
-        run = Run(start, loop, client, toolset, listeners, user_id)
-        return Driver(run, self.metrics, self._approve, self._subagent)
+        run = Run(start, loop, client, toolset, listeners, keeper)
+        return Driver(
+            run, self.metrics, self._approve, self._approval_expires_in, self._subagent, entries=entries
+        )
 
-    def _subagent(self, parent: Run[Any], planned: PlannedCall, turn: int) -> Driver[Any]:
+    async def _subagent(self, parent: Run[Any], planned: PlannedCall, turn: int) -> Driver[Any]:
         definition = parent.toolset.ready[planned.call.tool_name].agent
         assert definition is not None  # noqa: S101 - asked only about tools that are agents
-        client = self._client_for(definition)
+        client, run_id = self._client_for(definition), f"{parent.start.run_id}/{turn}/{planned.index}"
+        if self._journal is not None and (kept := await history.claim_if_there(self._journal, run_id)):
+            lease, entries = kept
+            start, resumed = history.beginning(entries), RunKeeper(self._journal, lease)
+            return self._driver(definition, start, client, parent.listeners, resumed, entries)
         system, first = definition.render(planned.call.arguments)
         start = RunStarted(
             at=time.time(),
-            run_id=f"{parent.start.run_id}/{turn}/{planned.index}",
+            run_id=run_id,
             trace_id=parent.start.trace_id,
             agent=(*parent.start.agent, definition.name),
             system=system,
@@ -178,8 +280,21 @@ class AgentExecutor:
             head=len(first),
             limits=definition.run_config.limits.within(planned.grant or Limits()),
             info=model_info(client, definition.model_config.model),
+            fingerprint=self._fingerprint(definition),
+            user_id=parent.start.user_id,
+            parent=parent.start.run_id,
         )
-        return self._driver(definition, start, client, parent.listeners, parent.user_id)
+        keeper = None if self._journal is None else RunKeeper(self._journal)
+        return self._driver(definition, start, client, parent.listeners, keeper)
+
+    def _toolset(self, definition: AgentDefinition[Any]) -> Toolset:
+        toolset = self._toolsets.get(definition)
+        if toolset is None:
+            toolset = self._toolsets[definition] = Toolset(definition, self._registry)
+        return toolset
+
+    def _fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint | None:
+        return None if self._journal is None else self._toolset(definition).fingerprint(definition)
 
     def _client_for(self, definition: AgentDefinition[Any]) -> LLMClient:
         if self._client is not None:
@@ -188,3 +303,26 @@ class AgentExecutor:
         if model not in self._connected:
             self._connected[model] = connect(model)
         return self._connected[model]
+
+    def _kept_runs(self) -> Journal:
+        if self._journal is None:
+            raise InvalidInputError(
+                "This executor keeps no runs. Make it with AgentExecutor(client, journal=SqliteJournal(…)).",
+                field="journal",
+            )
+        return self._journal
+
+
+def _listeners(on_activity: Listener | None) -> list[Listener]:
+    """Who is to be told what happens: the caller, and the log if anybody reads it."""
+    if inspect.iscoroutinefunction(on_activity):
+        raise InvalidInputError(
+            "on_activity: expected a plain function; to await something for each event, use stream().",
+            field="on_activity",
+        )
+    listeners: list[Listener] = [log_event] if is_logged() else []
+    return listeners if on_activity is None else [*listeners, on_activity]
+
+
+def _new_run_id() -> str:
+    return f"run_{os.urandom(8).hex()}"

@@ -7,13 +7,14 @@ from typing import Generic, TypeAlias
 
 from typing_extensions import TypeVar
 
-from maverick.loop.entries import Entry, RunStarted
+from maverick.loop.entries import Entry, RunStarted, ToolFinished
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.machine import AgentLoop
 from maverick.loop.narrator import Narrator
-from maverick.loop.steps import Step
+from maverick.loop.steps import Finish, RunTools, Step
 from maverick.model import LLMClient, TextDelta, ThinkingDelta
 from maverick.runtime.event_log import ids_of
+from maverick.runtime.keeper import RunKeeper
 from maverick.runtime.toolset import Toolset
 from maverick.telemetry import FIELDS, logger
 
@@ -31,10 +32,10 @@ class Run(Generic[T]):
         client: The model it calls.
         toolset: The tools it may run.
         listeners: Who is told what happens.
-        user_id: The verified user it acts for.
+        keeper: What writes it down, if it is to be resumed one day.
     """
 
-    __slots__ = ("_narrator", "client", "listeners", "loop", "start", "toolset", "user_id")
+    __slots__ = ("_narrator", "client", "keeper", "listeners", "loop", "start", "toolset")
 
     def __init__(
         self,
@@ -43,13 +44,13 @@ class Run(Generic[T]):
         client: LLMClient,
         toolset: Toolset,
         listeners: Sequence[Listener],
-        user_id: str | None,
+        keeper: RunKeeper | None,
     ) -> None:
         self.start = start
         self.loop = loop
         self.client = client
         self.toolset = toolset
-        self.user_id = user_id
+        self.keeper = keeper
         self.listeners = listeners
         self._narrator = Narrator(loop, start.run_id, start.trace_id, start.agent) if listeners else None
 
@@ -59,11 +60,31 @@ class Run(Generic[T]):
         return self._narrator is not None
 
     async def record(self, entry: Entry) -> Step:
-        """Take in what happened, tell those who watch, and say what to do next."""
+        """Write down what happened, tell those who watch, and say what to do next.
+
+        Raises:
+            JournalError: It could not be written down; nothing that follows from it may be done.
+        """
+        keeper = self.keeper
+        if keeper is not None:
+            await keeper.keep(entry)
         step = self.loop.feed(entry)
+        if keeper is not None:
+            if isinstance(step, Finish):
+                await keeper.finish(step.result)
+            elif isinstance(entry, ToolFinished) and isinstance(step, RunTools):
+                keeper.write_soon()
         if self._narrator is not None:
             for event in self._narrator.tell(entry):
                 self._emit(event)
+        return step
+
+    def recall(self, entry: Entry) -> Step:
+        """Take in what is already written down; those who watch were told of it when it happened."""
+        step = self.loop.feed(entry)
+        if self._narrator is not None:
+            for _ in self._narrator.tell(entry):
+                pass
         return step
 
     def hear(self, delta: TextDelta | ThinkingDelta, at: float) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from maverick.loop.entries import ToolFinished
 from maverick.loop.result import ToolOutcome
 from maverick.loop.steps import PlannedCall
+from maverick.runtime.parking import RunParked
 
 _GRACE = 0.5
 """Seconds a cancelled tool has to clean up before it is left behind."""
@@ -24,7 +25,7 @@ class ToolBatch:
 
     Args:
         calls: The calls.
-        run: Runs one of them; it raises nothing but ``CancelledError``, and that only after it was cancelled.
+        run: Runs one of them; it raises nothing but ``RunParked``, and ``CancelledError`` once it was cancelled.
         timeout: The seconds a call may take; ``None`` is as long as it likes.
         max_parallel: How many run at once.
     """
@@ -44,12 +45,19 @@ class ToolBatch:
         self._finished: deque[ToolFinished] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._stopping = False
+        self._parked: RunParked | None = None
         while self._queued and len(self._running) < max_parallel:
             self._start_next()
 
     async def next(self) -> ToolFinished:
-        """The next call that has its result."""
+        """The next call that has its result.
+
+        Raises:
+            RunParked: All others have theirs, and a subagent waits for a person.
+        """
         while not self._finished:
+            if self._parked is not None and not self._running and not self._queued:
+                raise self._parked
             self._waiter = self._loop.create_future()
             await self._waiter
         return self._finished.popleft()
@@ -79,6 +87,11 @@ class ToolBatch:
         task = asyncio.current_task()
         try:
             result = await self._run(planned)
+        except RunParked as parked:
+            self._running.pop(task, None)  # type: ignore[arg-type]  # a running coroutine has a task
+            self._parked = parked
+            self._wake()
+            return
         except asyncio.CancelledError:
             if self._stopping or task not in self._running:
                 raise
@@ -107,6 +120,9 @@ class ToolBatch:
 
     def _settle(self, result: ToolFinished) -> None:
         self._finished.append(result)
+        self._wake()
+
+    def _wake(self) -> None:
         if self._queued:
             self._start_next()
         if self._waiter is not None and not self._waiter.done():

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
 
 from maverick.exceptions import MaverickError
 from maverick.loop.entries import ToolFinished
-from maverick.loop.result import AgentResult, ToolOutcome
+from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
 from maverick.loop.steps import PlannedCall
-from maverick.model import ToolContext, Usage
+from maverick.model import Effect, Outcome, ToolContext, Usage
+from maverick.runtime.parking import RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.toolset import ReadyTool
 from maverick.telemetry import logger
 from maverick.tools.rendering import cap, render, text_of
+
+_UNKNOWN = (
+    "Unknown: the process stopped while this tool ran, so it may or may not have taken effect. "
+    "It was not run again. Check before you repeat it."
+)
 
 
 class AgentDriver(Protocol):
@@ -28,7 +34,7 @@ class AgentDriver(Protocol):
         ...
 
 
-StartAgent: TypeAlias = Callable[[Run[Any], PlannedCall, int], AgentDriver]
+StartAgent: TypeAlias = Callable[[Run[Any], PlannedCall, int], Awaitable[AgentDriver]]
 """Makes the driver of a subagent from the run that calls it, the call and the turn."""
 
 
@@ -71,7 +77,7 @@ class ToolRunner:
                 cap(value, ready.max_output) if type(value) is str else await render(value, ready.max_output)
             )
             outcome = ToolOutcome.FINISHED
-        except (asyncio.CancelledError, GeneratorExit):
+        except (asyncio.CancelledError, GeneratorExit, RunParked):
             raise
         except MaverickError as error:
             outcome, content = ToolOutcome.FAILED, cap(str(error), ready.max_output)
@@ -80,13 +86,41 @@ class ToolRunner:
             logger.debug("The tool %s failed", planned.call.tool_name, exc_info=True)
         return self._finished(planned, outcome, content, began)
 
+    async def recover(self, planned: PlannedCall) -> ToolFinished:
+        """Settle a call that was running when the process died, as its tool's effect allows (promise P2)."""
+        ready = self._run.toolset.ready.get(planned.call.tool_name)
+        if (
+            planned.refusal
+            or ready is None
+            or ready.agent is not None
+            or ready.effect is not Effect.IRREVERSIBLE
+        ):
+            return await self.run(planned)
+        found = await self._reconcile(planned, ready)
+        if found.happened is None:
+            return self._finished(planned, ToolOutcome.UNKNOWN, _UNKNOWN)
+        if found.happened:
+            return self._finished(planned, ToolOutcome.FINISHED, cap(found.result, ready.max_output))
+        return await self.run(planned)
+
+    async def _reconcile(self, planned: PlannedCall, ready: ReadyTool) -> Outcome:
+        if ready.reconcile is None:
+            return Outcome.unknown()
+        try:
+            return await ready.reconcile(planned.call.arguments, self._context(planned, ready))
+        except Exception:  # noqa: BLE001 - whatever went wrong, nobody knows whether the call took effect
+            logger.warning("Asking the tool %s what happened failed", planned.call.tool_name, exc_info=True)
+            return Outcome.unknown()
+
     async def _run_agent(self, planned: PlannedCall, began: float) -> ToolFinished:
-        child = self._start_agent(self._run, planned, self._turn)
+        child = await self._start_agent(self._run, planned, self._turn)
         try:
             result = await child.drive()
         except asyncio.CancelledError:
             self.lost_usage += child.run.loop.ledger.usage
             raise
+        if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and child.run.keeper is not None:
+            raise RunParked(result.errors[0])
         outcome = ToolOutcome.FINISHED if result.success else ToolOutcome.FAILED
         ledger = child.run.loop.ledger
         return ToolFinished(
@@ -110,7 +144,7 @@ class ToolRunner:
             call_id=planned.call.id,
             idempotency_key=f"{start.run_id}/{self._turn}/{planned.index}",
             deadline=asyncio.get_running_loop().time() + ready.timeout,
-            user_id=self._run.user_id,
+            user_id=start.user_id,
         )
 
     def _finished(

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import (
     Any,
     Generic,
     ParamSpec,
+    TypeAlias,
     TypeVar,
     overload,
 )
 
 from maverick.exceptions import InvalidToolError
-from maverick.model import Effect, ToolContext
+from maverick.model import Effect, Outcome, ToolContext
 from maverick.tools.docstring import read_docstring
 from maverick.tools.threads import run_in_thread
 
@@ -22,6 +23,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _END = object()
+
+Reconciler: TypeAlias = Callable[[dict[str, Any], ToolContext], Awaitable[Outcome]]
+"""Takes the arguments and the context of a call and says whether it took effect."""
 
 
 class FunctionTool(Generic[P, R]):
@@ -47,6 +51,7 @@ class FunctionTool(Generic[P, R]):
         self.timeout = _positive(self.name, "timeout", timeout)
         self.max_output = _positive(self.name, "max_output", max_output)
         self.function = function
+        self.reconciler: Reconciler | None = None
         self._blocking = not (_is_async(function) or inspect.isasyncgenfunction(function))
         from maverick.tools.signature import ToolSignature  # here, since it brings Pydantic with it
 
@@ -73,6 +78,11 @@ class FunctionTool(Generic[P, R]):
             return _pull(value) if isinstance(value, Iterator) else value
         value = function(**checked)
         return await value if inspect.isawaitable(value) else value
+
+    def reconcile(self, function: Reconciler) -> Reconciler:
+        """Decorate the function that is asked, after a crash, whether a call took effect."""
+        self.reconciler = function
+        return function
 
     @property
     def takes_context(self) -> bool:

@@ -1,0 +1,93 @@
+"""The rules of approvals: what a decision is bound to, who may make it, and until when (promise P7)."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+import msgspec
+from msgspec.structs import replace
+
+from maverick.exceptions import ApprovalError
+from maverick.journal.records import Approval, ApprovalStatus
+from maverick.loop.fingerprint import hash_tool
+from maverick.model import Tool, ToolCall
+
+
+def approval_for(
+    run_id: str,
+    turn: int,
+    index: int,
+    call: ToolCall,
+    tool: Tool,
+    user_id: str | None,
+    expires_in: float | None,
+) -> Approval:
+    """The request for a decision on one call. Its id is the call's own, so asking twice is asking once."""
+    arguments = msgspec.json.encode(call.arguments, order="sorted")
+    now = time.time()
+    return Approval(
+        approval_id=f"{run_id}:{turn}:{index}",
+        run_id=run_id,
+        turn=turn,
+        index=index,
+        tool_name=call.tool_name,
+        arguments=arguments.decode(),
+        arguments_hash=_hash(arguments),
+        tool_hash=hash_tool(tool),
+        user_id=user_id,
+        requested_at=now,
+        expires_at=None if expires_in is None else now + expires_in,
+        status=ApprovalStatus.PENDING,
+    )
+
+
+def decided(
+    pending: Approval, *, approved: bool, by: str, reason: str = "", at: float | None = None
+) -> Approval:
+    """The request with a person's decision.
+
+    Raises:
+        ApprovalError: It is already decided, expired, or another user's to decide.
+    """
+    now = time.time() if at is None else at
+    if pending.status is not ApprovalStatus.PENDING:
+        raise _refusal(pending, f"is already {pending.status.value}; a decision counts once")
+    if not by:
+        raise _refusal(pending, "needs the name of whoever decides (by=…)")
+    if pending.user_id is not None and by != pending.user_id:
+        raise _refusal(pending, "is another user's to decide")
+    if approved and is_expired(pending, now):
+        raise _refusal(pending, "has expired, which denies it")
+    status = ApprovalStatus.APPROVED if approved else ApprovalStatus.DENIED
+    return replace(pending, status=status, approved=approved, decided_by=by, decided_at=now, reason=reason)
+
+
+def expired(pending: Approval, at: float) -> Approval:
+    """The request, denied because nobody decided in time."""
+    return replace(
+        pending,
+        status=ApprovalStatus.DENIED,
+        decided_by="expiry",
+        decided_at=at,
+        reason="Nobody decided in time.",
+    )
+
+
+def is_expired(approval: Approval, at: float) -> bool:
+    """Whether the time for a decision is over."""
+    return approval.expires_at is not None and at >= approval.expires_at
+
+
+def still_fits(approval: Approval, asked: Approval) -> bool:
+    """Whether a decision was made on exactly the call that is asked about now."""
+    bound = ("run_id", "turn", "index", "tool_name", "arguments_hash", "tool_hash", "user_id")
+    return all(getattr(approval, name) == getattr(asked, name) for name in bound)
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def _refusal(approval: Approval, why: str) -> ApprovalError:
+    return ApprovalError(f"The request {approval.approval_id!r} {why}.", approval_id=approval.approval_id)

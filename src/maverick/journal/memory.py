@@ -1,0 +1,129 @@
+"""Runs kept in memory: gone with the process, and otherwise like any other store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from maverick.exceptions import ApprovalError, LeaseLostError, RunExistsError, RunNotFoundError
+from maverick.journal.codec import VERSION
+from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
+from maverick.journal.store import Journal
+
+
+class _KeptRun:
+    __slots__ = ("payloads", "record", "token")
+
+    def __init__(self, record: RunRecord) -> None:
+        self.record = record
+        self.payloads: list[bytes] = []
+        self.token = 1
+
+
+class MemoryJournal(Journal):
+    """A journal for tests and for runs that need not outlive the process."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, _KeptRun] = {}
+        self._approvals: dict[str, Approval] = {}
+
+    async def create(self, record: RunRecord, payloads: Sequence[bytes]) -> Lease:
+        """Add a run with its first entries."""
+        if record.run_id in self._runs:
+            raise RunExistsError(run_id=record.run_id)
+        kept = self._runs[record.run_id] = _KeptRun(record)
+        kept.payloads += payloads
+        kept.record = replace(record, entries=len(kept.payloads))
+        return Lease(record.run_id, kept.token, len(payloads) + 1)
+
+    async def claim(self, run_id: str) -> Lease:
+        """Take the lease on a run."""
+        kept = self._kept(run_id)
+        kept.token += 1
+        return Lease(run_id, kept.token, len(kept.payloads) + 1)
+
+    async def append(
+        self, lease: Lease, payloads: Sequence[bytes], status: RunStatus = RunStatus.RUNNING, reason: str = ""
+    ) -> None:
+        """Write entries, all or none."""
+        kept = self._leased(lease)
+        kept.payloads += payloads
+        kept.record = replace(
+            kept.record, status=status, reason=reason, updated_at=time.time(), entries=len(kept.payloads)
+        )
+        lease.next_seq += len(payloads)
+
+    async def get(self, run_id: str) -> RunRecord:
+        """What is known of a run."""
+        return self._kept(run_id).record
+
+    async def list_runs(
+        self, *, status: RunStatus | None = None, parent: str | None = None, limit: int = 100
+    ) -> list[RunRecord]:
+        """Runs, newest first."""
+        found = [
+            kept.record
+            for kept in self._runs.values()
+            if kept.record.parent == parent and status in (None, kept.record.status)
+        ]
+        return sorted(found, key=lambda record: (-record.created_at, record.run_id))[:limit]
+
+    async def read_page(self, run_id: str, after: int, limit: int) -> list[tuple[int, int, bytes]]:
+        """A page of entries."""
+        kept = self._runs.get(run_id)
+        page = [] if kept is None else kept.payloads[after : after + limit]
+        return [(after + offset, VERSION, payload) for offset, payload in enumerate(page, start=1)]
+
+    async def delete(self, run_id: str) -> int:
+        """Remove a run and its subagents' runs."""
+        self._kept(run_id)
+        doomed = [key for key in self._runs if key == run_id or key.startswith(f"{run_id}/")]
+        for key in doomed:
+            del self._runs[key]
+        self._approvals = {key: kept for key, kept in self._approvals.items() if kept.run_id not in doomed}
+        return len(doomed)
+
+    async def request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
+        """Write requests down and park the run."""
+        kept = self._leased(lease)
+        for approval in approvals:
+            self._approvals.setdefault(approval.approval_id, approval)
+        kept.record = replace(kept.record, status=RunStatus.WAITING, updated_at=time.time())
+
+    async def get_approval(self, approval_id: str) -> Approval:
+        """One request."""
+        if approval_id not in self._approvals:
+            raise ApprovalError(f"There is no request {approval_id!r}.", approval_id=approval_id)
+        return self._approvals[approval_id]
+
+    async def list_approvals(
+        self, *, run_id: str | None = None, status: ApprovalStatus | None = None
+    ) -> list[Approval]:
+        """Requests, oldest first."""
+        found = [
+            approval
+            for approval in self._approvals.values()
+            if run_id in (None, approval.run_id) and status in (None, approval.status)
+        ]
+        return sorted(found, key=lambda approval: (approval.requested_at, approval.approval_id))
+
+    async def settle_approval(self, approval: Approval, expected: ApprovalStatus) -> bool:
+        """Replace a request by its new state, if nobody was faster."""
+        current = self._approvals.get(approval.approval_id)
+        if current is None or current.status is not expected:
+            return False
+        self._approvals[approval.approval_id] = approval
+        return True
+
+    def _kept(self, run_id: str) -> _KeptRun:
+        if run_id not in self._runs:
+            raise RunNotFoundError(run_id=run_id)
+        return self._runs[run_id]
+
+    def _leased(self, lease: Lease) -> _KeptRun:
+        kept = self._runs.get(lease.run_id)
+        if kept is None or kept.token != lease.token:
+            raise LeaseLostError(run_id=lease.run_id)
+        return kept

@@ -1,0 +1,84 @@
+"""The tables of a SQLite journal, as numbered steps from an empty file to the newest form."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from maverick.exceptions import JournalError
+
+MIGRATIONS = (
+    """
+    CREATE TABLE runs (
+        run_id TEXT PRIMARY KEY,
+        agent TEXT NOT NULL,
+        status TEXT NOT NULL,
+        reason TEXT NOT NULL DEFAULT '',
+        parent TEXT,
+        user_id TEXT,
+        forked_from TEXT,
+        created_at REAL NOT NULL,
+        updated_at REAL NOT NULL,
+        entries INTEGER NOT NULL,
+        token INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX runs_by_time ON runs (parent, created_at);
+    CREATE TABLE entries (
+        run_id TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        payload BLOB NOT NULL,
+        PRIMARY KEY (run_id, seq)
+    ) WITHOUT ROWID;
+    CREATE TABLE approvals (
+        approval_id TEXT PRIMARY KEY,
+        run_id TEXT NOT NULL,
+        status TEXT NOT NULL,
+        requested_at REAL NOT NULL,
+        payload BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX approvals_by_run ON approvals (run_id);
+    """,
+)
+
+
+def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
+    """Open a journal file, in the newest form, with every commit synced to the disk.
+
+    Raises:
+        JournalError: It can not be opened, is no journal, or was made by a newer Maverick.
+    """
+    try:
+        connection = sqlite3.connect(
+            path, timeout=busy_timeout, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")  # NORMAL may lose the last commits on power loss
+        _migrate(connection, path)
+    except sqlite3.Error as error:
+        raise JournalError(
+            f"The journal {path!r} can not be opened: {error}. Check that the folder exists and that it is a SQLite file.",
+            cause=error,
+        ) from error
+    return connection
+
+
+def _migrate(connection: sqlite3.Connection, path: str) -> None:
+    if _version(connection) == len(MIGRATIONS):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    version = _version(connection)  # another process may have been faster
+    if version > len(MIGRATIONS):
+        connection.execute("ROLLBACK")
+        connection.close()
+        raise JournalError(
+            f"The journal {path!r} has form {version}; this Maverick knows {len(MIGRATIONS)}. Use a newer one."
+        )
+    for statements in MIGRATIONS[version:]:
+        for statement in statements.split(";"):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
+    connection.execute("COMMIT")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])

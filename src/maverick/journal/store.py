@@ -1,0 +1,174 @@
+"""Where runs are kept: the protocol every store fulfils.
+
+A store is append-only. Writes of a run carry a lease; a lease that was overtaken writes nothing. What a method has
+written is durable when it returns. One conformance suite holds all stores to the same behaviour.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from maverick.exceptions import ApprovalError
+from maverick.journal.codec import decode_entry
+from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus, StoredEntry
+
+_PAGE = 256
+
+
+class Journal(ABC):
+    """Keeps runs. ``SqliteJournal``, ``PostgresJournal`` and ``MemoryJournal`` are the stores."""
+
+    on_write: Callable[[str, bool], None] | None = None
+    """Called before (``True``) and after each write of a run with the write's name; for tests that pull the plug."""
+
+    def at_write_point(self, name: str, *, before: bool) -> None:
+        """Say that a write is about to be made, or has been made."""
+        if self.on_write is not None:
+            self.on_write(name, before)
+
+    # Runs -------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    async def create(self, record: RunRecord, payloads: Sequence[bytes]) -> Lease:
+        """Add a run with its first entries, and take the lease on it.
+
+        Raises:
+            RunExistsError: The id is taken.
+        """
+
+    @abstractmethod
+    async def claim(self, run_id: str) -> Lease:
+        """Take the lease on a run; every older lease is void from now on.
+
+        Raises:
+            RunNotFoundError: There is no such run.
+        """
+
+    @abstractmethod
+    async def append(
+        self, lease: Lease, payloads: Sequence[bytes], status: RunStatus = RunStatus.RUNNING, reason: str = ""
+    ) -> None:
+        """Write entries, all or none; they are durable when this returns.
+
+        Raises:
+            LeaseLostError: Somebody else has claimed the run.
+            JournalError: They could not be written.
+        """
+
+    @abstractmethod
+    async def get(self, run_id: str) -> RunRecord:
+        """What is known of a run.
+
+        Raises:
+            RunNotFoundError: There is no such run.
+        """
+
+    @abstractmethod
+    async def list_runs(
+        self, *, status: RunStatus | None = None, parent: str | None = None, limit: int = 100
+    ) -> list[RunRecord]:
+        """Runs, newest first; those without a parent unless a parent is named."""
+
+    @abstractmethod
+    async def read_page(self, run_id: str, after: int, limit: int) -> list[tuple[int, int, bytes]]:
+        """Up to ``limit`` entries with a number above ``after``: number, format version and payload."""
+
+    @abstractmethod
+    async def delete(self, run_id: str) -> int:
+        """Remove a run and its subagents' runs; returns how many runs."""
+
+    async def read(self, run_id: str, *, after: int = 0) -> AsyncIterator[StoredEntry]:
+        """The entries of a run from a place on, read page by page.
+
+        Raises:
+            RunNotFoundError: There is no such run.
+        """
+        if not (page := await self.read_page(run_id, after, _PAGE)):
+            await self.get(run_id)
+        while page:
+            for seq, version, payload in page:
+                yield StoredEntry(seq, decode_entry(payload, version))
+            after = page[-1][0]
+            page = await self.read_page(run_id, after, _PAGE) if len(page) == _PAGE else []
+
+    async def tail(self, run_id: str, count: int) -> AsyncIterator[StoredEntry]:
+        """The last entries of a run, without reading the others."""
+        record = await self.get(run_id)
+        async for stored in self.read(run_id, after=max(record.entries - count, 0)):
+            yield stored
+
+    async def prune(self, before: float) -> int:
+        """Remove runs that ended before a time (seconds since the epoch); returns how many."""
+        removed = 0
+        for status in (RunStatus.COMPLETE, RunStatus.STOPPED):
+            for record in await self.list_runs(status=status, limit=1_000_000):
+                if record.updated_at < before:
+                    removed += await self.delete(record.run_id)
+        return removed
+
+    # Approvals --------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    async def request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
+        """Write requests for a decision down and park the run; one that is there already stays as it is."""
+
+    @abstractmethod
+    async def get_approval(self, approval_id: str) -> Approval:
+        """One request.
+
+        Raises:
+            ApprovalError: There is none of this id.
+        """
+
+    @abstractmethod
+    async def list_approvals(
+        self, *, run_id: str | None = None, status: ApprovalStatus | None = None
+    ) -> list[Approval]:
+        """Requests, oldest first."""
+
+    @abstractmethod
+    async def settle_approval(self, approval: Approval, expected: ApprovalStatus) -> bool:
+        """Replace a request by its new state, if its status still is the expected one; says whether it was."""
+
+    async def approve(self, approval_id: str, *, by: str, at: float | None = None) -> Approval:
+        """Agree to a tool call. The run goes on when it is next resumed.
+
+        Raises:
+            ApprovalError: It is unknown, already decided, expired, or another user's to decide.
+        """
+        return await self._decide(approval_id, approved=True, by=by, reason="", at=at)
+
+    async def deny(self, approval_id: str, *, by: str, reason: str = "", at: float | None = None) -> Approval:
+        """Refuse a tool call; the model is told so when the run is next resumed.
+
+        Raises:
+            ApprovalError: It is unknown, already decided, expired, or another user's to decide.
+        """
+        return await self._decide(approval_id, approved=False, by=by, reason=reason, at=at)
+
+    async def _decide(
+        self, approval_id: str, *, approved: bool, by: str, reason: str, at: float | None
+    ) -> Approval:
+        from maverick.journal.approvals import decided
+
+        pending = await self.get_approval(approval_id)
+        settled = decided(pending, approved=approved, by=by, reason=reason, at=at)
+        if not await self.settle_approval(settled, ApprovalStatus.PENDING):
+            raise ApprovalError(f"The request {approval_id!r} was decided just now.", approval_id=approval_id)
+        return settled
+
+    # Lifetime ---------------------------------------------------------------------------------------------------
+
+    async def aclose(self) -> None:  # noqa: B027 - a store in memory has nothing to close
+        """Let go of files and connections."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,85 @@
+"""Where a run that is kept in a journal gets a person's decision on a tool call (promise P7)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from msgspec.structs import replace
+
+from maverick.exceptions import ApprovalRequiredError
+from maverick.journal import Approval, ApprovalStatus
+from maverick.journal.approvals import approval_for, expired, is_expired, still_fits
+from maverick.loop.entries import ApprovalDecided
+from maverick.loop.steps import AwaitApproval
+from maverick.runtime.keeper import RunKeeper
+from maverick.runtime.parking import RunParked
+from maverick.runtime.run import Run
+
+
+class ApprovalDesk:
+    """Asks for decisions and takes them in.
+
+    Args:
+        run: The run that asks.
+        keeper: What writes it down.
+        expires_in: The seconds after which a request nobody decided on is denied.
+    """
+
+    def __init__(self, run: Run[Any], keeper: RunKeeper, expires_in: float | None) -> None:
+        self._run = run
+        self._keeper = keeper
+        self._expires_in = expires_in
+
+    async def decision(self, step: AwaitApproval) -> ApprovalDecided:
+        """The decision on one of the calls.
+
+        Raises:
+            RunParked: There is none yet; what is asked has been written down.
+        """
+        start, tools = self._run.start, self._run.toolset.tools
+        asked = [
+            approval_for(
+                start.run_id,
+                step.turn,
+                planned.index,
+                planned.call,
+                tools[planned.call.tool_name],
+                start.user_id,
+                self._expires_in,
+            )
+            for planned in step.calls
+        ]
+        await self._keeper.park(asked)
+        for request in asked:
+            found = await self._keeper.journal.get_approval(request.approval_id)
+            if (decided := await self._decided(found, request)) is not None:
+                return decided
+        raise RunParked(_waits_for(asked[0]))
+
+    async def _decided(self, found: Approval, asked: Approval) -> ApprovalDecided | None:
+        now, journal = time.time(), self._keeper.journal
+        if found.status is ApprovalStatus.PENDING:
+            if not is_expired(found, now):
+                return None
+            found = expired(found, now)
+            if not await journal.settle_approval(found, ApprovalStatus.PENDING):
+                return None
+        fits = still_fits(found, asked)
+        await journal.settle_approval(replace(found, status=ApprovalStatus.USED), found.status)
+        return ApprovalDecided(
+            at=now,
+            index=found.index,
+            approved=found.approved and fits,
+            by=found.decided_by,
+            reason=found.reason if fits else "The call is not the one that was asked about.",
+        )
+
+
+def _waits_for(approval: Approval) -> ApprovalRequiredError:
+    return ApprovalRequiredError(
+        f"The run waits for a decision on {approval.tool_name}({approval.arguments}). "
+        f"Decide with: maverick runs approve {approval.approval_id}",
+        tool_name=approval.tool_name,
+        call_id=approval.approval_id,
+    )

@@ -1,0 +1,112 @@
+"""What can be done with the entries of a run that happened: load, check, retell, fork."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from maverick.exceptions import InvalidInputError, JournalError, RunChangedError, RunNotFoundError
+from maverick.journal import Journal
+from maverick.journal.records import Lease
+from maverick.loop.definition import AgentDefinition
+from maverick.loop.entries import Edited, Entry, ModelCalled, RunStarted
+from maverick.loop.events import AgentActivityEvent
+from maverick.loop.fingerprint import Fingerprint
+from maverick.loop.machine import AgentLoop
+from maverick.loop.narrator import Narrator
+from maverick.model import ModelInfo, Tool
+
+
+async def load(journal: Journal, run_id: str) -> list[Entry]:
+    """All entries of a run.
+
+    Raises:
+        RunNotFoundError: There is no such run.
+    """
+    return [stored.entry async for stored in journal.read(run_id)]
+
+
+async def claim_if_there(journal: Journal, run_id: str) -> tuple[Lease, list[Entry]] | None:
+    """The lease and the entries of a run, if the journal has it."""
+    try:
+        lease = await journal.claim(run_id)
+    except RunNotFoundError:
+        return None
+    return lease, await load(journal, run_id)
+
+
+def beginning(entries: Sequence[Entry]) -> RunStarted:
+    """The entry a run begins with.
+
+    Raises:
+        JournalError: It does not begin with one.
+    """
+    if not entries or not isinstance(entries[0], RunStarted):
+        raise JournalError("The run does not begin with its start; the journal is damaged.")
+    return entries[0]
+
+
+def check_unchanged(start: RunStarted, now: Fingerprint | None, *, accept_changes: bool) -> None:
+    """Make sure that the agent is the one the run was made with (promise P10).
+
+    Raises:
+        RunChangedError: It is not, and nobody accepted that.
+    """
+    if accept_changes or start.fingerprint is None or now is None:
+        return
+    if changes := start.fingerprint.changes(now):
+        raise RunChangedError(
+            f"The run {start.run_id!r} was made with another version of its agent: {'; '.join(changes)}. "
+            "Undo that, or resume with accept_changes=True (--accept-changes).",
+            changes=changes,
+        )
+
+
+def retell(
+    entries: Sequence[Entry], definition: AgentDefinition[Any], tools: Mapping[str, Tool]
+) -> Iterator[AgentActivityEvent]:
+    """The events of a run, told from its entries."""
+    start = beginning(entries)
+    loop: AgentLoop[Any] = AgentLoop(definition, tools)
+    narrator = Narrator(loop, start.run_id, start.trace_id, start.agent)
+    for entry in entries:
+        loop.feed(entry)
+        yield from narrator.tell(entry)
+
+
+def forked(
+    entries: Sequence[Entry],
+    turn: int,
+    edit: str | None,
+    *,
+    run_id: str,
+    trace_id: str,
+    fingerprint: Fingerprint | None,
+    info: ModelInfo,
+) -> list[Entry]:
+    """The entries of a new run that has everything of this one from before a turn.
+
+    Raises:
+        InvalidInputError: The run has no such turn.
+    """
+    start = beginning(entries)
+    begun = [
+        index
+        for index, entry in enumerate(entries)
+        if isinstance(entry, ModelCalled)
+        and entry.turn == turn
+        and entry.attempt == 1
+        and not entry.compaction
+    ]
+    if not begun:
+        turns = max((entry.turn for entry in entries if isinstance(entry, ModelCalled)), default=0)
+        raise InvalidInputError(
+            f"turn: the run {start.run_id!r} has turns 1 to {turns}, not {turn}.", field="turn"
+        )
+    new_start = replace(
+        start, run_id=run_id, trace_id=trace_id, fingerprint=fingerprint, info=info, parent=None
+    )
+    prefix: list[Entry] = [new_start, *entries[1 : begun[0]]]
+    return prefix if edit is None else [*prefix, Edited(at=prefix[-1].at, content=edit)]

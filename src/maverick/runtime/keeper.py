@@ -1,0 +1,123 @@
+"""Writes a run down as it happens: the intent before the act, the rest with the next intent.
+
+A turn with tools takes two commits: the model's answer goes with the intent to run its tools, their results go with the
+intent to call the model again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from maverick.journal import Journal
+from maverick.journal.codec import encode_entry
+from maverick.journal.records import Approval, Lease, RunRecord, RunStatus
+from maverick.loop.entries import (
+    ApprovalDecided,
+    Entry,
+    ModelCalled,
+    Resumed,
+    RunStarted,
+    ToolsStarted,
+)
+from maverick.loop.result import AgentResult, TerminateReason
+
+_INTENTS = (ModelCalled, ToolsStarted, ApprovalDecided, Resumed)
+
+
+class RunKeeper:
+    """Keeps one run in a journal.
+
+    Args:
+        journal: Where.
+        lease: The right to write the run; ``None`` for one that is not there yet.
+        forked_from: The run it was forked from.
+    """
+
+    __slots__ = ("_forked_from", "_pending", "_start", "_unconfirmed", "journal", "lease")
+
+    def __init__(self, journal: Journal, lease: Lease | None = None, forked_from: str | None = None) -> None:
+        self.journal = journal
+        self.lease = lease
+        self._forked_from = forked_from
+        self._start: RunStarted | None = None
+        self._pending: list[bytes] = []
+        self._unconfirmed: asyncio.Task[None] | None = None
+
+    async def keep(self, entry: Entry) -> None:
+        """Write an entry down: an intent before this returns, anything else with the next intent.
+
+        Raises:
+            JournalError: It could not be written; what it announces must not be done.
+        """
+        self.remember(entry)
+        if isinstance(entry, _INTENTS):
+            await self._write(type(entry).__name__)
+
+    def remember(self, entry: Entry) -> None:
+        """Have an entry written with the next intent."""
+        if isinstance(entry, RunStarted):
+            self._start = entry
+        self._pending.append(encode_entry(entry))
+
+    def write_soon(self) -> None:
+        """Have what was kept written without waiting for it; the next write waits for both."""
+        if self._unconfirmed is None and self._pending:
+            self._unconfirmed = asyncio.ensure_future(self._append("ToolFinished", RunStatus.RUNNING, ""))
+
+    async def finish(self, result: AgentResult[Any]) -> None:
+        """Write down how the run ended."""
+        status = (
+            RunStatus.COMPLETE if result.terminate_reason is TerminateReason.COMPLETE else RunStatus.STOPPED
+        )
+        await self._write("Finished", status, result.terminate_reason.value)
+
+    async def park(self, approvals: Sequence[Approval]) -> None:
+        """Write down what a person is asked, and that the run waits for it."""
+        await self._write("Parked")
+        assert self.lease is not None  # noqa: S101 - the write has just made sure of it
+        self.journal.at_write_point("ApprovalRequested", before=True)
+        await _uninterrupted(self.journal.request_approvals(self.lease, approvals))
+        self.journal.at_write_point("ApprovalRequested", before=False)
+
+    async def _write(self, point: str, status: RunStatus = RunStatus.RUNNING, reason: str = "") -> None:
+        if self._unconfirmed is not None:
+            earlier, self._unconfirmed = self._unconfirmed, None
+            await _uninterrupted(earlier)
+        await _uninterrupted(self._append(point, status, reason))
+
+    async def _append(self, point: str, status: RunStatus, reason: str) -> None:
+        payloads, self._pending = self._pending, []
+        self.journal.at_write_point(point, before=True)
+        if self.lease is None:
+            self.lease = await self.journal.create(self._record(status, reason), payloads)
+        else:
+            await self.journal.append(self.lease, payloads, status, reason)
+        self.journal.at_write_point(point, before=False)
+
+    def _record(self, status: RunStatus, reason: str) -> RunRecord:
+        start = self._start
+        assert start is not None  # noqa: S101 - a run without a lease begins with RunStarted
+        return RunRecord(
+            run_id=start.run_id,
+            agent="/".join(start.agent),
+            status=status,
+            reason=reason,
+            created_at=start.at,
+            updated_at=start.at,
+            entries=0,
+            parent=start.parent,
+            user_id=start.user_id,
+            forked_from=self._forked_from,
+        )
+
+
+async def _uninterrupted(writing: Any) -> Any:  # noqa: ANN401 - whatever the write returns
+    """Wait for a write to end even when the waiting task is cancelled: half a write is not known."""
+    task = asyncio.ensure_future(writing)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
