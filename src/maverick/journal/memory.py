@@ -53,7 +53,7 @@ class MemoryJournal(Journal):
         kept.record = replace(
             kept.record, status=status, reason=reason, updated_at=time.time(), entries=len(kept.payloads)
         )
-        lease.next_seq += len(payloads)
+        lease.take(len(payloads))
 
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""

@@ -49,6 +49,12 @@ class Lease(Struct):
     next_seq: int
     """The number the next entry gets; the holder counts."""
 
+    def take(self, count: int) -> int:
+        """Take the next numbers; returns the first of them."""
+        first = self.next_seq
+        self.next_seq += count
+        return first
+
 
 class StoredEntry(Struct, frozen=True):
     """An entry and its place in the run."""

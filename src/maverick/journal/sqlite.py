@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,10 +12,11 @@ from typing import Any
 
 import msgspec
 
-from maverick.exceptions import ApprovalError, JournalError, LeaseLostError, RunExistsError, RunNotFoundError
-from maverick.journal.codec import VERSION
+from maverick.exceptions import ApprovalError, JournalError, RunExistsError, RunNotFoundError
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
+from maverick.journal.sqlite_entries import insert_entries, write_entries
 from maverick.journal.sqlite_schema import open_database
+from maverick.journal.sqlite_transaction import SqliteTransaction
 from maverick.journal.sqlite_writer import SqliteWriter
 from maverick.journal.store import Journal
 
@@ -62,7 +62,7 @@ class SqliteJournal(Journal):
                 )
             except sqlite3.IntegrityError:
                 raise RunExistsError(run_id=record.run_id) from None
-            _insert(db, record.run_id, 1, payloads)
+            insert_entries(db, record.run_id, 1, payloads)
             return Lease(record.run_id, 1, len(payloads) + 1)
 
         return await self._writer.submit(work)
@@ -84,19 +84,8 @@ class SqliteJournal(Journal):
         self, lease: Lease, payloads: Sequence[bytes], status: RunStatus = RunStatus.RUNNING, reason: str = ""
     ) -> None:
         """Write entries, all or none."""
-        first = lease.next_seq
-        lease.next_seq += len(payloads)
-
-        def work(db: sqlite3.Connection) -> None:
-            _check_lease(
-                db,
-                lease,
-                "UPDATE runs SET status=?, reason=?, updated_at=?, entries=? WHERE run_id=? AND token=?",
-                (status, reason, time.time(), first + len(payloads) - 1),
-            )
-            _insert(db, lease.run_id, first, payloads)
-
-        await self._writer.submit(work)
+        first = lease.take(len(payloads))
+        await self._writer.submit(lambda db: write_entries(db, lease, payloads, first, status, reason))
 
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""
@@ -145,18 +134,17 @@ class SqliteJournal(Journal):
 
         return await self._writer.submit(work)
 
+    def transaction(self, lease: Lease) -> SqliteTransaction:
+        """A transaction for a tool's effect and its entry."""
+        return SqliteTransaction(self._open, lease)
+
     # Approvals --------------------------------------------------------------------------------------------------
 
     async def request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
         """Write requests down and park the run."""
 
         def work(db: sqlite3.Connection) -> None:
-            _check_lease(
-                db,
-                lease,
-                "UPDATE runs SET status=?, updated_at=? WHERE run_id=? AND token=?",
-                (RunStatus.WAITING, time.time()),
-            )
+            write_entries(db, lease, (), lease.next_seq, RunStatus.WAITING)
             db.executemany(
                 "INSERT OR IGNORE INTO approvals (approval_id, run_id, status, requested_at, payload) VALUES (?,?,?,?,?)",
                 [
@@ -218,19 +206,6 @@ class SqliteJournal(Journal):
             raise JournalError(
                 f"The journal {self._path!r} could not be read: {error}.", cause=error
             ) from error
-
-
-def _check_lease(db: sqlite3.Connection, lease: Lease, statement: str, values: tuple[Any, ...]) -> None:
-    """Change the run's row, which only the holder of its newest lease can."""
-    if db.execute(statement, (*values, lease.run_id, lease.token)).rowcount != 1:
-        raise LeaseLostError(run_id=lease.run_id)
-
-
-def _insert(db: sqlite3.Connection, run_id: str, first: int, payloads: Sequence[bytes]) -> None:
-    db.executemany(
-        "INSERT INTO entries (run_id, seq, version, payload) VALUES (?,?,?,?)",
-        [(run_id, seq, VERSION, payload) for seq, payload in enumerate(payloads, start=first)],
-    )
 
 
 def _record(row: Sequence[Any]) -> RunRecord:

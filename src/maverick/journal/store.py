@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from types import TracebackType
 from typing import Self
 
-from maverick.exceptions import ApprovalError
+from maverick.exceptions import ApprovalError, JournalError
 from maverick.journal.codec import decode_entry
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus, StoredEntry
+from maverick.journal.transaction import Transaction
 
 _PAGE = 256
 
@@ -108,6 +109,17 @@ class Journal(ABC):
                 if record.updated_at < before:
                     removed += await self.delete(record.run_id)
         return removed
+
+    def transaction(self, lease: Lease) -> Transaction:
+        """A transaction in the journal's database, for a tool's effect and its entry.
+
+        Raises:
+            JournalError: This store is no database.
+        """
+        raise JournalError(
+            f"{type(self).__name__} is no database, so the run {lease.run_id!r} can not use transactional tools. "
+            "Keep it in a SqliteJournal or a PostgresJournal."
+        )
 
     # Approvals --------------------------------------------------------------------------------------------------
 

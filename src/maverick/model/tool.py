@@ -70,6 +70,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """When the call is cut off, in seconds of the event loop's clock."""
     user_id: str | None = None
     """The verified user the run acts for; never taken from the model."""
+    session: Any = None
+    """For a transactional tool: the open transaction in the journal's database."""
 
 
 class Outcome(Struct, frozen=True):

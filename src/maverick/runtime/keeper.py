@@ -13,12 +13,14 @@ from typing import Any
 from maverick.journal import Journal
 from maverick.journal.codec import encode_entry
 from maverick.journal.records import Approval, Lease, RunRecord, RunStatus
+from maverick.journal.transaction import Transaction
 from maverick.loop.entries import (
     ApprovalDecided,
     Entry,
     ModelCalled,
     Resumed,
     RunStarted,
+    ToolFinished,
     ToolsStarted,
 )
 from maverick.loop.result import AgentResult, TerminateReason
@@ -35,7 +37,7 @@ class RunKeeper:
         forked_from: The run it was forked from.
     """
 
-    __slots__ = ("_forked_from", "_pending", "_start", "_unconfirmed", "journal", "lease")
+    __slots__ = ("_forked_from", "_pending", "_start", "_unconfirmed", "_written", "journal", "lease")
 
     def __init__(self, journal: Journal, lease: Lease | None = None, forked_from: str | None = None) -> None:
         self.journal = journal
@@ -44,6 +46,8 @@ class RunKeeper:
         self._start: RunStarted | None = None
         self._pending: list[bytes] = []
         self._unconfirmed: asyncio.Task[None] | None = None
+        self._written: set[int] = set()
+        """The entries that a tool's transaction has written already."""
 
     async def keep(self, entry: Entry) -> None:
         """Write an entry down: an intent before this returns, anything else with the next intent.
@@ -51,6 +55,9 @@ class RunKeeper:
         Raises:
             JournalError: It could not be written; what it announces must not be done.
         """
+        if id(entry) in self._written:
+            self._written.discard(id(entry))
+            return
         self.remember(entry)
         if isinstance(entry, _INTENTS):
             await self._write(type(entry).__name__)
@@ -60,6 +67,22 @@ class RunKeeper:
         if isinstance(entry, RunStarted):
             self._start = entry
         self._pending.append(encode_entry(entry))
+
+    def transaction(self) -> Transaction:
+        """A transaction for a tool's effect and its entry.
+
+        Raises:
+            JournalError: The journal is no database.
+        """
+        assert self.lease is not None  # noqa: S101 - tools run after their intent was written
+        return self.journal.transaction(self.lease)
+
+    async def commit(self, transaction: Transaction, entry: ToolFinished) -> None:
+        """Write an entry in a tool's transaction, and commit both."""
+        self.journal.at_write_point("Transaction", before=True)
+        await _uninterrupted(transaction.commit([encode_entry(entry)]))
+        self._written.add(id(entry))
+        self.journal.at_write_point("Transaction", before=False)
 
     def write_soon(self) -> None:
         """Have what was kept written without waiting for it; the next write waits for both."""

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
+from maverick.exceptions import MaverickError
 from maverick.loop.entries import ToolFinished
 from maverick.loop.result import ToolOutcome
 from maverick.loop.steps import PlannedCall
@@ -25,7 +26,7 @@ class ToolBatch:
 
     Args:
         calls: The calls.
-        run: Runs one of them; it raises nothing but ``RunParked``, and ``CancelledError`` once it was cancelled.
+        run: Runs one of them; what it raises is ``RunParked``, an error that ends the run, or ``CancelledError`` once it was cancelled.
         timeout: The seconds a call may take; ``None`` is as long as it likes.
         max_parallel: How many run at once.
     """
@@ -46,6 +47,7 @@ class ToolBatch:
         self._waiter: asyncio.Future[None] | None = None
         self._stopping = False
         self._parked: RunParked | None = None
+        self._broken: MaverickError | None = None
         while self._queued and len(self._running) < max_parallel:
             self._start_next()
 
@@ -54,8 +56,11 @@ class ToolBatch:
 
         Raises:
             RunParked: All others have theirs, and a subagent waits for a person.
+            MaverickError: The run can not go on.
         """
         while not self._finished:
+            if self._broken is not None:
+                raise self._broken
             if self._parked is not None and not self._running and not self._queued:
                 raise self._parked
             self._waiter = self._loop.create_future()
@@ -96,6 +101,10 @@ class ToolBatch:
             if self._stopping or task not in self._running:
                 raise
             result = self._failed(planned, "The tool cancelled itself. It may or may not have taken effect.")
+        except MaverickError as error:  # the run itself can not go on: another process has taken it over
+            self._broken = error
+            self._wake()
+            return
         running = self._running.pop(task, None)  # type: ignore[arg-type]  # a running coroutine has a task
         if running is not None:
             if running[1] is not None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
 
-from maverick.exceptions import MaverickError
+from maverick.exceptions import LeaseLostError, MaverickError, ToolError
 from maverick.loop.entries import ToolFinished
 from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
 from maverick.loop.steps import PlannedCall
@@ -68,16 +68,14 @@ class ToolRunner:
         try:
             if ready.agent is not None:
                 return await self._run_agent(planned, began)
-            arguments = planned.call.arguments
-            if ready.takes_context:
-                value = await ready.execute(arguments, self._context(planned, ready))
-            else:
-                value = await ready.execute(arguments)
+            if ready.effect is Effect.TRANSACTIONAL:
+                return await self._run_transaction(planned, ready, began)
+            value = await self._execute(planned, ready)
             content = (
                 cap(value, ready.max_output) if type(value) is str else await render(value, ready.max_output)
             )
             outcome = ToolOutcome.FINISHED
-        except (asyncio.CancelledError, GeneratorExit, RunParked):
+        except (asyncio.CancelledError, GeneratorExit, RunParked, LeaseLostError):
             raise
         except MaverickError as error:
             outcome, content = ToolOutcome.FAILED, cap(str(error), ready.max_output)
@@ -85,6 +83,26 @@ class ToolRunner:
             outcome, content = ToolOutcome.FAILED, cap(f"{type(error).__name__}: {error}", ready.max_output)
             logger.debug("The tool %s failed", planned.call.tool_name, exc_info=True)
         return self._finished(planned, outcome, content, began)
+
+    async def _execute(self, planned: PlannedCall, ready: ReadyTool, session: object = None) -> object:
+        if ready.takes_context:
+            return await ready.execute(planned.call.arguments, self._context(planned, ready, session))
+        return await ready.execute(planned.call.arguments)
+
+    async def _run_transaction(self, planned: PlannedCall, ready: ReadyTool, began: float) -> ToolFinished:
+        """Run a tool whose effect and result are written together, or not at all."""
+        keeper = self._run.keeper
+        if keeper is None:
+            raise ToolError(
+                f"{planned.call.tool_name} is transactional: its run has to be kept in a journal.",
+                tool_name=planned.call.tool_name,
+            )
+        async with keeper.transaction() as transaction:
+            value = await self._execute(planned, ready, transaction.session)
+            content = await render(value, ready.max_output)
+            finished = self._finished(planned, ToolOutcome.FINISHED, content, began)
+            await keeper.commit(transaction, finished)
+        return finished
 
     async def recover(self, planned: PlannedCall) -> ToolFinished:
         """Settle a call that was running when the process died, as its tool's effect allows (promise P2)."""
@@ -134,7 +152,7 @@ class ToolRunner:
             tool_calls=ledger.tool_calls,
         )
 
-    def _context(self, planned: PlannedCall, ready: ReadyTool) -> ToolContext:
+    def _context(self, planned: PlannedCall, ready: ReadyTool, session: object = None) -> ToolContext:
         start = self._run.start
         return ToolContext(
             run_id=start.run_id,
@@ -145,6 +163,7 @@ class ToolRunner:
             idempotency_key=f"{start.run_id}/{self._turn}/{planned.index}",
             deadline=asyncio.get_running_loop().time() + ready.timeout,
             user_id=start.user_id,
+            session=session,
         )
 
     def _finished(

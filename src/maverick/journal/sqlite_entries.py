@@ -1,0 +1,42 @@
+"""How entries are written into the tables of a SQLite journal, in whatever transaction is open."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Sequence
+
+from maverick.exceptions import LeaseLostError
+from maverick.journal.codec import VERSION
+from maverick.journal.records import Lease, RunStatus
+
+
+def write_entries(
+    db: sqlite3.Connection,
+    lease: Lease,
+    payloads: Sequence[bytes],
+    first: int,
+    status: RunStatus = RunStatus.RUNNING,
+    reason: str = "",
+) -> None:
+    """Add entries to a run whose lease is held.
+
+    Raises:
+        LeaseLostError: Somebody else has claimed the run.
+    """
+    last = first + len(payloads) - 1
+    changed = db.execute(
+        "UPDATE runs SET status=?, reason=?, updated_at=?, entries=max(entries, ?) WHERE run_id=? AND token=?",
+        (status, reason, time.time(), last, lease.run_id, lease.token),
+    )
+    if changed.rowcount != 1:
+        raise LeaseLostError(run_id=lease.run_id)
+    insert_entries(db, lease.run_id, first, payloads)
+
+
+def insert_entries(db: sqlite3.Connection, run_id: str, first: int, payloads: Sequence[bytes]) -> None:
+    """Add entries to a run, numbered from ``first`` on."""
+    db.executemany(
+        "INSERT INTO entries (run_id, seq, version, payload) VALUES (?,?,?,?)",
+        [(run_id, seq, VERSION, payload) for seq, payload in enumerate(payloads, start=first)],
+    )
