@@ -38,6 +38,7 @@ from maverick.loop.events import (
     UsageUpdated,
 )
 from maverick.loop.machine import AgentLoop
+from maverick.loop.result import AgentResult
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools
 from maverick.model import Text, TextDelta, ThinkingDelta, ToolCall
 from maverick.model import Thinking as ThinkingPart
@@ -68,6 +69,10 @@ class Narrator:
         self._streamed = True
         kind = ContentChunk if type(delta) is TextDelta else Thinking
         return kind(**self._who | {"at": at}, content=delta.text)
+
+    def parked(self, result: AgentResult[Any], at: float) -> AgentActivityEvent:
+        """Tell that nothing more happens until a person has decided."""
+        return RunEnd(**self._who | {"at": at}, result=result)
 
     def tell(self, entry: Entry) -> Iterator[AgentActivityEvent]:
         """The events of an entry that the loop has just been fed."""

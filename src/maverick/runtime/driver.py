@@ -104,7 +104,7 @@ class Driver(Generic[T]):
         except RunInterrupted as stop:
             step = await self._interrupt(stop.reason, stop.message)
         except RunParked as parked:
-            return self.run.loop.outcome(TerminateReason.AWAITING_APPROVAL, parked.error)
+            return self.run.leave(self.run.loop.outcome(TerminateReason.AWAITING_APPROVAL, parked.error))
         except asyncio.CancelledError:
             await self._interrupt(TerminateReason.ABORTED, "its task was cancelled")
             raise

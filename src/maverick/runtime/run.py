@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeAlias
 
@@ -11,6 +12,7 @@ from maverick.loop.entries import Entry, RunStarted, ToolFinished
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.machine import AgentLoop
 from maverick.loop.narrator import Narrator
+from maverick.loop.result import AgentResult
 from maverick.loop.steps import Finish, RunTools, Step
 from maverick.model import LLMClient, TextDelta, ThinkingDelta
 from maverick.runtime.event_log import ids_of
@@ -86,6 +88,12 @@ class Run(Generic[T]):
             for _ in self._narrator.tell(entry):
                 pass
         return step
+
+    def leave(self, result: AgentResult[T]) -> AgentResult[T]:
+        """Tell those who watch that the run is parked, with what there is of its result."""
+        if self._narrator is not None:
+            self._emit(self._narrator.parked(result, time.time()))
+        return result
 
     def hear(self, delta: TextDelta | ThinkingDelta, at: float) -> None:
         """Tell those who watch of a piece of the answer."""

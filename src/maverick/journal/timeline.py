@@ -1,0 +1,118 @@
+"""A run as a person reads it: turn by turn, with its tools, tokens, cost and durations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from msgspec import Struct, field
+
+from maverick.loop.entries import (
+    ApprovalDecided,
+    Edited,
+    Entry,
+    Interrupted,
+    ModelCalled,
+    ModelFailed,
+    ModelReplied,
+    Resumed,
+    ToolFinished,
+)
+from maverick.model import ToolCall, Usage
+
+
+class ToolLine(Struct, kw_only=True):
+    """A tool call."""
+
+    tool_name: str
+    arguments: dict[str, Any]
+    outcome: str = "unfinished"
+    result: str = ""
+    duration_ms: int = 0
+
+
+class TurnLine(Struct, kw_only=True):
+    """A turn: what the model was asked, and what came of it."""
+
+    number: int
+    at: float
+    model_ms: int = 0
+    usage: Usage = Usage()
+    text: str = ""
+    tools: list[ToolLine] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What else happened: retries, decisions, interruptions."""
+
+
+class Timeline:
+    """Reads entries one by one and makes the turns of them; it keeps no entry."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self.turns: list[TurnLine] = []
+        self.usage = Usage()
+        self._called_at = 0.0
+        self._condensing = False
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: Entry) -> None:
+        """Take in the next entry."""
+        handle = self._HANDLERS.get(type(entry))
+        if handle is not None:
+            handle(self, entry)
+
+    def _called(self, entry: ModelCalled) -> None:
+        self._called_at, self._condensing = entry.at, entry.compaction
+        if entry.attempt == 1 and not entry.compaction:
+            self.turns.append(TurnLine(number=entry.turn, at=entry.at))
+
+    def _replied(self, entry: ModelReplied) -> None:
+        self.usage += entry.response.usage
+        if self._condensing:
+            self._note("the conversation was condensed")
+            return
+        turn = self.turns[-1]
+        turn.model_ms = round((entry.at - self._called_at) * 1000)
+        turn.usage = entry.response.usage
+        turn.text = entry.response.content
+        turn.tools = [_line(call) for call in entry.response.tool_calls]
+
+    def _failed(self, entry: ModelFailed) -> None:
+        self._note(f"the model failed: {entry.error}")
+
+    def _finished(self, entry: ToolFinished) -> None:
+        self.usage += entry.usage
+        line = self.turns[-1].tools[entry.index]
+        line.outcome, line.result, line.duration_ms = entry.outcome.value, entry.content, entry.duration_ms
+
+    def _decided(self, entry: ApprovalDecided) -> None:
+        verb = "approved" if entry.approved else "denied"
+        self._note(f"{self.turns[-1].tools[entry.index].tool_name} was {verb} by {entry.by or 'the user'}")
+
+    def _interrupted(self, entry: Interrupted) -> None:
+        self._note(f"stopped ({entry.reason.value}){': ' if entry.message else ''}{entry.message}")
+
+    def _resumed(self, _: Resumed) -> None:
+        self._note("resumed")
+
+    def _edited(self, entry: Edited) -> None:
+        self._note(f"a person wrote: {entry.content}")
+
+    def _note(self, text: str) -> None:
+        if self.turns:
+            self.turns[-1].notes.append(text)
+
+    _HANDLERS: ClassVar[dict[type[Any], Any]] = {
+        ModelCalled: _called,
+        ModelReplied: _replied,
+        ModelFailed: _failed,
+        ToolFinished: _finished,
+        ApprovalDecided: _decided,
+        Interrupted: _interrupted,
+        Resumed: _resumed,
+        Edited: _edited,
+    }
+
+
+def _line(call: ToolCall) -> ToolLine:
+    return ToolLine(tool_name=call.tool_name, arguments=call.arguments)
