@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
@@ -122,6 +122,8 @@ def test_a_duration_is_the_sum_of_its_parts(hours: int, minutes: int, seconds: i
         ("max_tokens", 1.5),
         ("max_tokens", "lots"),
         ("max_tokens", True),
+        ("max_tokens", [1]),
+        pytest.param("temperature", 10**5000, id="temperature-huge"),
         ("temperature", -0.5),
         ("temperature", 2.1),
         ("temperature", float("nan")),
@@ -375,6 +377,7 @@ def test_whatever_the_yaml_parser_does_the_error_is_ours(machine: Machine, conte
     assert "is not valid YAML" in str(machine.refuse())
 
 
+@settings(deadline=None)  # it writes files
 @given(
     st.binary(max_size=100) | st.text("agent:model{}[]'\"!&*#|>-?%,.0x1e \n\t", max_size=40).map(str.encode)
 )

@@ -69,13 +69,13 @@ class AiohttpTransport:
             allow_redirects=False,  # a redirect must not carry the key to another host
         )
         response = await _explained(sent, route.host, self._timeouts.first_byte, "did not begin to answer")
-        return AiohttpReply(response, route.host, self._timeouts.idle)
+        return AiohttpReply(response, route.host, self._timeouts.idle, pool.replies)
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop; a later request opens new ones."""
         pool = self._pools.pop(asyncio.get_running_loop(), None)
         if pool is not None:
-            await pool.session.close()
+            await pool.close()
         await self._forget_dead_loops()
 
     async def _forget_dead_loops(self) -> None:
@@ -87,9 +87,13 @@ class AiohttpTransport:
 class AiohttpReply:
     """An answer that has begun."""
 
-    __slots__ = ("_content", "_host", "_idle", "_response", "headers", "status")
+    __slots__ = ("_content", "_host", "_idle", "_open_replies", "_response", "headers", "status")
 
-    def __init__(self, response: aiohttp.ClientResponse, host: str, idle: float) -> None:
+    def __init__(
+        self, response: aiohttp.ClientResponse, host: str, idle: float, open_replies: set[AiohttpReply]
+    ) -> None:
+        open_replies.add(self)
+        self._open_replies = open_replies
         self._response = response
         self._content = response.content
         self._host = host
@@ -101,9 +105,9 @@ class AiohttpReply:
         """Read the whole body."""
         pieces: list[bytes] = []
         size = 0
-        while piece := await self.read_some():
-            pieces.append(piece)
-            size += len(piece)
+        while not self._content.at_eof():
+            pieces.append(await self.read_some())
+            size += len(pieces[-1])
             if size > MAX_BODY_BYTES:
                 raise MalformedResponseError(
                     f"{self._host} sent more than {MAX_BODY_BYTES:,} bytes in one answer. "
@@ -114,7 +118,9 @@ class AiohttpReply:
 
     async def read_some(self) -> bytes:
         """Read what has arrived, waiting if nothing has; empty at the end of the body."""
-        return await _explained(self._content.readany(), self._host, self._idle, "stopped in mid-answer")
+        if self._content.is_eof() and self._content.exception() is None:
+            return await self._content.readany()  # all of it is here, so there is nothing to wait for
+        return await _explained(self._content.readany(), self._host, self._idle, "sent nothing more")
 
     async def finish(self) -> None:
         """Wait a moment for the body to end, so that the connection can be reused."""
@@ -123,12 +129,16 @@ class AiohttpReply:
         try:
             async with asyncio.timeout(_FINISH_SECONDS):
                 await self._content.readany()
-        except (aiohttp.ClientError, TimeoutError):
+        except (aiohttp.ClientError, TimeoutError, RuntimeError):
             # The content is complete, so how its connection ends concerns nobody; it will not be reused.
-            self._response.close()
+            self.close()
 
     def close(self) -> None:
         """Let go of the connection; it is reused only if the body was read to its end."""
+        self._open_replies.discard(self)
+        connection = self._response.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()  # no farewell: over TLS that could wait for the other side
         self._response.close()
 
     def __enter__(self) -> Self:
@@ -137,7 +147,7 @@ class AiohttpReply:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        self._response.close()
+        self.close()
 
 
 class _Route(Struct, frozen=True):
@@ -148,12 +158,13 @@ class _Route(Struct, frozen=True):
 
 
 class _Pool:
-    """The connections of one event loop, and the routes to the hosts it has met."""
+    """The connections of one event loop, the replies that are being read, and the routes to the hosts it has met."""
 
-    __slots__ = ("_routes", "session")
+    __slots__ = ("_routes", "replies", "session")
 
     def __init__(self, connect_timeout: float, tls: ssl.SSLContext | None) -> None:
         self._routes: dict[str, _Route] = {}
+        self.replies: set[AiohttpReply] = set()
         self.session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS, ssl=True if tls is None else tls
@@ -169,6 +180,11 @@ class _Pool:
             route = self._routes[url] = _find_route(url)
         return route
 
+    async def close(self) -> None:
+        for reply in tuple(self.replies):
+            reply.close()  # tells whoever reads it; closing the session alone would leave them waiting
+        await self.session.close()
+
 
 def _find_route(url: str) -> _Route:
     """The host of a URL and the proxy to it.
@@ -182,7 +198,8 @@ def _find_route(url: str) -> _Route:
         parts, host, port = urlsplit(""), None, None
     if parts.scheme not in {"http", "https"} or not host:
         raise InvalidInputError(
-            f"base_url: {url!r} is not an http:// or https:// address with a host.", field="base_url"
+            "base_url: expected an address such as https://api.example.com, with http:// or https:// and a host.",
+            field="base_url",
         )
     name = host if port is None else f"{host}:{port}"
     proxies = getproxies()

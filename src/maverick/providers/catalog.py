@@ -141,7 +141,7 @@ def _check_options(
     name: str, factory: Callable[..., object], model: str, options: Mapping[str, object]
 ) -> None:
     signature = inspect.signature(factory)
-    _, *settings = signature.parameters.values()
+    settings = list(signature.parameters.values())[1:]  # the first is the model
     if not any(setting.kind is inspect.Parameter.VAR_KEYWORD for setting in settings):
         known = [setting.name for setting in settings]
         for option in options:

@@ -1,15 +1,15 @@
 """The Claude Messages API: the default client, ``claude:…``.
 
-The codec (:mod:`~maverick.providers.claude_request`, :mod:`~maverick.providers.claude_response`) and the
-:mod:`~maverick.providers.transport` do the work; this module says in which order things happen.
+The codec (:mod:`~maverick.providers.claude_request`, :mod:`~maverick.providers.claude_response`,
+:mod:`~maverick.providers.claude_stream`) and the :mod:`~maverick.providers.transport` do the work; this module says in
+which order things happen.
 """
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,11 +19,15 @@ from maverick.providers.base import Client
 from maverick.providers.claude_endpoint import PROVIDER, ClaudeEndpoint
 from maverick.providers.claude_errors import SERVICE, answer_error, malformed, reported_error
 from maverick.providers.claude_request import RequestEncoder
-from maverick.providers.claude_response import Exchange, MessageStream, read_message
+from maverick.providers.claude_response import Exchange, read_message
+from maverick.providers.claude_stream import MessageStream
 from maverick.providers.prices import PriceTable
 from maverick.providers.sse import SSEDecoder
 from maverick.providers.transport import Reply, Timeouts, Transport, default_transport
 from maverick.providers.wire_json import BAD_JSON
+
+if TYPE_CHECKING:
+    import ssl
 
 DEFAULT_MAX_TOKENS = 16_384
 """Room for a long answer, and few enough to arrive within the first-byte timeout when it is not streamed."""

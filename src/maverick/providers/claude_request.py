@@ -15,18 +15,20 @@ What the API wants, and this module sees to:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Raw, Struct
 
 from maverick.exceptions import InvalidInputError, InvalidToolError
-from maverick.model import History, Message, OutputSchema, Request, Role, Text, Thinking, Tool, ToolCall
-from maverick.model.message import Part
+from maverick.model import History, Message, Part, Request, Role, Text, Tool, ToolCall
 from maverick.providers.claude_schema import strict_schema
 from maverick.providers.wire_json import encode
 
 _CACHE_MARKER = b',"cache_control":{"type":"ephemeral"}'
+
+_USER = b'{"role":"user","content":['
+_ASSISTANT = b'{"role":"assistant","content":['
 
 _ANSWER_IN_JSON = "Give your final answer as JSON and nothing else. It has to fit this JSON Schema:"
 """For a schema that the API cannot hold the model to."""
@@ -61,7 +63,7 @@ class _ToolResultBlock(Struct, tag_field="type", tag="tool_result", omit_default
 
 
 class RequestEncoder:
-    """Encodes requests, and remembers the JSON of the tools and output schemas it has seen.
+    """Encodes requests, and remembers the JSON of what is the same from turn to turn.
 
     Args:
         cache_prompts: Whether to ask the API to cache the prompt where it pays.
@@ -71,176 +73,187 @@ class RequestEncoder:
     def __init__(self, *, cache_prompts: bool = True, extra: Mapping[str, Any] | None = None) -> None:
         self._cache_prompts = cache_prompts
         self._extra = dict(extra or {})
-        self._memory = _Memory()
+        self._counted_extra = {name: value for name, value in self._extra.items() if name in _COUNTED_EXTRAS}
+        self._heads = _Memory()
+        self._tools = _Memory()
 
     def message_request(self, request: Request, *, model: str, max_tokens: int, stream: bool) -> bytes:
         """The body that asks for an answer."""
-        fields: dict[str, Any] = {"model": model, "max_tokens": request.config.max_tokens or max_tokens}
-        if request.config.temperature >= 0:
-            fields["temperature"] = request.config.temperature
+        config = request.config
+        fields: dict[str, Any] = {"model": model, "max_tokens": config.max_tokens or max_tokens}
+        if config.temperature >= 0:
+            fields["temperature"] = config.temperature
         if stream:
             fields["stream"] = True
-        return self._body(request, fields | self._extra)
+        return self._body(request, fields, self._extra)
 
     def count_request(self, request: Request, *, model: str) -> bytes:
         """The body that asks how many tokens the request would have."""
-        extra = {name: value for name, value in self._extra.items() if name in _COUNTED_EXTRAS}
-        return self._body(request, {"model": model, **extra})
+        return self._body(request, {"model": model}, self._counted_extra)
 
-    def _body(self, request: Request, fields: dict[str, Any]) -> bytes:
+    def _body(self, request: Request, fields: dict[str, Any], extra: dict[str, Any]) -> bytes:
+        """The request as JSON: first all that is the same from turn to turn, then the messages."""
+        tools, output = request.tools, request.output
         # A single question without tools is not asked again, and writing the cache costs more than not having one.
-        cached = self._cache_prompts and (bool(request.tools) or len(request.messages) > 1)
+        cached = self._cache_prompts and (bool(tools) or len(request.messages) > 1)
+        key = (*fields.items(), cached, request.system, id(tools), id(output))
+        head = self._heads.get(key)
+        if head is None:
+            head = self._head(request, fields | extra, cached=cached)
+            if isinstance(tools, tuple):  # a list can change and still be the same object
+                self._heads.keep(key, head, (tools, output))
+        return b"".join((head, *_conversation(request.messages).pieces(cached=cached), b"]}"))
+
+    def _head(self, request: Request, fields: dict[str, Any], *, cached: bool) -> bytes:
         system = request.system
         if request.output is not None:
-            schema = self._schema(request.output)
-            if schema == b"null":
+            schema = strict_schema(request.output.schema)
+            if schema is None:
                 system = f"{system}\n\n{_ANSWER_IN_JSON} {encode(request.output.schema).decode()}".strip()
             else:
-                answer_format = {"type": "json_schema", "schema": Raw(schema)}
+                answer_format = {"type": "json_schema", "schema": schema}
                 fields["output_config"] = {**fields.get("output_config", {}), "format": answer_format}
         if request.tools:
-            tools = self._tools(request.tools)
+            tools = self._encode_tools(request.tools)
             fields["tools"] = Raw(tools[:-2] + _CACHE_MARKER + b"}]" if cached and not system else tools)
         if system:
             block = {"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}
             fields["system"] = [block] if cached else system
-        messages = _conversation(request.messages).pieces(cached=cached)
-        return b"".join((encode(fields)[:-1], b',"messages":[', *messages, b"]}"))
+        return encode(fields)[:-1] + b',"messages":['
 
-    def _tools(self, tools: Sequence[Tool]) -> bytes:
-        """The tools as JSON; made once for a tuple, which cannot change, and each time for a list, which can."""
-        if type(tools) is tuple:
-            return self._memory.recall(tools, lambda: _encode_tools(tools))
-        return _encode_tools(tools)
-
-    def _schema(self, output: OutputSchema) -> bytes:
-        """The schema in Claude's dialect as JSON; ``null`` when the dialect cannot say it."""
-        return self._memory.recall(output, lambda: encode(strict_schema(output.schema)))
+    def _encode_tools(self, tools: Sequence[Tool]) -> bytes:
+        """The tools as JSON: made once for a tuple, which many prompts may share, and anew for a list."""
+        made = self._tools.get(id(tools))
+        if made is None:
+            made = b"[" + b",".join(map(_encode_tool, tools)) + b"]"
+            if isinstance(tools, tuple):
+                self._tools.keep(id(tools), made, tools)
+        return made
 
 
 class _Memory:
     """The JSON made for objects, by their identity; the oldest is forgotten when there are too many."""
 
-    _CAPACITY = 128
+    _CAPACITY = 256
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[object, bytes]] = {}
+        self._made: dict[Hashable, tuple[bytes, object]] = {}
 
-    def recall(self, source: object, make: Callable[[], bytes]) -> bytes:
-        """The JSON of the source; ``make`` is called the first time."""
-        entry = self._made.get(id(source))
-        if entry is None:
-            if len(self._made) >= self._CAPACITY:
-                del self._made[next(iter(self._made))]
-            # Keeping the source alive keeps its id from being given to another object.
-            entry = self._made[id(source)] = (source, make())
-        return entry[1]
+    def get(self, key: Hashable) -> bytes | None:
+        """What was kept under the key, if it still is."""
+        entry = self._made.get(key)
+        return None if entry is None else entry[0]
+
+    def keep(self, key: Hashable, made: bytes, sources: object) -> None:
+        """Remember what was made. The sources are kept alive, so that no other object gets an id in the key."""
+        if len(self._made) >= self._CAPACITY:
+            del self._made[next(iter(self._made))]
+        self._made[key] = (made, sources)
 
 
 class _Conversation:
     """The wire form of the messages taken in so far.
 
-    All wire messages but the last are closed: nothing can be added to them, so they are kept as finished JSON. The
-    last one stays open as a list of blocks, because the next message may belong to it.
+    All wire messages but the last are closed: nothing can be added to them, so they are kept as finished JSON, and
+    old ones are joined so that there are never many pieces. The last one stays open, because the next message may
+    belong to it.
     """
 
-    __slots__ = ("_blocks", "_closed", "_last_user", "_results", "_role", "length")
+    __slots__ = ("_blocks", "_closed", "_joined", "_opening", "_results", "length")
+
+    _MOST_CLOSED = 64
 
     def __init__(self) -> None:
         self.length = 0
         """How many messages were taken in."""
+        self._joined: list[bytes] = []
         self._closed: list[bytes] = []
-        self._last_user: int | None = None
-        """Which of the closed messages is the user's last one."""
-        self._role = b""
-        self._results: list[bytes] = []
-        self._blocks: list[bytes] = []
+        self._opening = b""
+        """How the open message begins; it goes on with its tool results and its other blocks, a comma before each."""
+        self._results = b""
+        self._blocks = b""
 
     def extend(self, messages: Iterable[Message]) -> None:
         """Take in more messages."""
         for message in messages:
             if message.role is Role.TOOL_RESULT:
                 result = _encode_result(message)
-                self._open(b"user")
-                self._results.append(result)
-            elif blocks := [block for part in message.parts if (block := _encode_part(part)) is not None]:
-                self._open(b"assistant" if message.role is Role.ASSISTANT else b"user")
+                self._open(_USER)
+                self._results += result
+            elif blocks := b"".join(map(_encode_part, message.parts)):
+                self._open(_ASSISTANT if message.role is Role.ASSISTANT else _USER)
                 self._blocks += blocks
             self.length += 1
 
     def pieces(self, *, cached: bool) -> list[bytes]:
         """The messages as JSON, in pieces to be joined; with cache markers if they are wanted."""
-        if not self._role:
+        if not self._opening:
             raise InvalidInputError(
                 "There is nothing to send: the conversation has no message with any text in it.",
                 field="messages",
             )
         pieces = [*self._closed, self._open_message()]
         if cached:
-            if self._last_user is not None:
-                pieces[self._last_user] = _marked(pieces[self._last_user], b"}]},")
-            if self._role == b"user":
-                pieces[-1] = _marked(pieces[-1], b"}]}")
-        return pieces
+            # The sides alternate, so the user's messages are every other one, from the end.
+            newest = len(pieces) - (1 if self._opening is _USER else 2)
+            for index in range(newest, max(newest - 3, -1), -2):
+                pieces[index] = _marked(pieces[index])
+        return self._joined + pieces
 
-    def _open(self, role: bytes) -> None:
-        """Make sure that the open message is of this role; if it is not, close it and open one that is."""
-        if role == self._role:
+    def _open(self, opening: bytes) -> None:
+        """Make sure that the open message begins like this; if it does not, close it and open one that does."""
+        if opening is self._opening:
             return
-        if self._role:
-            if self._role == b"user":
-                self._last_user = len(self._closed)
+        if self._opening:
             self._closed.append(self._open_message() + b",")
-        self._role, self._results, self._blocks = role, [], []
+            if len(self._closed) > self._MOST_CLOSED:
+                self._joined.append(b"".join(self._closed[:-4]))
+                del self._closed[:-4]
+        self._opening, self._results, self._blocks = opening, b"", b""
 
     def _open_message(self) -> bytes:
-        blocks = b",".join(self._results + self._blocks)
-        return b"".join((b'{"role":"', self._role, b'","content":[', blocks, b"]}"))
+        return self._opening + (self._results + self._blocks)[1:] + b"]}"
 
 
-def _marked(message: bytes, ending: bytes) -> bytes:
+def _marked(message: bytes) -> bytes:
     """The message with a cache marker in its last block."""
-    return message[: -len(ending)] + _CACHE_MARKER + ending
+    end = message.rindex(b"}]}")
+    return message[:end] + _CACHE_MARKER + message[end:]
 
 
 def _conversation(messages: Sequence[Message]) -> _Conversation:
     """The wire form of the messages, taking up what was made for an earlier request of the same history."""
-    conversation = _Conversation()
+    conversation: _Conversation | None = None
     if isinstance(messages, History):
-        kept: _Conversation = messages.derived.setdefault(_Conversation, conversation)
-        # One that has taken in more belongs to a later view of the history: it cannot serve this one.
-        if kept.length <= len(messages):
-            conversation = kept
-    conversation.extend(messages[conversation.length :])
+        conversation = messages.derived.get(_Conversation)
+        if conversation is None:
+            conversation = messages.derived[_Conversation] = _Conversation()
+    # One that has taken in more than this was made for a later view of the history, and cannot serve this one.
+    if conversation is None or conversation.length > len(messages):
+        conversation = _Conversation()
+    if conversation.length < len(messages):
+        conversation.extend(messages[conversation.length :])
     return conversation
 
 
-def _encode_part(part: Part) -> bytes | None:
-    """The block of a part, or ``None`` for a part that the API would not take back."""
-    if isinstance(part, Text):
-        return encode(_TextBlock(part.text)) if part.text.strip() else None
+def _encode_part(part: Part) -> bytes:
+    """The block of a part with a comma before it, or nothing for a part that the API would not take back."""
     if isinstance(part, ToolCall):
-        return encode(_ToolUseBlock(part.id, part.tool_name, part.arguments))
-    return _encode_thinking(part)
-
-
-def _encode_thinking(thought: Thinking) -> bytes | None:
-    if thought.redacted:
-        return encode(_RedactedBlock(thought.redacted))
-    if thought.signature:
-        return encode(_ThinkingBlock(thought.text, thought.signature))
-    return None  # another provider's thought, or one that was cut off
+        return b"," + encode(_ToolUseBlock(part.id, part.tool_name, part.arguments))
+    if isinstance(part, Text):
+        return b"," + encode(_TextBlock(part.text)) if part.text.strip() else b""
+    if part.redacted:
+        return b"," + encode(_RedactedBlock(part.redacted))
+    if part.signature:
+        return b"," + encode(_ThinkingBlock(part.text, part.signature))
+    return b""  # another provider's thought, or one that was cut off
 
 
 def _encode_result(message: Message) -> bytes:
     content = message.content
     if message.is_error and not content:
         content = "The tool failed and did not say why."  # the API refuses an error without words
-    return encode(_ToolResultBlock(message.tool_call_id or "", content, message.is_error))
-
-
-def _encode_tools(tools: Sequence[Tool]) -> bytes:
-    return b"[" + b",".join(map(_encode_tool, tools)) + b"]"
+    return b"," + encode(_ToolResultBlock(message.tool_call_id or "", content, message.is_error))
 
 
 def _encode_tool(tool: Tool) -> bytes:

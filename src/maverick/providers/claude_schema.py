@@ -13,7 +13,7 @@ from typing import Any
 _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
 )
-_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
+_SCALARS = ("string", "integer", "number", "boolean", "null")
 _NOTES = ("title", "description")
 _CHOICES = ("anyOf", "oneOf", "allOf")
 

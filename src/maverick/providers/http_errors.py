@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
@@ -142,6 +141,8 @@ def _when(wait: float | None) -> str:
 
 
 def _seconds_until(date: str, now: float) -> float:
+    from email.utils import parsedate_to_datetime
+
     try:
         return parsedate_to_datetime(date).timestamp() - now
     except (ValueError, OverflowError):

@@ -39,7 +39,7 @@ class PriceTable:
     def find(self, model: str) -> ModelInfo:
         """What is known of the model."""
         info = _entry(self._known, model) or UNKNOWN_MODEL
-        price = _entry(self._prices, model)
+        price = _entry(self._prices, model) if self._prices else None
         return info if price is None else msgspec.structs.replace(info, price=price)
 
 

@@ -17,12 +17,14 @@ and its messages name the host, never a header. The usual one is
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    import ssl
 
 
 class Timeouts(Struct, frozen=True):

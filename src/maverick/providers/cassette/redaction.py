@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 REDACTED = "[redacted]"
 
@@ -25,61 +24,79 @@ _SECRET_NAME = re.compile(
 )
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
-_NAME_IN_TEXT = (
-    r"(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|authorization)"
-)
-_NO_PLACEHOLDER = r"(?!\$[\w{(]|[<{]|\[redacted)"
+_NO_PLACEHOLDER = r"(?!\$[A-Z_{(]|[<{]|\[redacted)"
 
-_RULES = (
-    # A private key in PEM form; what comes after a missing end is taken for the key.
-    (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", REDACTED),
-    # "password": "…", as in JSON, JSON inside JSON (\"…\") and Python; the end may be cut off.
-    (
-        rf"(?i)((\\*[\"'])[\w.-]*{_NAME_IN_TEXT}\2\s*:\s*(\\*[\"']))(?:\\.|[^\\])*?(\3|\Z)",
-        rf"\g<1>{REDACTED}\g<4>",
-    ),
-    # Authorization: Bearer …, x-api-key: …
-    (
-        r"(?i)\b((?:proxy-)?authorization:\s*|(?:[\w-]+-)?api-key:\s*|(?:set-)?cookie:\s*)"
-        rf"(?:(?:bearer|basic|token)\s+)?{_NO_PLACEHOLDER}[^\s\"',]+",
-        rf"\g<1>{REDACTED}",
-    ),
-    # API_KEY=…, as in .env files and shell commands
-    (
-        r"(?<![A-Za-z0-9_])([A-Z0-9_]*(?:API_KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|TOKEN|SECRET|PASSWORD|PASSWD)=[\"']?)"
-        rf"{_NO_PLACEHOLDER}[^\s\"'&;]+",
-        rf"\g<1>{REDACTED}",
-    ),
-    # scheme://user:password@host
-    (rf"(\w://[^\s/:@]*:){_NO_PLACEHOLDER}[^\s/@]+(?=@)", rf"\g<1>{REDACTED}"),
-    # ?token=… in an address
-    (
-        rf"(?i)([?&](?:api_?key|(?:\w+_)?token|secret|password|signature|sig)=){_NO_PLACEHOLDER}[^&\s\"'#]+",
-        rf"\g<1>{REDACTED}",
-    ),
-    # Bearer …: a word with a digit, a capital or a joint in it, or a very long one; "bearer bonds" is prose.
-    (r"\b((?i:bearer)\s+)(?=\S*[0-9A-Z_-]|\S{20})[\w.~+/-]{6,}=*", rf"\g<1>{REDACTED}"),
-    # Keys that services mark as theirs, and JSON web tokens
-    (
-        r"""(?x)(?<![\w-])(?:
-            sk-(?!learn)[\w-]{8,} | [rs]k_(?:live|test)_\w{8,} | gh[oprsu]_\w{16,} | github_pat_\w{16,} | glpat-[\w-]{16,}
-            | xox[a-z]-[\w-]{8,} | hf_[A-Za-z0-9]{16,} | AIza[\w-]{30,} | A(?:KI|SI)A[A-Z0-9]{16}
-            | eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*
-        )""",
-        REDACTED,
-    ),
+_PATTERNS = tuple(
+    re.compile(pattern, re.VERBOSE | re.DOTALL)
+    for pattern in (
+        # A private key in PEM form; if its end is missing, all that follows.
+        r"""
+            (?P<before>) -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY----- .*? (?: -----END\ [A-Z\ ]*PRIVATE\ KEY----- | \Z )
+        """,
+        # "password": "…" as in JSON, in JSON inside JSON (\"…\") and in Python; the end may be cut off.
+        r"""
+            (?i: (?P<before>
+                (?P<quote> \\{0,7}["'] )
+                [\w.-]* (?: password | passwd | passphrase | secret | token | authorization | (?:api|access|private)[_-]?key )
+                (?P=quote) \s*:\s* (?P<open> \\{0,7}["'] )
+            ) )
+            (?! (?P=open) ) (?: \\(?:.|\Z) | [^\\] )+? (?= (?P=open) | \Z )
+        """,
+        # Authorization: … and x-api-key: …
+        rf"""
+            (?i: (?<![\w-]) (?P<before> (?: (?:proxy-)?authorization | (?:[\w-]{{1,40}}-)?api-key ) :\s* )
+            (?: (?: bearer | basic | token ) \s+ )?+ )
+            {_NO_PLACEHOLDER} [^\s"',]+
+        """,
+        # Cookie: …
+        rf"""
+            (?i: (?<![\w-]) (?P<before> (?:set-)?cookie:[\ ]? ) ) {_NO_PLACEHOLDER} [^\s"'=]+=[^\r\n"']*
+        """,
+        # API_KEY=… as in .env files and shell commands
+        rf"""
+            (?<![A-Za-z0-9_])
+            (?P<before>
+                [A-Z0-9_]* (?: (?:API|ACCESS|SECRET|PRIVATE)_KEY | TOKEN | SECRET | PASSWORD | PASSWD ) = ["']?
+            )
+            {_NO_PLACEHOLDER} [^\s"'&;]+
+        """,
+        # scheme://user:…@host
+        rf"""
+            (?P<before> \w://[^\s/:@]*: ) {_NO_PLACEHOLDER} [^\s/@]+ (?=@)
+        """,
+        # ?token=… in an address
+        rf"""
+            (?i: (?P<before> [?&] (?: api_?key | (?:\w+_)?token | secret | password | signature | sig ) = ) )
+            {_NO_PLACEHOLDER} [^&\s"'#]+
+        """,
+        # Bearer …, if it has a digit, capital or joint in it or is very long: "bearer bonds" is prose.
+        r"""
+            \b (?P<before> (?i:bearer) \s+ ) (?= \S*[0-9A-Z_-] | \S{20} ) [\w.~+/-]{6,} =*
+        """,
+        # Keys that their services mark, and JSON web tokens.
+        r"""
+            (?P<before>) (?<![\w-]) (?:
+                sk-(?!learn)[\w-]{8,} | [rs]k_(?:live|test)_\w{8,} | gh[oprsu]_\w{16,} | github_pat_\w{16,}
+                | glpat-[\w-]{16,} | xox[a-z]-[\w-]{8,} | hf_[A-Za-z0-9]{16,} | AIza[\w-]{30,} | A(?:KI|SI)A[A-Z0-9]{16}
+                | eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*
+            )
+        """,
+    )
 )
-_COMPILED = tuple((re.compile(pattern, re.DOTALL), replacement) for pattern, replacement in _RULES)
+_REPLACEMENT = rf"\g<before>{REDACTED}"
 
 
 def redact_text(text: str) -> str:
     """The text with every recognised secret replaced."""
-    for pattern, replacement in _COMPILED:
-        text = pattern.sub(replacement, text)
+    before = None
+    while text != before:  # what one pattern leaves may be what another looks for
+        before = text
+        for pattern in _PATTERNS:
+            text = pattern.sub(_REPLACEMENT, text)
     return text
 
 
-def redact(value: Any, *, by_name: bool = True) -> Any:
+def redact(value: object, *, by_name: bool = True) -> object:
     """A JSON value with every recognised secret replaced.
 
     Args:
@@ -93,7 +110,7 @@ def redact(value: Any, *, by_name: bool = True) -> Any:
         case Mapping():
             return {
                 redact_text(key): REDACTED
-                if by_name and item not in (None, "") and is_secret_name(key)
+                if by_name and is_secret_name(key) and _tells_something(item)
                 else redact(item, by_name=by_name)
                 for key, item in value.items()
             }
@@ -106,3 +123,7 @@ def is_secret_name(name: str) -> bool:
     """Whether something of this name is a secret, such as ``api_key``, ``clientSecret`` or ``X-Auth-Token``."""
     words = _WORD_START.sub("_", name).lower().replace("-", "_").replace(" ", "_")
     return _SECRET_NAME.search(words) is not None
+
+
+def _tells_something(value: object) -> bool:
+    return value is not None and value != "" and not isinstance(value, bool)

@@ -25,7 +25,7 @@ _HINTS: tuple[tuple[frozenset[str], Callable[[Sentence], str | None]], ...] = (
 )
 """Which words in a parameter's name or format say what kind of text it is."""
 
-_SEPARATOR = re.compile(r"\s*(?:,|;|\band\b)\s*")
+_SEPARATOR = re.compile(r"[,;]|\band\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class _Reader:
         """What stands beside the argument's own name."""
         if slot.type in ("integer", "number"):
             return _number(self._sentence.counted(slot.name), slot)
-        if slot.type not in ("string", "boolean"):
+        if slot.type not in ("string", "boolean") or "enum" in slot.schema or not slot.name:
             return None
         found = self._sentence.labelled(slot.name)
         if found is not None and slot.type == "boolean":
@@ -111,7 +111,9 @@ class _Reader:
         if found is None:
             return None
         self.guessed = True
-        return _SEPARATOR.split(found) if slot.type == "array" else found
+        if slot.type == "string":
+            return found
+        return [piece.strip() for piece in _SEPARATOR.split(found) if piece.strip()]
 
     def _several(self, slot: Property) -> Json:
         item = Property(slot.name, resolve(slot.schema.get("items", {}), self._root), required=True)

@@ -19,7 +19,7 @@ _SPOKEN = (
     (re.compile(r"\^"), "**"),
     (re.compile(r"(?<=\d),(?=\d{3}\b)"), ""),
 )
-_TERM = r"\(*\s*-?\s*\d+(?:\.\d+)?\s*\)*"
+_TERM = r"(?:\(\s*)*-?\d+(?:\.\d+)?(?:\s*\))*"
 _EXPRESSION = re.compile(rf"{_TERM}(?:\s*(?:\*\*|//|[-+*/%])\s*{_TERM})+")
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}:\d{2}\b")
 _LONGEST = 1000

@@ -17,11 +17,12 @@ _CERTAIN = 3
 """The score of one word in common with a tool's name: enough to choose it."""
 
 _ASKING = re.compile(
-    r"(?:please\s+)?(?:what|which|who|how|when|where|is|are|do|does|can|could|would|tell|give|show|now\b).*|.*\?\s*",
+    r"(?:what|which|who|how|when|where|is|are|do|does|can|could|would|tell|give|show|now\b).*|.*\?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-_JOINT = re.compile(r"(?<=[.!?;])\s+|\s*,?\s*\b(?:and then|and also|and|then)\s+", re.IGNORECASE)
-_ANOTHER = re.compile(r"[A-Z\d][\w'’-]*(?: [A-Z][\w'’-]*)*[.?!]?")
+_JOINT = re.compile(r"(?<=[.!?;])\s|,?\s(?:and then|and also|and|then)\s", re.IGNORECASE)
+_PLEASE = re.compile(r"^please,?\s|,?\splease(?=[.!?]*$)", re.IGNORECASE)
+_ANOTHER = re.compile(r"[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*[.?!]?")
 _CONVERSION = re.compile(
     r"(?:what(?: is|'s) )?[\d.,]+ ?[a-z°]+ (?:in|to|into|as) [a-z°]+\??|how many [a-z°]+ (?:is|are|in) [\d.,]+ ?[a-z°]+\??",
     re.IGNORECASE,
@@ -65,6 +66,7 @@ class ToolProfile:
 
 def choose(text: str, tools: Sequence[Tool]) -> list[Plan]:
     """The calls that answer a request: one for each of its parts that asks for something, or none at all."""
+    text = _PLEASE.sub("", text).strip()
     profiles = [ToolProfile(tool) for tool in tools]
     plans: list[Plan] = []
     for part in _parts(text):
@@ -94,8 +96,8 @@ def _best(text: str, profiles: Sequence[ToolProfile]) -> Plan | None:
 
 
 def _continued(plan: Plan, text: str) -> Plan | None:
-    """The plan for another name or number: "and Paris" after "the weather in Brest"."""
-    if plan.filled.guessed or not _ANOTHER.fullmatch(text.strip()):
+    """The plan for another name: "and Paris" after "the weather in Brest"."""
+    if plan.filled.guessed or not _ANOTHER.fullmatch(text):
         return None
     return refill(plan.tool, text, plan.filled.values)
 
@@ -105,7 +107,7 @@ def _implied(text: str) -> str:
     expression = find_expression(text)
     if expression is not None:
         return operation_words(expression)
-    return "convert unit measure" if _CONVERSION.fullmatch(text.strip()) else ""
+    return "convert unit measure" if _CONVERSION.fullmatch(text) else ""
 
 
 def _is_meant(score: int, text: str, filled: Filled) -> bool:
@@ -121,9 +123,9 @@ def _parts(text: str) -> Iterator[str]:
     start = 0
     for joint in _JOINT.finditer(text):
         if not any(begin < joint.start() < end for begin, end in quotes):
-            yield text[start : joint.start()]
+            yield text[start : joint.start()].strip()
             start = joint.end()
-    yield text[start:]
+    yield text[start:].strip()
 
 
 def _choices(properties: Sequence[Property]) -> Iterator[str]:

@@ -66,7 +66,7 @@ def _in_words(value: Json) -> str:
 
 
 def _is_sentence(text: str) -> bool:
-    return text[0].isupper() and " " in text and text.endswith((".", "!", "?"))
+    return " " in text and text.endswith((".", "!", "?"))
 
 
 def _ended(text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any, Protocol, TypeAlias
 
 from maverick.providers.offline.choosing import Plan, choose, refill
@@ -109,6 +110,25 @@ class ReportOutcomes:
         return report(scene.outcomes) if scene.outcomes else None
 
 
+class Condense:
+    """Shortens a text it is given, as an agent whose conversation grows too long asks for."""
+
+    _REQUEST = re.compile(
+        r"(?:please )?(?:condense|summari[sz]e|shorten)\b[^:\n]*:(.+)", re.IGNORECASE | re.DOTALL
+    )
+    _LINES, _WIDTH = 20, 120
+
+    def answer(self, scene: Scene) -> Answer | None:
+        """The beginning of each of the last lines: nothing is added, and something is lost."""
+        asked = self._REQUEST.fullmatch(scene.said)
+        if asked is None:
+            return None
+        lines = [line.strip() for line in asked[1].splitlines() if line.strip()]
+        return (
+            "\n".join(shorten(line, self._WIDTH, placeholder=" …") for line in lines[-self._LINES :]) or None
+        )
+
+
 class AdmitLimits:
     """Says plainly what this model is, what it can do here, and how to get a real one."""
 
@@ -128,6 +148,7 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     AnswerInShape(),
     AskForMissingValue(),
     ReportOutcomes(),
+    Condense(),
     AdmitLimits(),
 )
 """What the model can do, in the order in which it tries."""

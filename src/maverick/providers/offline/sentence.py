@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from maverick.providers.offline.arithmetic import find_expression
 from maverick.providers.offline.words import STOP_WORDS, split_words, stem
 
-_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|«\s*([^»]+?)\s*»|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
+_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w]*-\d)")
 _DATE = re.compile(
     r"\b(?:on|by|at|for|until|before|since)?\s*\b("
@@ -80,7 +80,7 @@ class Sentence:
 
     def after(self, word: str) -> str | None:
         """The phrase after a word such as "to" or "from", up to the next such word or the end."""
-        return self._take(re.compile(rf"\b{word}\s+(.+?)(?=\s+(?:{_STOPPERS})\b|[,;.!?]|$)", re.IGNORECASE))
+        return self._take(re.compile(rf"\b{word}\s+(.+?)(?=\s(?:{_STOPPERS})\b|[,;.!?]|$)", re.IGNORECASE))
 
     def labelled(self, name: str) -> str | None:
         """What stands after a name: ``city: Brest`` or ``city=Brest``."""

@@ -1,0 +1,1 @@
+"""What Maverick costs: measured, and printed beside what it may cost. Run with ``python -m benchmarks``."""

@@ -1,0 +1,84 @@
+"""Who answers in ``maverick chat``: the model that is configured or asked for, or the offline one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from maverick.cli.everyday_tools import EVERYDAY_TOOLS
+from maverick.config import AgentConfig, load_config
+from maverick.loop import AgentDefinition, ModelConfig, PromptConfig, RunConfig, ToolConfig
+from maverick.providers import Client, connect
+
+OFFLINE = "offline:"
+_WITH_KEY = ("claude", "claude-sdk", "openai")
+"""The providers that want a key, unless another address than their own is set."""
+
+_SYSTEM_PROMPT = (
+    "You talk with a person in a terminal. Answer briefly, in plain text without Markdown. "
+    "Use your tools for arithmetic, dates and counting instead of guessing."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Assistant:
+    """An agent to talk to, and the client of its model."""
+
+    definition: AgentDefinition
+    client: Client
+    introduction: str
+
+
+def choose_assistant(wanted: str | None, *, pace: float) -> Assistant:
+    """The assistant on the model that was asked for, or configured, or else on the offline one.
+
+    Args:
+        wanted: A ``provider:model``, if one was asked for.
+        pace: Seconds between two words of the offline model, which would otherwise answer all at once.
+
+    Raises:
+        ConfigError: A setting is wrong.
+        InvalidInputError: There is no such provider.
+    """
+    settings = load_config().agent
+    model = wanted or _configured(settings)
+    if model.partition(":")[0] == "offline":
+        client = connect(model, pace=pace)
+        why = "" if wanted else ", since no key is set (ANTHROPIC_API_KEY)"
+        introduction = f"Maverick, with the offline model{why}."
+    else:
+        client = connect(model, **_options(settings, model))
+        introduction = f"Maverick, with {model}."
+    definition = AgentDefinition(
+        name="assistant",
+        description="Talks with a person in a terminal.",
+        prompt_config=PromptConfig(system_prompt=_SYSTEM_PROMPT),
+        model_config=ModelConfig(
+            model=model,
+            max_tokens=settings.max_tokens,
+            temperature=settings.temperature,
+            request_timeout_ms=round(settings.request_timeout * 1000),
+        ),
+        run_config=RunConfig(max_turns=20),
+        tool_config=ToolConfig(tools=EVERYDAY_TOOLS),
+    )
+    return Assistant(definition, client, introduction)
+
+
+def _configured(settings: AgentConfig) -> str:
+    wants_key = settings.provider in _WITH_KEY and settings.base_url is None
+    if wants_key and settings.resolve_api_key() is None:
+        return OFFLINE
+    return f"{settings.provider}:{settings.model}"
+
+
+def _options(settings: AgentConfig, model: str) -> dict[str, Any]:
+    """What is set for the provider of this model; a key is never handed to another one."""
+    if model.partition(":")[0] != settings.provider or settings.provider not in _WITH_KEY:
+        return {}
+    options: dict[str, Any] = {}
+    if settings.api_key is not None:
+        options["api_key"] = settings.api_key.get_secret_value()
+    if settings.base_url is not None:
+        options["base_url"] = settings.base_url
+    return options

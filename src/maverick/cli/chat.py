@@ -1,0 +1,184 @@
+"""``maverick chat``: a conversation in the terminal, or with whatever is piped into it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain
+from typing import TextIO
+
+from maverick.cli.assistant import Assistant, choose_assistant
+from maverick.cli.screen import Screen, shortened, shown_call
+from maverick.cli.tour import play_tour
+from maverick.loop import AgentResult, TerminateReason
+from maverick.loop.events import (
+    AgentActivityEvent,
+    ContentChunk,
+    RetryScheduled,
+    RunEnd,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from maverick.model import Message
+from maverick.runtime import AbortSignal, AgentExecutor
+
+HELP = """\
+Say what you want, and press Enter.
+  /new    forget the conversation and start another
+  /help   show this
+  /quit   leave (so does Ctrl-D)
+Ctrl-C stops an answer; at the prompt it leaves."""
+
+_PACE = 0.015
+"""Seconds between two words of the offline model, for a person who watches."""
+
+
+class Chat:
+    """A conversation with an assistant.
+
+    Args:
+        assistant: Who answers.
+        screen: Where the answers are shown.
+    """
+
+    def __init__(self, assistant: Assistant, screen: Screen) -> None:
+        self._assistant = assistant
+        self._screen = screen
+        self._executor = AgentExecutor(assistant.client)
+        self._messages: Sequence[Message] = ()
+        self._running: dict[str, str] = {}
+
+    async def answer(self, text: str) -> AgentResult:
+        """Answer a person, showing the answer as it comes; Ctrl-C stops it and keeps what there is."""
+        stop = AbortSignal()
+        options = {"inputs": {"prompt": text}, "messages": self._messages, "signal": stop}
+        with _on_ctrl_c(stop.abort):
+            async for event in self._executor.stream(self._assistant.definition, **options):
+                self._show(event)
+        assert isinstance(event, RunEnd)  # noqa: S101 - always the last event of a run
+        self._conclude(event.result)
+        return event.result
+
+    def forget(self) -> None:
+        """Start another conversation."""
+        self._messages = ()
+
+    async def aclose(self) -> None:
+        """Let go of the model's connections."""
+        await self._assistant.client.aclose()
+
+    def _show(self, event: AgentActivityEvent) -> None:
+        match event:
+            case ContentChunk(content=text):
+                self._screen.say(text)
+            case ToolCallStart(tool_call=call):
+                self._running[call.id] = call.tool_name
+                self._screen.remark(f"  · {shown_call(call.tool_name, call.arguments)}")
+            case ToolCallEnd(tool_call_id=call_id, result=result):
+                self._screen.remark(f"  · {self._running.get(call_id, 'tool')} → {shortened(result)}")
+            case RetryScheduled(delay=delay):
+                self._screen.remark(f"  (no full answer came; trying again in about {delay:.0f} s)")
+
+    def _conclude(self, result: AgentResult) -> None:
+        self._screen.end_line()
+        if result.terminate_reason is TerminateReason.ABORTED:
+            self._screen.remark("(stopped)")
+        elif not result.success:
+            self._screen.complain(f"maverick: {result.error}")
+        if result.terminate_reason is not TerminateReason.ERROR:
+            self._messages = result.messages  # a question that got no answer at all is asked again, not kept
+
+
+def run_chat(model: str | None = None) -> int:
+    """Talk with whoever is there: a person, a pipe, or nobody.
+
+    Args:
+        model: The ``provider:model`` that answers; by default the configured one, or else the offline one.
+
+    Returns:
+        The exit code: 0, or 1 when a piped line could not be answered, or 130 when it was interrupted.
+    """
+    interactive = _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
+    screen = Screen.of_process(interactive=interactive)
+    assistant = choose_assistant(model, pace=_PACE if interactive else 0)
+    with asyncio.Runner() as runner:
+        chat = Chat(assistant, screen)
+        try:
+            if interactive:
+                return _talk(chat, screen, runner, assistant.introduction)
+            return _answer_lines(chat, screen, runner, assistant.introduction)
+        finally:
+            runner.run(chat.aclose())
+
+
+def _talk(chat: Chat, screen: Screen, runner: asyncio.Runner, introduction: str) -> int:
+    screen.headline(introduction)
+    screen.remark("Type /help for help, /quit to leave.")
+    for line in _typed_lines():
+        if line.startswith("/"):
+            if not _obey(line, chat, screen):
+                break
+        elif line:
+            runner.run(chat.answer(line))
+    return 0
+
+
+def _answer_lines(chat: Chat, screen: Screen, runner: asyncio.Runner, introduction: str) -> int:
+    lines = (line.strip() for line in sys.stdin or ())
+    first = next((line for line in lines if line), None)
+    if first is None:
+        return runner.run(play_tour(screen))
+    screen.remark(introduction)
+    for line in chain([first], lines):
+        if line.startswith("/"):
+            if not _obey(line, chat, screen):
+                break
+        elif line:
+            result = runner.run(chat.answer(line))
+            if not result.success:
+                return 130 if result.terminate_reason is TerminateReason.ABORTED else 1
+    return 0
+
+
+def _obey(command: str, chat: Chat, screen: Screen) -> bool:
+    """Do what a line that begins with a slash says, and tell whether to go on."""
+    match command:
+        case "/quit" | "/exit":
+            return False
+        case "/new":
+            chat.forget()
+            screen.remark("(a new conversation)")
+        case "/help":
+            screen.remark(HELP)
+        case _:
+            screen.complain(f"There is no command {shortened(command)}. Type /help to see what there is.")
+    return True
+
+
+def _typed_lines() -> Iterator[str]:
+    """What a person types, until they leave."""
+    with suppress(ImportError):  # no line editing on some systems
+        import readline  # noqa: F401 - input() uses it once it is loaded
+    while True:
+        try:
+            line = input("> ")
+        except (EOFError, KeyboardInterrupt):
+            sys.stdout.write("\n")
+            return
+        yield line.strip()
+
+
+@contextmanager
+def _on_ctrl_c(action: Callable[[], None]) -> Iterator[None]:
+    former = signal.signal(signal.SIGINT, lambda *_: action())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()

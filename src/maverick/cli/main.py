@@ -1,0 +1,90 @@
+"""The command ``maverick``: what may be written after it, and what its exit code means.
+
+0 is success, 1 a failure while at work, 2 a wrong option or setting, 130 an interruption with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+
+from maverick.exceptions import ConfigError, InvalidInputError, MaverickError
+
+SUCCESS, FAILURE, MISUSE, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code.
+
+    Args:
+        arguments: The words after ``maverick``; by default those the process was started with.
+    """
+    _never_fail_on_characters()
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except (ConfigError, InvalidInputError) as error:
+        return _complain(error, MISUSE)
+    except MaverickError as error:
+        return _complain(error, FAILURE)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILURE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="maverick", description="One agent runtime for Python.")
+    parser.add_argument("--version", action="version", version=f"maverick {_version()}")
+    parser.set_defaults(command=partial(_help, parser))
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    chat = commands.add_parser(
+        "chat",
+        help="talk to an agent in the terminal",
+        description="Talk to an agent. Without a terminal, each line of standard input is answered; "
+        "without any input, a short tour is shown.",
+    )
+    chat.add_argument(
+        "--model",
+        metavar="PROVIDER:MODEL",
+        help="who answers; by default the configured model, or the offline one when there is no key",
+    )
+    chat.set_defaults(command=_chat)
+    return parser
+
+
+def _help(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command
+    parser.print_help()
+    return SUCCESS
+
+
+def _chat(options: argparse.Namespace) -> int:
+    from maverick.cli.chat import run_chat  # here, since it brings the whole runtime with it
+
+    return run_chat(options.model)
+
+
+def _complain(error: MaverickError, code: int) -> int:
+    sys.stderr.write(f"maverick: {error}\n")
+    return code
+
+
+def _never_fail_on_characters() -> None:
+    """Show a replacement for what the terminal's encoding does not have, and accept bytes that are no text."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _version() -> str:
+    try:
+        return version("maverick")
+    except PackageNotFoundError:  # run from its source tree
+        return "(not installed)"

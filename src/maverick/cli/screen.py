@@ -1,0 +1,91 @@
+"""What is written where: answers to the output, remarks beside them, colours only where somebody looks."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any, Self, TextIO
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_LONGEST_REMARK = 200
+
+_DIM, _RED, _BOLD = "2", "31", "1"
+
+
+class Screen:
+    """Writes answers and remarks.
+
+    Text from a model or a tool may hold anything, so control characters are removed from it: they could move the
+    cursor, change the window's title or hide what was written.
+
+    Args:
+        answers: Where answers go.
+        remarks: Where everything else goes.
+        colour: Whether to colour remarks.
+    """
+
+    def __init__(self, answers: TextIO, remarks: TextIO, *, colour: bool) -> None:
+        self._answers = answers
+        self._remarks = remarks
+        self._colour = colour
+        self.mid_line = False
+        """Whether the last thing said has not ended its line."""
+
+    @classmethod
+    def of_process(cls, *, interactive: bool, environ: Mapping[str, str] | None = None) -> Self:
+        """The screen of this process; when nobody types, remarks go to standard error."""
+        environ = os.environ if environ is None else environ
+        plain = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
+        remarks = sys.stdout if interactive else sys.stderr
+        return cls(sys.stdout, remarks, colour=remarks.isatty() and not plain)
+
+    def say(self, text: str) -> None:
+        """Write some of an answer."""
+        if not text:
+            return
+        self._answers.write(printable(text))
+        self._answers.flush()
+        self.mid_line = not text.endswith("\n")
+
+    def remark(self, text: str) -> None:
+        """Write a line about what is going on."""
+        self._line(text, _DIM)
+
+    def headline(self, text: str) -> None:
+        """Write a line that stands out."""
+        self._line(text, _BOLD)
+
+    def complain(self, text: str) -> None:
+        """Write a line about what went wrong, and one line only."""
+        self._line(" ".join(text.split()), _RED)
+
+    def end_line(self) -> None:
+        """Begin a new line, unless the last thing written did."""
+        if self.mid_line:
+            self._answers.write("\n")
+            self._answers.flush()
+            self.mid_line = False
+
+    def _line(self, text: str, style: str) -> None:
+        self.end_line()
+        text = printable(text)
+        self._remarks.write(f"\033[{style}m{text}\033[0m\n" if self._colour else f"{text}\n")
+        self._remarks.flush()
+
+
+def printable(text: str) -> str:
+    """The text without control characters, lines and tabs aside."""
+    return _CONTROL.sub("", text)
+
+
+def shown_call(name: str, arguments: Mapping[str, Any]) -> str:
+    """A tool call as one would write it."""
+    return shortened(f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})")
+
+
+def shortened(text: str) -> str:
+    """The text on one line, cut off when it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_REMARK else f"{line[:_LONGEST_REMARK]}…"

@@ -1,0 +1,345 @@
+"""An answer of the Chat Completions API, from its bytes: whole, or chunk by chunk. No I/O here.
+
+Servers differ in what they leave out, so nearly every field may be missing or null. What is there has to be right, or
+a :class:`~maverick.exceptions.MalformedResponseError` says so. The one exception is what the model itself writes: tool
+arguments that are not a JSON object make a ``ToolCall`` that says ``malformed``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from maverick.exceptions import AgentError, ServerError, StreamingError
+from maverick.model import (
+    Message,
+    Part,
+    Price,
+    Response,
+    StopReason,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolCall,
+    Usage,
+)
+from maverick.model.response import NO_USAGE
+from maverick.providers.openai_errors import malformed, reported_error
+from maverick.providers.wire_json import BAD_JSON, decode, decode_object, encode
+
+Deltas: TypeAlias = tuple[TextDelta | ThinkingDelta, ...]
+
+_STOP_REASONS: Mapping[str, StopReason] = {
+    "length": StopReason.MAX_TOKENS,
+    "content_filter": StopReason.REFUSAL,
+}
+"""The reasons that tell more than the answer itself does. With any other it asks for tools, or it is complete: some
+servers say ``stop`` where they call tools."""
+
+_GAVE_UP = frozenset({"error", "abort", "insufficient_system_resource"})
+"""What OpenRouter, vLLM and DeepSeek say when an answer ended because the server failed."""
+
+_DONE = b"[DONE]"
+
+
+class _Function(Struct, frozen=True, gc=False):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Call(Struct, frozen=True):
+    """A tool call, or a piece of one."""
+
+    index: int | None = None
+    id: str | None = None
+    function: _Function = _Function()
+
+
+class _Content(Struct, frozen=True):
+    """A message, or what a chunk adds to it."""
+
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+    function_call: _Function | None = None
+
+
+class _Choice(Struct, frozen=True):
+    """One of the answers that were asked for, or a piece of it."""
+
+    index: int = 0
+    message: _Content | None = None
+    delta: _Content | None = None
+    finish_reason: str | None = None
+
+
+class _PromptDetails(Struct, frozen=True):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _Usage(Struct, frozen=True):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+
+
+class _Completion(Struct, frozen=True):
+    """A whole completion, or a chunk of one."""
+
+    choices: list[_Choice] | None = None
+    model: str | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+_completions = msgspec.json.Decoder(_Completion)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What is known of an answer before its first byte of content."""
+
+    service: str
+    """What messages call the server."""
+    model: str
+    """The model that was asked for."""
+    headers: Mapping[str, str]
+    """The headers of the answer."""
+    price: Price | None = None
+    """What the model costs, if that is known."""
+    secret: str = field(default="", repr=False)
+    """The key, which no message may repeat."""
+
+    @property
+    def request_id(self) -> str:
+        """The server's id of the exchange."""
+        return self.headers.get("x-request-id", "")
+
+    @property
+    def about(self) -> str:
+        """The id of the exchange as the end of a message; empty when there is none."""
+        return f" (request {self.request_id})" if self.request_id else ""
+
+    def not_a_completion(self, what: str, body: bytes) -> AgentError:
+        """The error for a body that has no completion: the failure it reports, or else what it is."""
+        reported = reported_error(self.service, body, self.headers, secret=self.secret)
+        return reported or malformed(self.service, what, body, self.request_id)
+
+
+def read_completion(body: bytes, exchange: Exchange) -> Response:
+    """The answer in a body that came as a whole.
+
+    Raises:
+        MalformedResponseError: The body is something else.
+        ProviderError: The body reports a failure.
+    """
+    answer = _Answer(exchange)
+    try:
+        completion = decode(body, _completions)
+    except BAD_JSON:
+        completion = _Completion()
+    choice = completion.choices[0] if completion.choices else _Choice()
+    if choice.message is None:
+        raise exchange.not_a_completion("something other than a completion", body)
+    answer.add(choice.message, body)
+    return answer.response(choice.finish_reason or "", completion.model, completion.usage)
+
+
+class CompletionStream:
+    """Puts an answer together from its chunks.
+
+    The answer is complete when a chunk has given a reason to stop and the stream has ended. Most servers announce the
+    end with ``[DONE]``, after a chunk with the usage; some just end.
+
+    Args:
+        exchange: What is known of the answer.
+    """
+
+    __slots__ = ("_answer", "_exchange", "_finish_reason", "_model", "_usage", "response")
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._answer = _Answer(exchange)
+        self._finish_reason = ""
+        self._model: str | None = None
+        self._usage: _Usage | None = None
+        self.response: Response | None = None
+        """The whole answer, once the stream has ended."""
+
+    def feed(self, data: bytes) -> Deltas:
+        """Take the data of the next event; return the words it adds.
+
+        Raises:
+            MalformedResponseError: The event is not a chunk of a completion, or does not fit those before it.
+            ProviderError: The event reports a failure.
+            StreamingError: The event says that the answer is over, but it is not complete.
+        """
+        if data == _DONE:
+            self.end()
+            return ()
+        try:
+            chunk = _completions.decode(data)
+        except BAD_JSON:
+            chunk = self._mended(data)
+        if chunk.error:
+            raise self._exchange.not_a_completion("an error", data)
+        self._model = chunk.model or self._model
+        self._usage = chunk.usage or self._usage
+        choice = chunk.choices[0] if chunk.choices else _Choice()
+        if choice.index != 0:  # a second answer to the same question, which nobody here asked for
+            return ()
+        self._finish_reason = choice.finish_reason or self._finish_reason
+        return () if choice.delta is None else self._answer.add(choice.delta, data)
+
+    def end(self) -> None:
+        """Make the response, now that the stream has ended.
+
+        Raises:
+            StreamingError: No chunk gave a reason to stop, so more should have come.
+            ProviderError: The server said that it gave up.
+        """
+        if not self._finish_reason:
+            raise self.broken(f"{self._exchange.service} ended its answer before it was complete. Try again.")
+        self.response = self._answer.response(self._finish_reason, self._model, self._usage)
+
+    def broken(self, what: str, cause: Exception | None = None) -> StreamingError:
+        """The error for a stream that broke off. It has what arrived; a call that may be cut is marked as such."""
+        parts = _without_a_half_call(self._answer.parts())
+        partial = [Message.assistant(parts)] if parts else []
+        return StreamingError(f"{what}{self._exchange.about}", partial_messages=partial, cause=cause)
+
+    def _mended(self, data: bytes) -> _Completion:
+        try:
+            return decode(data, _completions)
+        except BAD_JSON:
+            raise self._exchange.not_a_completion("an event that is not valid", data) from None
+
+
+class _Answer:
+    """What has arrived of an answer."""
+
+    __slots__ = ("_calls", "_calls_by_index", "_exchange", "_refused", "_text", "_thoughts")
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._thoughts: list[str] = []
+        self._text: list[str] = []
+        self._calls: list[_OpenCall] = []
+        self._calls_by_index: dict[int, _OpenCall] = {}
+        self._refused = False
+
+    def add(self, content: _Content, data: bytes) -> Deltas:
+        """Take in a message or a piece of one, which came in this data; return the words it adds."""
+        deltas: Deltas = ()
+        if thought := content.reasoning_content or content.reasoning:
+            self._thoughts.append(thought)
+            deltas = (ThinkingDelta(thought),)
+        if text := content.content or content.refusal:
+            self._text.append(text)
+            deltas = (*deltas, TextDelta(text))
+            self._refused = self._refused or bool(content.refusal)
+        if content.tool_calls:
+            for piece in content.tool_calls:
+                self._call_of(piece, data).add(piece)
+        elif content.function_call is not None:  # how tools were called at first; some servers still do
+            piece = _Call(function=content.function_call)
+            self._call_of(piece, data).add(piece)
+        return deltas
+
+    def parts(self) -> tuple[Part, ...]:
+        """What has arrived, in the order it is thought, said and asked for."""
+        parts: list[Part] = []
+        if self._thoughts:
+            parts.append(Thinking("".join(self._thoughts)))
+        if self._text:
+            parts.append(Text("".join(self._text)))
+        return (*parts, *(call.tool_call() for call in self._calls))
+
+    def response(self, finish_reason: str, model: str | None, usage: _Usage | None) -> Response:
+        """The answer, now that it is complete."""
+        exchange = self._exchange
+        if finish_reason in _GAVE_UP:
+            raise ServerError(
+                f"{exchange.service} gave up in the middle of its answer ({finish_reason}). Try again.{exchange.about}",
+                request_id=exchange.request_id or None,
+            )
+        stop = StopReason.REFUSAL if self._refused else _STOP_REASONS.get(finish_reason)
+        parts = self.parts()
+        return Response(
+            parts if stop is None else _without_a_half_call(parts),
+            usage=NO_USAGE if usage is None else _usage(usage, exchange.price),
+            stop_reason=stop,
+            model=model or exchange.model,
+            request_id=exchange.request_id,
+        )
+
+    def _call_of(self, piece: _Call, data: bytes) -> _OpenCall:
+        """The call that the piece belongs to: an open one, or a new one that it begins."""
+        if piece.index is None:  # pieces come one after another, and the first has the name
+            call = self._calls[-1] if self._calls and not piece.function.name else None
+        else:
+            call = self._calls_by_index.get(piece.index)
+            if call is not None and piece.id and call.id and piece.id != call.id:
+                call = None  # a server that counts every call as the first one
+        if call is None:
+            if not piece.id and not piece.function.name:
+                raise self._exchange.not_a_completion("a piece of a tool call that had not begun", data)
+            call = _OpenCall()
+            self._calls.append(call)
+            if piece.index is not None:
+                self._calls_by_index[piece.index] = call
+        return call
+
+
+class _OpenCall:
+    """A tool call that is still arriving."""
+
+    __slots__ = ("_arguments", "_name", "id")
+
+    def __init__(self) -> None:
+        self.id = ""
+        self._name = ""
+        self._arguments: list[str] = []
+
+    def add(self, piece: _Call) -> None:
+        """Take in a piece of the call."""
+        self.id = piece.id or self.id
+        self._name = piece.function.name or self._name
+        if piece.function.arguments:
+            self._arguments.append(piece.function.arguments)
+
+    def tool_call(self) -> ToolCall:
+        """The call, whatever the model wrote as its arguments; none at all are an empty object."""
+        arguments = "".join(self._arguments)
+        parsed = decode_object(arguments.encode() or b"{}")
+        if parsed is None:
+            return ToolCall(self.id, self._name, malformed=arguments)
+        return ToolCall(self.id, self._name, parsed)
+
+
+def _without_a_half_call(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts of an answer that was cut short: a call at its end may lack arguments even if its JSON is valid."""
+    last = parts[-1] if parts else None
+    if not isinstance(last, ToolCall) or last.malformed:
+        return parts
+    return (*parts[:-1], ToolCall(last.id, last.tool_name, malformed=encode(last.arguments).decode()))
+
+
+def _usage(wire: _Usage, price: Price | None) -> Usage:
+    """The counts in our words, and what they cost."""
+    details = wire.prompt_tokens_details or _PromptDetails()
+    used = Usage(
+        wire.prompt_tokens or 0,
+        wire.completion_tokens or 0,
+        details.cached_tokens or 0,
+        details.cache_write_tokens or 0,
+    )
+    return used if price is None else msgspec.structs.replace(used, cost_usd=price.cost(used))

@@ -1,0 +1,111 @@
+"""The command ``maverick`` as a user starts it: a process of its own, with pipes or with a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+PATIENCE = 60
+"""Seconds until a test gives up; a busy machine is slow."""
+
+_COMMAND = [sys.executable, "-m", "maverick"]
+_TAKE_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+def environment(home: Path, **changes: str) -> dict[str, str]:
+    """An environment without keys and settings of whoever runs the tests."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("ANTHROPIC_", "OPENAI_", "MAVERICK_")) and name != "NO_COLOR"
+    }
+    return {**kept, "HOME": str(home), "TERM": "xterm", "PYTHONWARNINGS": "error", **changes}
+
+
+def run(
+    *arguments: str, home: Path, said: bytes | str = b"", env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command with something piped into it."""
+    given = said.encode() if isinstance(said, str) else said
+    done = subprocess.run(  # noqa: S603 - our own command
+        [*_COMMAND, *arguments],
+        input=given,
+        capture_output=True,
+        env=environment(home, **(env or {})),
+        cwd=home,
+        timeout=PATIENCE,
+        check=False,
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+class Terminal:
+    """The command in a terminal of its own, for the length of a ``with`` block."""
+
+    def __init__(self, *arguments: str, home: Path, env: Mapping[str, str] | None = None) -> None:
+        self._command = [sys.executable, "-c", _TAKE_TERMINAL, *_COMMAND, *arguments]
+        self._home = home
+        self._env = environment(home, **(env or {}))
+        self.seen = ""
+        """Everything the terminal has shown."""
+        self._expected_to = 0
+
+    def __enter__(self) -> Self:
+        self._screen, keyboard = pty.openpty()
+        self._process = subprocess.Popen(  # noqa: S603 - our own command
+            self._command,
+            stdin=keyboard,
+            stdout=keyboard,
+            stderr=keyboard,
+            env=self._env,
+            cwd=self._home,
+            start_new_session=True,
+        )
+        os.close(keyboard)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._screen)
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._screen, keys.encode())
+
+    def expect(self, text: str) -> None:
+        """Wait until the terminal shows a text, after what was expected before."""
+        while (found := self.seen.find(text, self._expected_to)) < 0:
+            if not self._read():
+                raise AssertionError(f"{text!r} was not shown; shown was: {self.seen[self._expected_to :]!r}")
+        self._expected_to = found + len(text)
+
+    def end(self) -> int:
+        """Wait for the command to end and return its exit code."""
+        while self._read():
+            pass
+        return self._process.wait(PATIENCE)
+
+    def _read(self) -> bool:
+        deadline = time.monotonic() + PATIENCE
+        ready, _, _ = select.select([self._screen], [], [], max(deadline - time.monotonic(), 0))
+        if not ready:
+            raise AssertionError(f"nothing more was shown in {PATIENCE} s; shown was: {self.seen!r}")
+        try:
+            shown = os.read(self._screen, 4096)
+        except OSError:  # the terminal is gone with the last process in it
+            return False
+        # Line editing switches modes of the terminal, which is none of what is said.
+        self.seen += re.sub(r"\x1b\[\?\d+[hl]", "", shown.decode(errors="replace"))
+        return bool(shown)

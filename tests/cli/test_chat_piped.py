@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.command import PATIENCE, environment, run
+from wire.claude_server import HELLO, ClaudeServer
+
+
+def test_each_line_is_answered_on_standard_output(tmp_path: Path) -> None:
+    done = run("chat", home=tmp_path, said="hello\n\nwhat is 12 times 7?\nthanks")
+
+    assert done.returncode == 0
+    greeting, product, farewell = done.stdout.splitlines()
+    assert greeting.startswith("Hello!")
+    assert product == "12 * 7 = 84."
+    assert farewell == "You are welcome."
+    assert "\x1b" not in done.stdout
+
+
+def test_tool_calls_and_the_model_are_told_on_standard_error_without_colours(tmp_path: Path) -> None:
+    done = run("chat", home=tmp_path, said="what is 12 times 7?\n")
+
+    assert "offline model, since no key is set (ANTHROPIC_API_KEY)" in done.stderr
+    assert "· calculate(expression='12 * 7')" in done.stderr
+    assert "· calculate → 12 * 7 = 84." in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_the_conversation_goes_on_from_line_to_line(tmp_path: Path) -> None:
+    done = run("chat", home=tmp_path, said="my name is Ana\nwhat is my name?\n/new\nwhat is my name?\n")
+
+    assert done.stdout.splitlines() == [
+        "Nice to meet you, Ana.",
+        "You said it is Ana.",
+        "You have not told me.",
+    ]
+
+
+def test_a_tool_that_fails_is_told_and_the_conversation_goes_on(tmp_path: Path) -> None:
+    done = run("chat", home=tmp_path, said="what is 1 / 0?\nthanks\n")
+
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        "I tried calculate, but it did not work: Nothing can be divided by zero.",
+        "You are welcome.",
+    ]
+
+
+def test_commands_work_in_a_pipe_and_quit_ends_it(tmp_path: Path) -> None:
+    done = run("chat", home=tmp_path, said="/help\n/nonsense\n/quit\nhello\n")
+
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert "/quit" in done.stderr
+    assert "There is no command /nonsense" in done.stderr
+
+
+def test_a_line_is_answered_before_the_next_one_is_there(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "maverick", "chat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(tmp_path),
+        cwd=tmp_path,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for said, answer in (("thanks\n", "You are welcome.\n"), ("bye\n", "Goodbye!\n")):
+            process.stdin.write(said)
+            process.stdin.flush()
+            assert process.stdout.readline() == answer
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+
+
+def test_bytes_that_are_no_text_and_characters_the_terminal_lacks_do_no_harm(tmp_path: Path) -> None:
+    done = run("chat", home=tmp_path, said=b"\xff\xfe\xe9t\xe9\nhello\n", env={"PYTHONIOENCODING": "ascii"})
+
+    assert done.returncode == 0
+    assert "Say ?help?" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_escape_codes_in_an_answer_never_reach_the_terminal(tmp_path: Path) -> None:
+    done = run("chat", home=tmp_path, said='count the words in "\x1b]0;owned\x07 \x1b[2J two"\n')
+
+    assert "2J two" in done.stdout
+    assert not {"\x1b", "\x07", "\x9b"} & set(done.stdout + done.stderr)
+
+
+def test_a_reader_who_has_seen_enough_is_no_reason_for_a_traceback(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "maverick", "chat"],
+            input=b"hello\n" * 5,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            env=environment(tmp_path),
+            cwd=tmp_path,
+            timeout=PATIENCE,
+            check=False,
+        )
+    finally:
+        os.close(writer)
+
+    assert done.returncode == 1
+    assert b"Traceback" not in done.stderr
+    assert b"Exception" not in done.stderr
+
+
+async def test_with_a_key_it_talks_to_claude(tmp_path: Path) -> None:
+    async with ClaudeServer() as server:
+        done = await asyncio.to_thread(
+            run,
+            "chat",
+            home=tmp_path,
+            said="good evening\nand again\n",
+            env={"ANTHROPIC_API_KEY": "sk-secret", "ANTHROPIC_BASE_URL": server.at("text")},
+        )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [HELLO, HELLO]
+    assert "claude:claude-sonnet-4-5-20250929" in done.stderr
+    assert "sk-secret" not in done.stdout + done.stderr
+    first, second = (received.body for received in server.received)
+    assert "calculate" in [tool["name"] for tool in first["tools"]]
+    assert [message["role"] for message in second["messages"]] == ["user", "assistant", "user"]
+
+
+async def test_a_key_in_a_settings_file_goes_to_its_provider(tmp_path: Path) -> None:
+    async with ClaudeServer() as server:
+        (tmp_path / ".maverick").mkdir()
+        settings = f"agent:\n  api_key: sk-from-file\n  model: claude-mine\n  base_url: {server.at('text')}\n"
+        (tmp_path / ".maverick" / "config.yaml").write_text(settings)
+        done = await asyncio.to_thread(run, "chat", home=tmp_path, said="hello\n")
+
+    assert done.stdout == f"{HELLO}\n", done.stderr
+    assert server.received[0].headers["x-api-key"] == "sk-from-file"
+    assert server.received[0].body["model"] == "claude-mine"
+
+
+async def test_a_failing_model_is_one_line_and_ends_with_1(tmp_path: Path) -> None:
+    async with ClaudeServer() as server:
+        done = await asyncio.to_thread(
+            run,
+            "chat",
+            home=tmp_path,
+            said="hello\nhello again\n",
+            env={"ANTHROPIC_API_KEY": "sk-wrong", "ANTHROPIC_BASE_URL": server.at("wrong_key")},
+        )
+
+    assert done.returncode == 1
+    assert done.stdout == ""
+    _, complaint = done.stderr.splitlines()
+    assert complaint.startswith("maverick: ")
+    assert "key" in complaint
+    assert len(server.received) == 1
+
+
+def test_a_model_without_its_key_says_which_variable_to_set(tmp_path: Path) -> None:
+    done = run("chat", "--model", "claude:claude-sonnet-4-5", home=tmp_path, said="hello\n")
+
+    assert done.returncode == 1
+    assert "ANTHROPIC_API_KEY" in done.stderr.splitlines()[-1]
+
+
+async def test_ctrl_c_ends_it_with_130_and_keeps_what_was_said(tmp_path: Path) -> None:
+    async with ClaudeServer() as server:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "maverick", "chat"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment(tmp_path, ANTHROPIC_API_KEY="sk", ANTHROPIC_BASE_URL=server.at("stall")),
+            cwd=tmp_path,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"hello\n")
+        partial = await asyncio.wait_for(process.stdout.read(5), PATIENCE)
+        process.send_signal(signal.SIGINT)
+        rest, remarks = await asyncio.wait_for(process.communicate(), PATIENCE)
+
+    assert process.returncode == 130
+    assert HELLO.encode().startswith((partial + rest).rstrip(b"\n"))
+    assert b"(stopped)" in remarks
+    assert b"Traceback" not in remarks
+
+
+@pytest.mark.parametrize("said", ["", "\n \n\t\n"])
+def test_without_any_input_it_plays_the_tour(said: str, tmp_path: Path) -> None:
+    done = run("chat", home=tmp_path, said=said)
+
+    assert done.returncode == 0
+    assert "A short tour of Maverick" in done.stdout
+    assert done.stderr == ""
+
+
+def test_without_standard_input_at_all_it_plays_the_tour(tmp_path: Path) -> None:
+    done = subprocess.run(  # noqa: S603 - our own command
+        ["/bin/sh", "-c", f'exec "{sys.executable}" -m maverick chat <&-'],
+        capture_output=True,
+        env=environment(tmp_path),
+        cwd=tmp_path,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert b"A short tour of Maverick" in done.stdout

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli.command import run
+from maverick.cli.main import main
+
+Complaint = Callable[..., str]
+
+
+@pytest.fixture
+def complaint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Complaint:
+    """Runs a command that must end with 2, and returns the one line it writes."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    def complain(*arguments: str) -> str:
+        assert main(arguments) == 2
+        written = capsys.readouterr()
+        assert written.out == ""
+        assert re.fullmatch(r"maverick: .+\n", written.err)
+        return written.err
+
+    return complain
+
+
+def test_without_a_command_it_shows_what_there_is(tmp_path: Path) -> None:
+    done = run(home=tmp_path)
+
+    assert done.returncode == 0
+    assert "chat" in done.stdout
+
+
+def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+
+    assert ended.value.code == 0
+    assert re.fullmatch(r"maverick \S.*\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("wrong", [["chatt"], ["chat", "--modle", "x"], ["--nonsense"]])
+def test_a_wrong_command_or_option_is_named_and_ends_with_2(
+    wrong: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(wrong)
+
+    assert ended.value.code == 2
+    assert wrong[-1] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("model", "advice"),
+    [
+        ("claude", "Write it as 'claude:'"),
+        ("claude-sonnet-4-5", "Write it as 'claude:claude-sonnet-4-5'"),
+        ("clade:sonnet", "Did you mean 'claude'?"),
+        ("nowhere:model", "There is no provider named 'nowhere'"),
+    ],
+)
+def test_an_unknown_model_is_one_line_of_advice(model: str, advice: str, complaint: Complaint) -> None:
+    assert advice in complaint("chat", "--model", model)
+
+
+def test_a_wrong_setting_of_the_environment_is_one_line_that_names_it(
+    complaint: Complaint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAVERICK_AGENT_TEMPERATURE", "hot")
+
+    assert "MAVERICK_AGENT_TEMPERATURE" in complaint("chat")
+
+
+def test_a_wrong_setting_in_a_file_is_one_line_that_names_it(complaint: Complaint, tmp_path: Path) -> None:
+    (tmp_path / "maverick.yaml").write_text("agent:\n  modle: x\n")
+
+    assert "maverick.yaml" in complaint("chat")

@@ -1,0 +1,142 @@
+"""A tool call that needs a person waits in the journal, and one decision counts for one call."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from durable.office import Office, executor
+from maverick import AgentDefinition, AgentExecutor, PromptConfig, TerminateReason, ToolConfig
+from maverick.exceptions import ApprovalError, ApprovalRequiredError
+from maverick.journal import ApprovalStatus, Journal, RunStatus
+from maverick.loop.events import AgentActivityEvent
+from maverick.loop.result import ToolOutcome
+from maverick.model import Request, Role
+from maverick.testing import ScriptedClient, call, calls, reply
+
+SHRED = call("shred", what="file")
+DONE = reply("Done.")
+
+
+@pytest.mark.requirement("P7")
+async def test_the_run_parks_until_somebody_approves(journal: Journal, office: Office) -> None:
+    running = executor(journal, SHRED, DONE)
+    events: list[AgentActivityEvent] = []
+    parked = await running.execute(office.clerk(), run_id="r", on_activity=events.append)
+
+    assert parked.terminate_reason is TerminateReason.AWAITING_APPROVAL
+    assert isinstance(parked.errors[0], ApprovalRequiredError)
+    assert "maverick runs approve r:1:0" in str(parked.errors[0])
+    assert (await journal.get("r")).status is RunStatus.WAITING
+    assert office.done == []
+    assert [event.type for event in events][-2:] == ["approval_requested", "run_end"]
+
+    await journal.approve("r:1:0", by="ana")
+    result = await running.resume("r", office.clerk())
+
+    assert (result.success, office.done) == (True, ["shred file"])
+    assert (await journal.get_approval("r:1:0")).status is ApprovalStatus.USED
+
+
+@pytest.mark.requirement("P7")
+async def test_a_denied_call_is_not_run_and_the_model_is_told_by_whom(
+    journal: Journal, office: Office
+) -> None:
+    running = executor(journal, SHRED, DONE)
+    await running.execute(office.clerk(), run_id="r")
+    await journal.deny("r:1:0", by="ana", reason="Too early.")
+    result = await running.resume("r", office.clerk())
+    assert office.done == []
+    assert result.tool_calls[0].outcome is ToolOutcome.DENIED
+    assert "denied by ana. Too early." in result.tool_calls[0].result
+
+
+async def test_resuming_too_early_parks_again(journal: Journal, office: Office) -> None:
+    running = executor(journal, SHRED, DONE)
+    await running.execute(office.clerk(), run_id="r")
+    again = await running.resume("r", office.clerk())
+    assert again.terminate_reason is TerminateReason.AWAITING_APPROVAL
+    assert len(await journal.list_approvals(run_id="r")) == 1
+
+
+@pytest.mark.requirement("P7")
+async def test_a_decision_counts_once(journal: Journal, office: Office) -> None:
+    await executor(journal, SHRED, DONE).execute(office.clerk(), run_id="r")
+    await journal.approve("r:1:0", by="ana")
+    with pytest.raises(ApprovalError, match="counts once"):
+        await journal.approve("r:1:0", by="ana")
+    with pytest.raises(ApprovalError, match="counts once"):
+        await journal.deny("r:1:0", by="ana")
+
+
+@pytest.mark.requirement("P7")
+async def test_only_the_user_the_run_acts_for_decides(journal: Journal, office: Office) -> None:
+    await executor(journal, SHRED, DONE).execute(office.clerk(), run_id="r", user_id="ana")
+    with pytest.raises(ApprovalError, match="another user's"):
+        await journal.approve("r:1:0", by="eve")
+    assert (await journal.approve("r:1:0", by="ana")).approved
+
+
+@pytest.mark.requirement("P7")
+async def test_a_request_nobody_decided_on_in_time_is_denied(journal: Journal, office: Office) -> None:
+    running = executor(journal, SHRED, DONE, approval_expires_in=0)
+    result = await running.execute(office.clerk(), run_id="r")
+    assert office.done == []
+    assert result.tool_calls[0].outcome is ToolOutcome.DENIED
+    assert "expiry" in result.tool_calls[0].result
+
+
+@pytest.mark.requirement("P7")
+async def test_an_approval_of_other_arguments_does_not_count(journal: Journal, office: Office) -> None:
+    running = executor(journal, SHRED, DONE)
+    await running.execute(office.clerk(), run_id="r")
+    approved = await journal.approve("r:1:0", by="ana")
+    forged = replace(approved, arguments_hash="0" * 32)
+    assert await journal.settle_approval(forged, ApprovalStatus.APPROVED)
+    result = await running.resume("r", office.clerk())
+    assert office.done == []
+    assert "not the one that was asked about" in result.tool_calls[0].result
+
+
+async def test_several_calls_of_a_turn_wait_for_all_decisions(journal: Journal, office: Office) -> None:
+    turns = (calls(call("look", what="door"), SHRED, call("shred", what="desk")), DONE)
+    running = executor(journal, *turns)
+    await running.execute(office.clerk(), run_id="r")
+    await journal.approve("r:1:1", by="ana")
+    assert (await running.resume("r", office.clerk())).terminate_reason is TerminateReason.AWAITING_APPROVAL
+    assert office.done == []
+    await journal.deny("r:1:2", by="ana")
+    result = await running.resume("r", office.clerk())
+    assert office.done == ["look door", "shred file"]
+    assert [record.outcome for record in result.tool_calls] == [
+        ToolOutcome.FINISHED,
+        ToolOutcome.FINISHED,
+        ToolOutcome.DENIED,
+    ]
+
+
+async def test_a_run_parks_when_its_subagent_does(journal: Journal, office: Office) -> None:
+    helper = AgentDefinition(
+        "helper",
+        "Helps.",
+        prompt_config=PromptConfig("", ["Help with ${task}."]),
+        tool_config=ToolConfig(tools=office.tools),
+    )
+    clerk = office.clerk(tool_config=ToolConfig(tools=[helper.as_tool(), *office.tools]))
+
+    def script(request: Request) -> object:
+        said = sum(message.role is Role.ASSISTANT for message in request.messages)
+        if request.messages[0].content == "Help with it.":
+            return [SHRED, reply("Helped.")][said]
+        return [calls(call("look", what="door"), call("helper", task="it")), DONE][said]
+
+    running = AgentExecutor(ScriptedClient(script), journal=journal)  # type: ignore[arg-type]
+    parked = await running.execute(clerk, run_id="r")
+    assert parked.terminate_reason is TerminateReason.AWAITING_APPROVAL
+    [request] = await journal.list_approvals(status=ApprovalStatus.PENDING)
+    await journal.approve(request.approval_id, by="ana")
+
+    result = await running.resume("r", clerk)
+
+    assert [record.result for record in result.tool_calls] == ["look: door", "Helped."]
+    assert sorted(office.done) == ["look door", "shred file"]

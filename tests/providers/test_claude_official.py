@@ -1,0 +1,155 @@
+"""What the official SDK thinks of our requests, and of the server that the other tests use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import anthropic
+import pytest
+from anthropic.types import RawMessageStreamEvent
+from anthropic.types.message_count_tokens_params import MessageCountTokensParams
+from anthropic.types.message_create_params import (
+    MessageCreateParamsNonStreaming,
+    MessageCreateParamsStreaming,
+)
+from pydantic import BaseModel, TypeAdapter
+
+from maverick.model import (
+    History,
+    Message,
+    OutputSchema,
+    Request,
+    Response,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+)
+from maverick.providers.claude_api import connect
+from maverick.providers.claude_request import RequestEncoder
+from wire.claude_server import ANSWERS, ClaudeServer
+
+pytestmark = pytest.mark.requirement("002-R5", "002-AC9")
+
+MODEL = "claude-sonnet-5-5"
+
+
+class Place(BaseModel):
+    name: str
+    inhabitants: int | None = None
+
+
+class Find:
+    name = "find"
+    description = "Find a place."
+    parameters = Place.model_json_schema()
+
+    async def execute(self, args: dict[str, Any], /) -> str:
+        raise AssertionError("not run here")
+
+
+def requests() -> Iterator[Any]:
+    """Requests with everything in them that there is."""
+    conversation = [
+        Message.user("Where?"),
+        Message.assistant(
+            [
+                Thinking("Hm.", "c2ln"),
+                Thinking("", redacted="ZGF0YQ=="),
+                Text("Let me see."),
+                ToolCall("toolu_1", "find", {"name": "Brest"}),
+                ToolCall("toolu_2", "find", malformed='{"name": '),
+            ]
+        ),
+        Message.tool_result("toolu_1", "found"),
+        Message.tool_result("toolu_2", "", is_error=True),
+        Message.user("Go on."),
+    ]
+    tools = (Find(), Find())
+    output = OutputSchema("place", Place.model_json_schema())
+    yield pytest.param(Request(conversation[:1]), id="one question")
+    yield pytest.param(Request(conversation, tools), id="tools")
+    yield pytest.param(Request(History(conversation), tools, system="Be brief."), id="tools and instructions")
+    yield pytest.param(Request(conversation[:1], system="Be brief.", output=output), id="structured output")
+
+
+def plain(value: Any) -> Any:
+    """A validated value as lists and dictionaries; pydantic leaves iterables to be walked."""
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    return value if isinstance(value, str | int | float | None) else [plain(item) for item in value]
+
+
+@pytest.mark.parametrize("caching", [False, True], ids=["plain", "cached"])
+@pytest.mark.parametrize("request_", list(requests()))
+def test_our_requests_are_what_the_sdk_declares_and_nothing_else(request_: Request, caching: bool) -> None:
+    encoder = RequestEncoder(cache_prompts=caching)
+    whole = encoder.message_request(request_, model=MODEL, max_tokens=100, stream=False)
+    streamed = encoder.message_request(request_, model=MODEL, max_tokens=100, stream=True)
+    counted = encoder.count_request(request_, model=MODEL)
+    for raw, declared in (
+        (whole, MessageCreateParamsNonStreaming),
+        (streamed, MessageCreateParamsStreaming),
+        (counted, MessageCountTokensParams),
+    ):
+        body = json.loads(raw)
+        assert plain(TypeAdapter[Any](declared).validate_python(body)) == body
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ClaudeServer]:
+    async with ClaudeServer() as server:
+        yield server
+
+
+QUESTION: dict[str, Any] = {
+    "model": MODEL,
+    "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+}
+SHARED = sorted(ANSWERS.keys() - {"structured", "new_kinds", "tool_arguments_malformed", "half_a_character"})
+
+
+@pytest.mark.parametrize("scenario", SHARED)
+def test_the_sdk_declares_what_our_server_sends(scenario: str) -> None:
+    answer = ANSWERS[scenario](QUESTION)
+    anthropic.types.Message.model_validate(answer.message(MODEL), strict=True)
+    events = TypeAdapter[Any](RawMessageStreamEvent)
+    for event in answer.events(MODEL):
+        if event["type"] != "ping":  # the SDK drops pings before it looks at them
+            events.validate_python(event)
+
+
+@pytest.mark.parametrize("scenario", ["text", "thinking", "parallel_tools", "refusal", "max_tokens"])
+async def test_the_sdk_reads_the_same_answer_from_the_same_server(
+    server: ClaudeServer, scenario: str
+) -> None:
+    official = anthropic.AsyncAnthropic(base_url=server.at(scenario), api_key="k", max_retries=0)
+    async with official, connect(MODEL, base_url=server.at(scenario), api_key="k") as ours:
+        their_whole = await official.messages.create(max_tokens=100, **QUESTION)
+        async with official.messages.stream(max_tokens=100, **QUESTION) as stream:
+            their_stream = await stream.get_final_message()
+        request = Request([Message.user("hi")])
+        our_whole = await ours.run(request)
+        *_, our_stream = [item async for item in ours.stream(request)]
+    assert isinstance(our_stream, Response)
+    for theirs, mine in ((their_whole, our_whole), (their_stream, our_stream)):
+        assert [_as_part(block) for block in theirs.content] == list(mine.parts)
+        assert theirs.usage.output_tokens == mine.usage.output_tokens
+        assert theirs.model == mine.model
+        if scenario in {"refusal", "max_tokens"}:
+            assert theirs.stop_reason == mine.stop_reason.value
+        else:
+            assert mine.stop_reason in {StopReason.COMPLETE, StopReason.TOOL_USE}
+
+
+def _as_part(block: Any) -> Text | Thinking | ToolCall:
+    match block.type:
+        case "text":
+            return Text(block.text)
+        case "thinking":
+            return Thinking(block.thinking, block.signature)
+        case "redacted_thinking":
+            return Thinking("", redacted=block.data)
+    return ToolCall(block.id, block.name, block.input)

@@ -1,0 +1,456 @@
+"""What a request looks like on the wire of the Claude Messages API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maverick.exceptions import InvalidInputError, InvalidToolError
+from maverick.model import (
+    History,
+    Message,
+    OutputSchema,
+    Part,
+    Request,
+    RequestConfig,
+    Role,
+    Text,
+    Thinking,
+    Tool,
+    ToolCall,
+)
+from maverick.providers import claude_request, wire_json
+from maverick.providers.claude_request import RequestEncoder
+
+MARKER = {"type": "ephemeral"}
+
+
+class Add:
+    """A tool that counts how often it is looked at."""
+
+    name = "add"
+    description = "Add two numbers."
+
+    def __init__(self, parameters: Mapping[str, Any] | None = None) -> None:
+        self._parameters = parameters or {"properties": {"a": {"type": "integer"}}}
+        self.looked_at = 0
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        self.looked_at += 1
+        return self._parameters
+
+    async def execute(self, args: dict[str, Any], /) -> int:
+        raise AssertionError("a codec runs no tools")
+
+
+def body_of(
+    request: Request, encoder: RequestEncoder | None = None, *, stream: bool = False
+) -> dict[str, Any]:
+    encoder = encoder or RequestEncoder(cache_prompts=False)
+    raw = encoder.message_request(request, model="claude-test", max_tokens=1000, stream=stream)
+    body: dict[str, Any] = json.loads(raw)
+    return body
+
+
+def messages_of(*messages: Message, encoder: RequestEncoder | None = None) -> list[dict[str, Any]]:
+    messages_on_wire: list[dict[str, Any]] = body_of(Request(messages), encoder)["messages"]
+    return messages_on_wire
+
+
+def call(number: int) -> ToolCall:
+    return ToolCall(f"toolu_{number}", "add", {"a": number})
+
+
+def turn(number: int, calls: int = 1) -> list[Message]:
+    ids = range(number * 100, number * 100 + calls)
+    return [
+        Message.assistant([call(i) for i in ids]),
+        *(Message.tool_result(f"toolu_{i}", str(i)) for i in ids),
+    ]
+
+
+@pytest.mark.requirement("002-R5", "002-AC9")
+def test_a_request_has_the_model_the_limit_and_the_messages_and_nothing_that_was_not_asked_for() -> None:
+    assert body_of(Request([Message.user("hi")])) == {
+        "model": "claude-test",
+        "max_tokens": 1000,
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+    }
+
+
+@pytest.mark.requirement("002-R5", "002-AC9")
+def test_every_setting_has_its_field() -> None:
+    config = RequestConfig(max_tokens=7, temperature=0.0)
+    request = Request([Message.user("hi")], (Add(),), config, system="Be brief.")
+    assert body_of(request, stream=True) == {
+        "model": "claude-test",
+        "max_tokens": 7,
+        "temperature": 0.0,
+        "stream": True,
+        "system": "Be brief.",
+        "tools": [
+            {
+                "name": "add",
+                "description": "Add two numbers.",
+                "input_schema": {"type": "object", "properties": {"a": {"type": "integer"}}},
+            }
+        ],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+    }
+
+
+def test_extra_fields_are_sent_as_they_are() -> None:
+    encoder = RequestEncoder(extra={"thinking": {"type": "adaptive"}, "metadata": {"user_id": "u"}})
+    body = body_of(Request([Message.user("hi")]), encoder)
+    assert body["thinking"] == {"type": "adaptive"}
+    assert body["metadata"] == {"user_id": "u"}
+
+
+def test_counting_sends_the_prompt_and_no_settings_of_the_answer() -> None:
+    encoder = RequestEncoder(extra={"thinking": {"type": "adaptive"}, "metadata": {"user_id": "u"}})
+    request = Request(
+        [Message.user("hi")], config=RequestConfig(max_tokens=7, temperature=1), system="Be brief."
+    )
+    assert json.loads(encoder.count_request(request, model="m")) == {
+        "model": "m",
+        "thinking": {"type": "adaptive"},
+        "system": "Be brief.",
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+    }
+
+
+@pytest.mark.requirement("002-R5", "002-AC9")
+def test_tool_results_in_a_row_become_one_message_of_the_user() -> None:
+    messages = messages_of(
+        Message.user("go"),
+        Message.assistant([Text("On it."), call(1), call(2)]),
+        Message.tool_result("toolu_1", "one"),
+        Message.tool_result("toolu_2", "no such file", is_error=True),
+    )
+    assert messages[1:] == [
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "On it."},
+                {"type": "tool_use", "id": "toolu_1", "name": "add", "input": {"a": 1}},
+                {"type": "tool_use", "id": "toolu_2", "name": "add", "input": {"a": 2}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "content": "one"},
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "toolu_2",
+                    "content": "no such file",
+                    "is_error": True,
+                },
+            ],
+        },
+    ]
+
+
+def test_tool_results_come_before_anything_else_the_user_says() -> None:
+    messages = messages_of(
+        Message.user("go"),
+        Message.assistant([call(1)]),
+        Message.user("Hurry up."),
+        Message.tool_result("toolu_1", "one"),
+        Message.user("Please."),
+    )
+    assert [block["type"] for block in messages[2]["content"]] == ["tool_result", "text", "text"]
+    assert [block["text"] for block in messages[2]["content"][1:]] == ["Hurry up.", "Please."]
+
+
+def test_messages_of_one_side_in_a_row_become_one() -> None:
+    messages = messages_of(
+        Message.user("a"),
+        Message.user("b"),
+        Message.assistant("c"),
+        Message.assistant("d"),
+        Message.user("e"),
+    )
+    assert [(m["role"], [block["text"] for block in m["content"]]) for m in messages] == [
+        ("user", ["a", "b"]),
+        ("assistant", ["c", "d"]),
+        ("user", ["e"]),
+    ]
+
+
+def test_thoughts_go_back_in_order_with_their_signatures() -> None:
+    thoughts: list[Part] = [
+        Thinking("Hm.", "c2ln"),
+        Thinking("", redacted="ZGF0YQ=="),
+        Text("Yes."),
+        Thinking("And?", "c2ln"),
+    ]
+    messages = messages_of(Message.user("go"), Message.assistant(thoughts), Message.user("ok"))
+    assert messages[1]["content"] == [
+        {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+        {"type": "redacted_thinking", "data": "ZGF0YQ=="},
+        {"type": "text", "text": "Yes."},
+        {"type": "thinking", "thinking": "And?", "signature": "c2ln"},
+    ]
+
+
+def test_what_the_api_would_refuse_is_left_out() -> None:
+    messages = messages_of(
+        Message.user("go"),
+        Message.assistant([Thinking("unsigned"), Text("\n\n"), Text("")]),
+        Message.assistant(""),
+        Message.user(""),
+        Message.user("still there?"),
+    )
+    assert [[block["text"] for block in m["content"]] for m in messages] == [["go", "still there?"]]
+
+
+def test_a_failed_tool_always_has_words() -> None:
+    result = messages_of(Message.tool_result("toolu_1", "", is_error=True))[0]["content"][0]
+    assert result["is_error"]
+    assert result["content"]
+
+
+def test_an_empty_result_is_just_that() -> None:
+    result = messages_of(Message.tool_result("toolu_1", ""))[0]["content"][0]
+    assert result == {"type": "tool_result", "tool_use_id": "toolu_1"}
+
+
+def test_a_malformed_call_goes_back_with_an_empty_input() -> None:
+    malformed = ToolCall("toolu_1", "add", malformed='{"a": ')
+    messages = messages_of(
+        Message.assistant([malformed]), Message.tool_result("toolu_1", "bad", is_error=True)
+    )
+    assert messages[0]["content"][0]["input"] == {}
+
+
+@pytest.mark.parametrize("messages", [[], [Message.user("")], [Message.assistant(" \n")]])
+def test_a_conversation_without_a_word_is_refused(messages: list[Message]) -> None:
+    with pytest.raises(InvalidInputError, match="nothing to send") as caught:
+        body_of(Request(messages))
+    assert caught.value.field == "messages"
+
+
+def test_half_a_character_does_not_spoil_the_conversation() -> None:
+    messages = messages_of(
+        Message.user("a\ud83d"), Message.assistant([ToolCall("t", "add", {"x": ["\udc00"]})])
+    )
+    assert messages[0]["content"][0]["text"] == "a\ufffd"
+    assert messages[1]["content"][0]["input"] == {"x": ["\ufffd"]}
+
+
+def test_a_tool_without_a_schema_that_can_be_sent_is_named() -> None:
+    with pytest.raises(InvalidToolError, match="'add'") as caught:
+        body_of(Request([Message.user("hi")], (Add({"properties": object()}),)))
+    assert caught.value.tool_name == "add"
+
+
+class TestStructuredOutput:
+    schema: ClassVar = {
+        "type": "object",
+        "properties": {"city": {"type": "string", "maxLength": 9}},
+        "required": ["city"],
+    }
+
+    def test_a_schema_is_sent_in_the_dialect_of_the_api(self) -> None:
+        body = body_of(Request([Message.user("hi")], output=OutputSchema("report", self.schema)))
+        assert body["output_config"] == {
+            "format": {
+                "type": "json_schema",
+                "schema": {
+                    "type": "object",
+                    "properties": {"city": {"type": "string", "description": "(maxLength: 9)"}},
+                    "additionalProperties": False,
+                    "required": ["city"],
+                },
+            }
+        }
+
+    def test_it_goes_with_other_settings_of_the_output(self) -> None:
+        encoder = RequestEncoder(extra={"output_config": {"effort": "low"}})
+        body = body_of(Request([Message.user("hi")], output=OutputSchema("report", self.schema)), encoder)
+        assert body["output_config"]["effort"] == "low"
+        assert "format" in body["output_config"]
+
+    def test_a_schema_beyond_the_dialect_is_asked_for_in_words(self) -> None:
+        anything = {"type": "object", "additionalProperties": {"type": "integer"}}
+        request = Request([Message.user("hi")], system="Be brief.", output=OutputSchema("counts", anything))
+        body = body_of(request)
+        assert "output_config" not in body
+        assert body["system"].startswith("Be brief.\n\n")
+        assert json.dumps(anything, separators=(",", ":")) in body["system"]
+
+
+class TestPromptCaching:
+    encoder = RequestEncoder()
+
+    def marked(self, request: Request) -> list[str]:
+        """Where the markers are."""
+        body = body_of(request, self.encoder)
+        found = [f"tool {tool['name']}" for tool in body.get("tools", ()) if "cache_control" in tool]
+        system = body.get("system", ())
+        found += ["system" for block in system if isinstance(block, dict) and "cache_control" in block]
+        for index, message in enumerate(body["messages"]):
+            for position, block in enumerate(message["content"]):
+                if "cache_control" in block:
+                    assert block["cache_control"] == MARKER
+                    assert position == len(message["content"]) - 1
+                    found.append(f"{message['role']} {index}")
+        return found
+
+    def test_a_single_question_is_not_cached_because_nobody_would_read_the_cache(self) -> None:
+        assert self.marked(Request([Message.user("hi")], system="Long instructions.")) == []
+
+    def test_instructions_and_the_newest_message_are_marked_when_there_are_tools(self) -> None:
+        request = Request([Message.user("hi")], (Add(),), system="Be brief.")
+        assert self.marked(request) == ["system", "user 0"]
+
+    def test_the_last_tool_is_marked_when_there_are_no_instructions(self) -> None:
+        assert self.marked(Request([Message.user("hi")], (Add(), Add()))) == ["tool add", "user 0"]
+
+    def test_the_message_that_was_newest_a_turn_ago_is_marked_too(self) -> None:
+        messages = [Message.user("go"), *turn(1), *turn(2, calls=12), *turn(3)]
+        assert self.marked(Request(messages, (Add(),))) == ["tool add", "user 4", "user 6"]
+
+    def test_only_the_users_messages_are_marked(self) -> None:
+        messages = [
+            Message.user("go"),
+            Message.assistant("Well"),
+            Message.user("Yes?"),
+            Message.assistant("I"),
+        ]
+        assert self.marked(Request(messages)) == ["user 0", "user 2"]
+
+    def test_there_are_never_more_markers_than_the_api_takes(self) -> None:
+        history = [Message.user("go")]
+        for number in range(100):
+            history += turn(number)
+            assert len(self.marked(Request(tuple(history), (Add(),), system="Be brief."))) == 3
+
+    def test_it_can_be_turned_off(self) -> None:
+        request = Request([Message.user("go"), *turn(1)], (Add(),), system="Be brief.")
+        assert "cache_control" not in json.dumps(body_of(request, RequestEncoder(cache_prompts=False)))
+
+
+class TestEncodingOnce:
+    @pytest.fixture
+    def encoded(self, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+        """Everything that was turned into JSON."""
+        seen: list[object] = []
+        encode = wire_json.encode
+
+        def spy(value: object) -> bytes:
+            seen.append(value)
+            return encode(value)
+
+        monkeypatch.setattr(claude_request, "encode", spy)
+        return seen
+
+    def test_a_message_is_encoded_in_the_turn_it_is_new_and_never_again(self, encoded: list[object]) -> None:
+        encoder, tools = RequestEncoder(), (Add(),)
+        history = History([Message.user("go")])
+        counts = []
+        for number in range(50):
+            before = len(encoded)
+            body_of(Request(history, tools, system="Be brief."), encoder)
+            counts.append(len(encoded) - before)
+            history = history.extended(*turn(number))
+        assert counts[1:] == [2] * 49
+
+    def test_tools_are_encoded_once_for_a_tuple(self) -> None:
+        tool = Add()
+        encoder, tools = RequestEncoder(), (tool,)
+        for system in ("a", "b", "c"):
+            for question in ("x", "y"):
+                body_of(Request([Message.user(question)], tools, system=system), encoder)
+        assert tool.looked_at == 1
+
+    def test_a_list_of_tools_may_change_between_requests(self) -> None:
+        encoder = RequestEncoder()
+        tools: list[Tool] = [Add()]
+        assert len(body_of(Request([Message.user("x")], tools), encoder)["tools"]) == 1
+        tools.append(Add())
+        assert len(body_of(Request([Message.user("x")], tools), encoder)["tools"]) == 2
+
+    def test_what_is_remembered_is_bounded_and_right(self) -> None:
+        encoder = RequestEncoder()
+        for number in range(1000):
+            tools = tuple(Add({"title": str(number)}) for _ in range(1))
+            body = body_of(Request([Message.user("x")], tools), encoder)
+            assert body["tools"][0]["input_schema"]["title"] == str(number)
+        assert len(encoder._heads._made) <= 256
+
+    def test_requests_with_different_settings_do_not_share_their_head(self) -> None:
+        encoder, messages = RequestEncoder(), [Message.user("x")]
+        assert "stream" in body_of(Request(messages), encoder, stream=True)
+        assert "stream" not in body_of(Request(messages), encoder)
+        assert body_of(Request(messages, config=RequestConfig(max_tokens=5)), encoder)["max_tokens"] == 5
+        assert body_of(Request(messages, system="s"), encoder)["system"] == "s"
+        assert "max_tokens" not in json.loads(encoder.count_request(Request(messages), model="claude-test"))
+
+    def test_an_older_view_of_a_history_is_sent_as_it_was(self) -> None:
+        encoder = RequestEncoder()
+        old = History([Message.user("go"), *turn(1)])
+        before = body_of(Request(old), encoder)
+        new = old.extended(*turn(2))
+        assert len(body_of(Request(new), encoder)["messages"]) == 5
+        assert body_of(Request(old), encoder) == before
+
+    def test_a_fork_is_sent_as_itself(self) -> None:
+        encoder = RequestEncoder()
+        trunk = History([Message.user("go"), *turn(1)])
+        left = trunk.extended(*turn(2))
+        body_of(Request(left), encoder)
+        right = trunk.extended(Message.user("Something else."))
+        assert body_of(Request(right), encoder) == body_of(Request(tuple(right)), encoder)
+        assert body_of(Request(left), encoder) == body_of(Request(tuple(left)), encoder)
+
+    def test_a_message_that_cannot_be_encoded_is_not_skipped_the_next_time(self) -> None:
+        encoder = RequestEncoder()
+        broken = Message.assistant([ToolCall("t", "add", {"a": object()})])
+        history = History([Message.user("go"), broken, Message.user("on")])
+        for _ in range(2):
+            with pytest.raises(InvalidInputError, match="cannot be sent as JSON"):
+                body_of(Request(history), encoder)
+
+
+parts = st.one_of(
+    st.builds(Text, st.text(max_size=5)),
+    st.builds(Thinking, st.text(max_size=5), st.sampled_from(["", "sig"]), st.sampled_from(["", "data"])),
+    st.builds(ToolCall, st.text(max_size=3), st.just("add"), st.just({"a": 1})),
+)
+any_message = st.one_of(
+    st.builds(Message, st.sampled_from([Role.USER, Role.ASSISTANT]), st.lists(parts, max_size=3)),
+    st.builds(
+        lambda call_id, text, failed: Message.tool_result(call_id, text, is_error=failed),
+        st.text(max_size=3),
+        st.text(max_size=5),
+        st.booleans(),
+    ),
+)
+
+
+@pytest.mark.requirement("002-R5")
+@given(st.lists(st.lists(any_message, max_size=4), min_size=1, max_size=30), st.booleans())
+def test_a_history_that_grew_is_sent_as_one_that_was_always_whole(
+    steps: Sequence[Sequence[Message]], cache_prompts: bool
+) -> None:
+    encoder = RequestEncoder(cache_prompts=cache_prompts)
+    history = History([Message.user("go")])
+    for step in steps:
+        history = history.extended(*step)
+        grown = body_of(Request(history), encoder)
+        assert grown == body_of(Request(tuple(history)), encoder)
+        roles = [message["role"] for message in grown["messages"]]
+        assert all(before != after for before, after in pairwise(roles))
+        for message in grown["messages"]:
+            kinds = [block["type"] == "tool_result" for block in message["content"]]
+            assert kinds == sorted(kinds, reverse=True)
+            assert kinds

@@ -1,0 +1,540 @@
+"""The ``claude-sdk:`` client, held to the ``claude:`` client: same requests, same answers, same errors."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import socket
+import ssl
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import pytest
+import trustme
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+import maverick
+from maverick.exceptions import (
+    AgentError,
+    AuthenticationError,
+    ErrorKind,
+    InvalidInputError,
+    MalformedResponseError,
+    NetworkError,
+    StreamingError,
+    TimeoutError,
+)
+from maverick.model import (
+    Message,
+    OutputSchema,
+    Price,
+    Request,
+    RequestConfig,
+    Response,
+    StreamItem,
+    Text,
+    TextDelta,
+    Thinking,
+    ToolCall,
+)
+from maverick.providers import claude_api, claude_sdk
+from maverick.providers.base import Client
+from maverick.providers.claude_sdk import ClaudeSDKClient
+from maverick.providers.network import allow_network
+from maverick.providers.transport import Timeouts
+from maverick.providers.wrapper import open_stream
+from wire.claude_answers import Answer, sse, text
+from wire.claude_server import ANSWERS, FAULTS, HELLO, ClaudeServer
+
+KEY = "sk-ant-very-secret"
+HI = Request([Message.user("hi")])
+PATIENT = Timeouts(connect=5, first_byte=5, idle=5)
+BRIEF = Timeouts(connect=2, first_byte=0.3, idle=0.2)
+ENVIRONMENT = (
+    "MAVERICK_AGENT_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_PROFILE",
+    "ANTHROPIC_CONFIG_DIR",
+)
+TLS = (
+    ssl.create_default_context()
+)  # shared, because loading the machine's certificates takes longer than a test
+
+both_ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))  # where the SDK looks for profiles
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ClaudeServer]:
+    async with ClaudeServer() as server:
+        yield server
+
+
+class Add:
+    name = "add"
+    description = "Add two numbers."
+    parameters: Mapping[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}}
+
+    async def execute(self, args: dict[str, Any], /) -> str:
+        raise AssertionError("not run here")
+
+
+async def outcome(client: Client, request: Request = HI, *, stream: bool) -> list[StreamItem] | AgentError:
+    """What came of a request: the items of the answer, or the error in their place."""
+    async with client:
+        try:
+            if not stream:
+                return [await client.run(request)]
+            async with open_stream(client, request) as answer:
+                return [item async for item in answer]
+        except AgentError as error:
+            return error
+
+
+async def answered(client: Client, request: Request = HI, *, stream: bool = False) -> Response:
+    result = await outcome(client, request, stream=stream)
+    assert isinstance(result, list), result
+    assert isinstance(result[-1], Response)
+    return result[-1]
+
+
+def facts(result: list[StreamItem] | AgentError) -> object:
+    """What a caller can see of an outcome."""
+    if not isinstance(result, AgentError):
+        return result
+    details = {name: value for name, value in vars(result).items() if name != "message"}
+    return type(result), details
+
+
+def sdk_client(server: ClaudeServer, scenario: str = "text", **options: Any) -> ClaudeSDKClient:
+    options = {"api_key": KEY, "timeouts": PATIENT, "tls": TLS, **options}
+    return claude_sdk.connect("claude-test", base_url=server.at(scenario), **options)
+
+
+def requests() -> Iterator[Any]:
+    conversation = [
+        Message.user("What is 2 + 3?"),
+        Message.assistant([Thinking("A sum.", "c2ln"), Text("Let me see."), ToolCall("t1", "add", {"a": 2})]),
+        Message.tool_result("t1", "five", is_error=True),
+        Message.user("Danke — 谢谢 🎉"),
+    ]
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    yield pytest.param(HI, id="plain")
+    yield pytest.param(Request(conversation, tools=(Add(),), system="Be brief."), id="tools")
+    yield pytest.param(Request(conversation, output=OutputSchema("place", schema)), id="output")
+    yield pytest.param(
+        Request(conversation, config=RequestConfig(max_tokens=7, temperature=0.5, model="x:y")), id="settings"
+    )
+
+
+def both_clients(url: str, **options: Any) -> tuple[Client, Client]:
+    """The lean client and the one on the SDK, set up alike."""
+    options = {"api_key": KEY, "timeouts": PATIENT, "tls": TLS, **options}
+    lean = claude_api.connect("claude-test", base_url=url, **options)
+    return lean, claude_sdk.connect("claude-test", base_url=url, **options)
+
+
+@both_ways
+@pytest.mark.requirement("002-R5")
+@pytest.mark.parametrize("request_", list(requests()))
+async def test_both_clients_send_the_same_requests(
+    server: ClaudeServer, request_: Request, stream: bool
+) -> None:
+    extra = {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}
+    for client in both_clients(server.at("text"), extra=extra):
+        await answered(client, request_, stream=stream)
+
+    lean, official = server.received
+    assert official.path == lean.path
+    assert official.body == lean.body
+    assert official.headers["anthropic-version"] == lean.headers["anthropic-version"]
+
+
+@both_ways
+@pytest.mark.requirement("002-R5")
+@pytest.mark.parametrize("scenario", sorted(ANSWERS))
+async def test_both_clients_make_the_same_of_every_answer(
+    server: ClaudeServer, scenario: str, stream: bool
+) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    request = Request([Message.user("hi")], output=OutputSchema("place", schema))
+
+    lean, official = [
+        await outcome(client, request, stream=stream) for client in both_clients(server.at(scenario))
+    ]
+
+    assert isinstance(lean, list)
+    assert official == lean
+
+
+@both_ways
+@pytest.mark.requirement("002-R5", "002-R8", "P8")
+@pytest.mark.parametrize(
+    "fault", sorted(FAULTS.keys() - {"endless_event", "key_echoed", "rate_limited_until"})
+)
+async def test_both_clients_make_the_same_of_every_fault(
+    server: ClaudeServer, fault: str, stream: bool
+) -> None:
+    lean, official = [
+        await outcome(client, stream=stream) for client in both_clients(server.at(fault), timeouts=BRIEF)
+    ]
+
+    assert facts(official) == facts(lean)
+    if not isinstance(lean, TimeoutError):  # which of the two waits was too long is not always told apart
+        assert str(official) == str(lean)
+
+
+@pytest.mark.requirement("002-R5")
+async def test_both_clients_count_tokens_alike(server: ClaudeServer) -> None:
+    lean = claude_api.connect("claude-test", base_url=server.at("text"), api_key=KEY)
+    async with lean, sdk_client(server) as official:
+        counts = [await client.count_tokens(HI) for client in (lean, official)]
+
+    assert server.received[0].body == server.received[1].body
+    assert counts == [len(received.raw) // 4 for received in server.received]
+
+
+@pytest.mark.requirement("P8")
+@pytest.mark.parametrize(
+    ("fault", "error"), [("html", MalformedResponseError), ("wrong_key", AuthenticationError)]
+)
+async def test_a_count_that_fails_is_typed(server: ClaudeServer, fault: str, error: type[AgentError]) -> None:
+    async with sdk_client(server, fault) as client:
+        with pytest.raises(error):
+            await client.count_tokens(HI)
+
+
+@pytest.mark.requirement("P8")
+@pytest.mark.parametrize(
+    "base_url", ["http://127.0.0.1:{unused}", "http://nowhere.invalid", "https://127.0.0.1:{plain}"]
+)
+async def test_both_clients_fail_alike_when_nobody_answers(server: ClaudeServer, base_url: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        unused = free.getsockname()[1]
+    url = base_url.format(unused=unused, plain=server.url.rpartition(":")[2])
+
+    with allow_network():
+        lean, official = [await outcome(client, stream=False) for client in both_clients(url)]
+
+    for error in (lean, official):
+        assert isinstance(error, NetworkError)
+        assert url.partition("//")[2] in str(error)
+        assert isinstance(error.cause, OSError)
+    assert isinstance(lean, NetworkError)
+    assert isinstance(official, NetworkError)
+    assert official.retryable == lean.retryable
+
+
+@pytest.mark.requirement("P8")
+async def test_a_certificate_of_an_unknown_authority_is_refused_and_that_of_a_known_one_is_not() -> None:
+    authority = trustme.CA()
+    server_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(server_tls)
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    async with ClaudeServer(tls=server_tls) as server:
+        refused = await outcome(sdk_client(server), stream=False)
+        assert (await answered(sdk_client(server, tls=trusting))).content == HELLO
+
+    assert isinstance(refused, NetworkError)
+    assert "TLS failed" in str(refused)
+    assert not refused.retryable
+
+
+@pytest.mark.requirement("P8")
+@pytest.mark.parametrize("base_url", ["localhost:80", "ftp://localhost/y", "http://[::1"])
+async def test_an_address_that_is_none_is_refused(base_url: str) -> None:
+    with allow_network():
+        error = await outcome(claude_sdk.connect("m", base_url=base_url, api_key=KEY), stream=False)
+
+    assert isinstance(error, InvalidInputError)
+    assert error.field == "base_url"
+
+
+@both_ways
+@pytest.mark.requirement("P8")
+async def test_the_key_is_in_no_error(server: ClaudeServer, stream: bool) -> None:
+    client = sdk_client(server, "key_echoed", headers={"x-api-key": KEY})
+    shown: BaseException | None = await outcome(client, stream=stream)  # type: ignore[assignment]
+
+    assert isinstance(shown, AuthenticationError)
+    while shown is not None:  # all that a traceback would show
+        assert KEY not in str(shown) + repr(shown)
+        shown = shown.__cause__ or (None if shown.__suppress_context__ else shown.__context__)
+
+
+@pytest.mark.requirement("P8")
+async def test_a_key_that_cannot_be_a_header_is_told_without_repeating_it(server: ClaudeServer) -> None:
+    error = await outcome(sdk_client(server, api_key="sk-sec\nret"), stream=False)
+
+    assert isinstance(error, InvalidInputError)
+    assert "sec" not in str(error)
+    assert error.__cause__ is None
+
+
+@pytest.mark.requirement("P8")
+async def test_an_event_without_end_is_not_waited_for_for_ever(server: ClaudeServer) -> None:
+    error = await outcome(sdk_client(server, "endless_event", timeouts=BRIEF), stream=True)
+
+    assert isinstance(error, TimeoutError)
+
+
+@pytest.mark.requirement("P8")
+async def test_what_had_arrived_is_in_the_error(server: ClaudeServer) -> None:
+    error = await outcome(sdk_client(server, "cut"), stream=True)
+
+    assert isinstance(error, StreamingError)
+    assert HELLO.startswith(error.partial_messages[0].content)
+    assert error.partial_messages[0].content
+
+
+@pytest.mark.requirement("P8")
+async def test_no_key_at_all_is_an_error_that_says_where_it_was_looked_for() -> None:
+    with allow_network():
+        error = await outcome(claude_sdk.connect("claude-test"), stream=False)
+
+    assert isinstance(error, AuthenticationError)
+    assert "MAVERICK_AGENT_API_KEY, ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN" in str(error)
+
+
+@pytest.mark.requirement("P8")
+async def test_a_profile_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_PROFILE", "work")
+    error = await outcome(claude_sdk.connect("claude-test"), stream=False)
+
+    assert isinstance(error, AuthenticationError)
+    assert "'work'" in str(error)
+
+
+@pytest.mark.requirement("P8")
+async def test_a_client_of_the_sdk_without_credentials_is_told_so(server: ClaudeServer) -> None:
+    given = anthropic.AsyncAnthropic(base_url=server.at("text"))
+    async with given:
+        error = await outcome(claude_sdk.connect("claude-test", client=given), stream=False)
+
+    assert isinstance(error, AuthenticationError)
+
+
+@pytest.mark.parametrize(
+    ("variable", "expected"),
+    [
+        ("MAVERICK_AGENT_API_KEY", "from the environment"),
+        ("ANTHROPIC_API_KEY", "from the environment"),
+        ("ANTHROPIC_AUTH_TOKEN", "from the environment"),
+    ],
+)
+async def test_the_key_is_looked_for_in_the_environment(
+    server: ClaudeServer, monkeypatch: pytest.MonkeyPatch, variable: str, expected: str
+) -> None:
+    monkeypatch.setenv(variable, expected)
+    await answered(sdk_client(server, api_key=None, tls=TLS))
+
+    assert server.received[0].headers["authorization"] == f"Bearer {expected}"
+
+
+async def test_no_request_leaves_while_the_network_is_forbidden() -> None:
+    error = await outcome(claude_sdk.connect("claude-test", api_key=KEY, tls=TLS), stream=False)
+
+    assert isinstance(error, NetworkError)
+    assert "forbid_network" in str(error)
+
+
+@both_ways
+@pytest.mark.requirement("002-R6")
+async def test_cancelling_closes_the_connection_at_once(server: ClaudeServer, stream: bool) -> None:
+    task = asyncio.create_task(outcome(sdk_client(server, "stall"), stream=stream))
+    async with asyncio.timeout(5):
+        await server.asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await server.dropped.wait()
+
+
+@pytest.mark.requirement("002-R6")
+async def test_a_stream_nobody_reads_to_its_end_closes_the_connection(server: ClaudeServer) -> None:
+    async with sdk_client(server, "stall") as client:
+        async with open_stream(client, HI) as stream:
+            assert isinstance(await anext(stream), TextDelta)
+        async with asyncio.timeout(5):
+            await server.dropped.wait()
+
+
+@both_ways
+async def test_one_connection_serves_turn_after_turn(server: ClaudeServer, stream: bool) -> None:
+    async with sdk_client(server) as client:
+        for _ in range(3):
+            if stream:
+                async for _item in client.stream(HI):
+                    pass
+            else:
+                await client.run(HI)
+
+    assert len(server.connections) == 1
+
+
+async def test_a_client_that_was_closed_opens_again(server: ClaudeServer) -> None:
+    client = sdk_client(server)
+    await client.run(HI)
+    await client.aclose()
+
+    assert (await answered(client)).content == HELLO
+
+
+class HelloHandler(BaseHTTPRequestHandler):
+    """Says hello in a thread of its own, and keeps connections open from one event loop to the next."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        body = json.dumps(Answer([text(HELLO)]).message("claude-test")).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
+        """Nothing is logged."""
+
+
+@pytest.fixture
+def lasting_server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), HelloHandler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the first loop ended without closing the client
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_client_serves_one_event_loop_after_another(lasting_server: str) -> None:
+    client = claude_sdk.connect("claude-test", base_url=lasting_server, api_key=KEY, tls=TLS)
+
+    answers = [asyncio.run(client.run(HI)) for _ in range(2)]
+    del client
+    gc.collect()  # so that what it left open is warned about here and not in a later test
+
+    assert [answer.content for answer in answers] == [HELLO, HELLO]
+
+
+async def test_a_client_of_the_sdk_is_used_without_its_retries_and_stays_open(server: ClaudeServer) -> None:
+    given = anthropic.AsyncAnthropic(base_url=server.at("overloaded"), api_key=KEY, max_retries=5)
+    async with given:
+        error = await outcome(claude_sdk.connect("claude-test", client=given), stream=False)
+
+        assert isinstance(error, AgentError)
+        assert error.retryable
+        assert len(server.received) == 1
+        assert not given.is_closed()
+
+
+async def test_an_answer_that_may_be_long_can_be_asked_for_whole(server: ClaudeServer) -> None:
+    async with anthropic.AsyncAnthropic(base_url=server.at("text"), api_key=KEY) as given:
+        client = claude_sdk.connect("claude-test", client=given, max_tokens=128_000)
+
+        assert (await answered(client)).content == HELLO
+
+
+async def test_a_request_may_name_another_model_of_the_provider(server: ClaudeServer) -> None:
+    async with sdk_client(server) as client:
+        for named in ("claude-sdk:anthropic.claude-x-v1:0", "claude:claude-y", ""):
+            await client.run(Request([Message.user("hi")], config=RequestConfig(model=named)))
+
+    asked = [received.body["model"] for received in server.received]
+    assert asked == ["anthropic.claude-x-v1:0", "claude-test", "claude-test"]
+
+
+async def test_the_provider_is_connected_by_its_name(server: ClaudeServer) -> None:
+    price = Price(input=1, output=2)
+    client = maverick.connect(
+        "claude-sdk:claude-test", base_url=server.at("text"), api_key=KEY, prices={"claude-test": price}
+    )
+
+    assert isinstance(client, ClaudeSDKClient)
+    assert client.model_info("claude-sdk:claude-test").price == price
+    assert client.model_info("claude-sdk:claude-test").native_output
+    assert (await answered(client)).usage.cost_usd == pytest.approx((118 * 1 + 42 * 2) / 1_000_000)
+
+
+@pytest.mark.requirement("P8")
+def test_without_the_sdk_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in [name for name in sys.modules if name.startswith("maverick.providers.claude_sdk")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+
+    with pytest.raises(AgentError, match=r"pip install 'maverick\[claude-sdk\]'") as caught:
+        maverick.connect("claude-sdk:claude-test")
+
+    assert caught.value.kind is ErrorKind.INVALID
+
+
+class Cloud:
+    """A server that answers under whatever path a cloud has for Claude."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.bodies: list[dict[str, Any]] = []
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.paths.append(request.path)
+        self.bodies.append(await request.json())
+        said = Answer([text(HELLO)])
+        if "stream" not in request.path:
+            return web.json_response(said.message("claude-test"))
+        events = b"".join(map(sse, said.events("claude-test")))
+        return web.Response(body=events, headers={"content-type": "text/event-stream"})
+
+
+@pytest.fixture
+async def cloud() -> AsyncIterator[tuple[Cloud, str]]:
+    cloud = Cloud()
+    app = web.Application()
+    app.router.add_post("/{path:.*}", cloud.answer)
+    async with TestServer(app) as server:
+        yield cloud, f"http://127.0.0.1:{server.port}"
+
+
+@both_ways
+@pytest.mark.requirement("002-R5")
+async def test_a_client_of_vertex_is_accepted(cloud: tuple[Cloud, str], stream: bool) -> None:
+    seen, url = cloud
+    vertex = anthropic.AsyncAnthropicVertex(
+        region="europe-west1", project_id="p1", access_token="token", base_url=url
+    )
+    async with vertex:
+        client = claude_sdk.connect("claude-sonnet@1", client=vertex)
+        assert (await answered(client, stream=stream)).content == HELLO
+
+    method = "streamRawPredict" if stream else "rawPredict"
+    assert seen.paths == [
+        f"/projects/p1/locations/europe-west1/publishers/anthropic/models/claude-sonnet@1:{method}"
+    ]
+    assert seen.bodies[0]["messages"] == [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]
+
+
+@pytest.mark.requirement("002-R5")
+async def test_a_client_of_bedrock_is_accepted(cloud: tuple[Cloud, str]) -> None:
+    seen, url = cloud
+    async with anthropic.AsyncAnthropicBedrock(api_key=KEY, aws_region="eu-west-1", base_url=url) as bedrock:
+        client = claude_sdk.connect("anthropic.claude-x-v1:0", client=bedrock)
+        assert (await answered(client)).content == HELLO
+
+    assert seen.paths == ["/model/anthropic.claude-x-v1:0/invoke"]

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from maverick.exceptions import (
+    AgentError,
+    AuthenticationError,
+    ErrorKind,
+    InvalidInputError,
+    NetworkError,
+    RateLimitError,
+    ServerError,
+    StreamingError,
+)
+from maverick.model import Message, ModelInfo, Request, Response, StreamItem, TextDelta
+from maverick.providers import Client
+from maverick.providers.fallback import FallbackClient
+from maverick.testing import ScriptedClient, fail, reply
+
+HELLO = Request(messages=[Message.user("hello")])
+
+
+class Closable(ScriptedClient):
+    def __init__(self, closing: Exception | None = None) -> None:
+        super().__init__([])
+        self.closed = False
+        self._closing = closing
+
+    async def aclose(self) -> None:
+        self.closed = True
+        if self._closing is not None:
+            raise self._closing
+
+
+class Bare:
+    """An LLMClient with nothing but what the protocol asks."""
+
+    async def run(self, request: Request) -> Response:
+        return Response("bare")
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        yield Response("bare")
+
+
+async def collect(client: Client, seen: list[StreamItem] | None = None) -> list[StreamItem]:
+    seen = [] if seen is None else seen
+    async for item in client.stream(HELLO):
+        seen.append(item)
+    return seen
+
+
+async def answer(client: Client, way: str) -> Response:
+    if way == "run":
+        return await client.run(HELLO)
+    last = (await collect(client))[-1]
+    assert isinstance(last, Response)
+    return last
+
+
+both_ways = pytest.mark.parametrize("way", ["run", "stream"])
+
+
+@both_ways
+async def test_the_first_client_answers_alone_when_it_can(way: str) -> None:
+    second = ScriptedClient(["never asked"])
+    client = FallbackClient([ScriptedClient(["first"]), second])
+
+    assert (await answer(client, way)).content == "first"
+    assert second.requests == []
+
+
+@both_ways
+@pytest.mark.parametrize(
+    "error", [RateLimitError("slow down"), NetworkError("gone"), ServerError("overloaded")]
+)
+async def test_the_next_client_gets_the_same_request_when_one_fails(way: str, error: AgentError) -> None:
+    second = ScriptedClient(["second"])
+    client = FallbackClient([ScriptedClient([fail(error)]), second])
+
+    assert (await answer(client, way)).content == "second"
+    assert second.requests == [HELLO]
+
+
+@both_ways
+async def test_each_request_starts_with_the_first_client_again(way: str) -> None:
+    client = FallbackClient([ScriptedClient([NetworkError("gone"), "back"]), ScriptedClient(["second"])])
+
+    assert [(await answer(client, way)).content for _ in range(2)] == ["second", "back"]
+
+
+@both_ways
+async def test_an_error_of_another_kind_is_raised_at_once(way: str) -> None:
+    second = ScriptedClient(["never asked"])
+    client = FallbackClient([ScriptedClient([InvalidInputError("too hot")]), second])
+
+    with pytest.raises(InvalidInputError, match="too hot"):
+        await answer(client, way)
+    assert second.requests == []
+
+
+@both_ways
+async def test_the_kinds_can_be_chosen(way: str) -> None:
+    script = [NetworkError("gone"), RateLimitError("slow down")]
+    client = FallbackClient([ScriptedClient(script), ScriptedClient(["second"])], on={"rate_limit"})
+
+    with pytest.raises(NetworkError):
+        await answer(client, way)
+    assert (await answer(client, way)).content == "second"
+
+
+@both_ways
+async def test_when_all_fail_the_last_error_is_raised_and_notes_the_others(way: str) -> None:
+    client = FallbackClient(
+        [
+            ScriptedClient([RateLimitError("slow down")]),
+            ScriptedClient([NetworkError("gone")]),
+            ScriptedClient([AuthenticationError("wrong key")]),
+        ]
+    )
+    with pytest.raises(AuthenticationError, match="wrong key") as caught:
+        await answer(client, way)
+
+    assert caught.value.__notes__ == [
+        "Client 1 had failed before: RateLimitError: slow down",
+        "Client 2 had failed before: NetworkError: gone",
+    ]
+
+
+@both_ways
+async def test_an_error_that_ends_the_search_notes_the_earlier_ones_too(way: str) -> None:
+    client = FallbackClient(
+        [ScriptedClient([NetworkError("gone")]), ScriptedClient([InvalidInputError("too hot")]), Bare()]
+    )
+    with pytest.raises(InvalidInputError) as caught:
+        await answer(client, way)
+    assert caught.value.__notes__ == ["Client 1 had failed before: NetworkError: gone"]
+
+
+async def test_a_stream_that_has_begun_is_never_begun_again() -> None:
+    second = ScriptedClient(["never asked"])
+    client = FallbackClient([ScriptedClient([fail(StreamingError("cut"), after="Once upon")]), second])
+
+    seen: list[StreamItem] = []
+    with pytest.raises(StreamingError, match="cut"):
+        await collect(client, seen)
+
+    assert "".join(item.text for item in seen if isinstance(item, TextDelta)) == "Once upon"
+    assert second.requests == []
+
+
+async def test_a_stream_passes_the_deltas_on_as_they_are() -> None:
+    story = reply("Once upon a time", chunks=["Once ", "upon a", " time"])
+    plain = await collect(ScriptedClient([story]))
+    assert (
+        await collect(FallbackClient([ScriptedClient([NetworkError("gone")]), ScriptedClient([story])]))
+        == plain
+    )
+
+
+async def test_a_stream_given_up_by_its_reader_closes_the_one_below() -> None:
+    closed = asyncio.Event()
+
+    class Endless(Bare):
+        async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+            try:
+                while True:
+                    yield TextDelta("again ")
+            finally:
+                closed.set()
+
+    stream = FallbackClient([Endless()]).stream(HELLO)
+    await anext(stream)
+    await stream.aclose()  # type: ignore[attr-defined]
+    assert closed.is_set()
+
+
+async def test_cancellation_is_not_an_error_to_fall_back_from() -> None:
+    second = ScriptedClient(["never asked"])
+    asked = asyncio.Event()
+
+    async def never(request: Request) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    asking = asyncio.create_task(FallbackClient([ScriptedClient(never), second]).run(HELLO))
+    await asked.wait()
+    asking.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert second.requests == []
+
+
+def test_it_knows_of_models_what_the_first_client_knows() -> None:
+    first = ScriptedClient([], info=ModelInfo(context_window=1000))
+    second = ScriptedClient([], info=ModelInfo(context_window=2000))
+    assert FallbackClient([first, second]).model_info("any").context_window == 1000
+    assert FallbackClient([Bare(), second]).model_info("any") == ModelInfo()
+
+
+async def test_closing_it_closes_every_client_that_can_be_closed() -> None:
+    first, last = Closable(), Closable()
+    async with FallbackClient([first, Bare(), last]):
+        pass
+    assert first.closed
+    assert last.closed
+
+
+async def test_a_client_that_fails_to_close_does_not_keep_the_others_open() -> None:
+    first, last = Closable(), Closable(NetworkError("cannot say goodbye"))
+    with pytest.raises(NetworkError):
+        await FallbackClient([first, last]).aclose()
+    assert first.closed
+
+
+def test_it_needs_a_client_and_kinds_that_exist() -> None:
+    with pytest.raises(InvalidInputError, match="at least one client"):
+        FallbackClient([])
+    with pytest.raises(InvalidInputError, match="'sunny'") as caught:
+        FallbackClient([Bare()], on=["sunny"])
+    assert ErrorKind.RATE_LIMIT.value in str(caught.value)

@@ -1,0 +1,130 @@
+"""Tools that need a person's approval run only when somebody agrees."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from maverick import AbortSignal, TerminateReason, tool
+from maverick.exceptions import ApprovalRequiredError
+from maverick.loop import ToolOutcome
+from maverick.loop.events import ApprovalGiven, ApprovalRequested, ToolCallStart
+from maverick.model import ToolCall
+from maverick.providers.scripted import Script
+from maverick.testing import call, calls
+from scenario import agent, assert_valid, results_in, run, watch
+
+ran: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ran() -> None:
+    ran.clear()
+
+
+@tool(approval=True)
+async def delete(name: str) -> str:
+    """Delete something."""
+    ran.append(name)
+    return f"{name} is gone"
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    ran.append("look")
+    return "seen"
+
+
+@pytest.mark.requirement("F-APPROVAL")
+async def test_a_person_is_asked_about_each_call_and_decides_alone_about_it() -> None:
+    asked: list[ToolCall] = []
+
+    async def approve(wanted: ToolCall) -> bool:
+        asked.append(wanted)
+        return wanted.arguments != {"name": "b"}
+
+    script: Script = [calls(call("delete", name="a"), call("look"), call("delete", name="b")), "ok"]
+    watched = await watch(script, agent(delete, look), executor={"approve": approve})
+
+    assert [(wanted.tool_name, wanted.arguments) for wanted in asked] == [
+        ("delete", {"name": "a"}),
+        ("delete", {"name": "b"}),
+    ]
+    assert sorted(ran) == ["a", "look"]
+    outcomes = [record.outcome for record in watched.result.tool_calls]
+    assert outcomes == [ToolOutcome.FINISHED, ToolOutcome.FINISHED, ToolOutcome.DENIED]
+    assert "denied" in results_in(watched.result.messages)[2]
+    assert_valid(watched.result.messages)
+
+
+@pytest.mark.requirement("F-APPROVAL", "003-FR3-AC1")
+async def test_the_question_and_the_decision_are_told_before_any_tool_starts() -> None:
+    async def approve(wanted: ToolCall) -> bool:
+        return True
+
+    watched = await watch([call("delete", name="a"), "ok"], agent(delete), executor={"approve": approve})
+
+    assert [event.tool_call.id for event in watched.of(ApprovalRequested)] == ["call_1"]
+    assert [(event.tool_call_id, event.approved) for event in watched.of(ApprovalGiven)] == [("call_1", True)]
+    order = [watched.types.index(kind.type) for kind in (ApprovalRequested, ApprovalGiven, ToolCallStart)]
+    assert order == sorted(order)
+
+
+@pytest.mark.requirement("F-APPROVAL", "P3")
+async def test_without_anybody_to_ask_the_run_ends_waiting_and_nothing_ran() -> None:
+    result = await run([calls(call("delete", name="a"), call("look")), "never"], agent(delete, look))
+
+    assert (result.success, result.terminate_reason) == (False, TerminateReason.AWAITING_APPROVAL)
+    (error,) = result.errors
+    assert isinstance(error, ApprovalRequiredError)
+    assert (error.tool_name, error.call_id) == ("delete", "call_1")
+    assert "approve=" in str(error)
+    assert ran == []
+    assert_valid(result.messages)
+
+
+@pytest.mark.requirement("F-APPROVAL")
+async def test_a_call_that_would_not_run_anyway_is_not_asked_about() -> None:
+    async def approve(wanted: ToolCall) -> bool:
+        raise AssertionError("nobody should be asked")
+
+    script: Script = [call("delete", name="a")]
+    watched = await watch(script, agent(delete, max_tool_calls=0), executor={"approve": approve})
+
+    assert watched.result.terminate_reason is TerminateReason.MAX_TOOL_CALLS
+    assert watched.of(ApprovalRequested) == []
+
+
+@pytest.mark.requirement("F-APPROVAL", "003-FR2-AC3", "P4")
+async def test_a_run_can_be_stopped_while_a_person_thinks() -> None:
+    signal = AbortSignal()
+
+    async def approve(wanted: ToolCall) -> bool:
+        signal.abort("went home")
+        await asyncio.Event().wait()
+        return True
+
+    async with asyncio.timeout(10):
+        watched = await watch(
+            [call("delete", name="a"), "never"], agent(delete), executor={"approve": approve}, signal=signal
+        )
+
+    assert watched.result.terminate_reason is TerminateReason.ABORTED
+    assert [record.outcome for record in watched.result.tool_calls] == [ToolOutcome.CANCELLED]
+    assert ran == []
+    assert_valid(watched.result.messages)
+
+
+@pytest.mark.requirement("F-APPROVAL", "P8")
+async def test_an_approver_that_fails_neither_raises_nor_lets_the_tool_run() -> None:
+    async def approve(wanted: ToolCall) -> bool:
+        raise RuntimeError("the pager is off")
+
+    watched = await watch([call("delete", name="a"), "ok"], agent(delete), executor={"approve": approve})
+
+    assert ran == []
+    assert watched.types[-1] == "run_end"
+    assert watched.result.tool_calls[0].outcome is not ToolOutcome.FINISHED
+    assert_valid(watched.result.messages)

@@ -1,0 +1,286 @@
+"""The error tree: what a caller can catch, read and branch on."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import inspect
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from maverick import exceptions
+from maverick.exceptions import (
+    AbortedError,
+    AgentError,
+    AgentNotFoundError,
+    ApprovalError,
+    ApprovalRequiredError,
+    AuthenticationError,
+    CLINotFoundError,
+    ConfigError,
+    ContextOverflowError,
+    DuplicateAgentError,
+    ErrorKind,
+    InvalidInputError,
+    InvalidToolError,
+    JournalError,
+    LeaseLostError,
+    LimitExceededError,
+    MalformedResponseError,
+    MaverickError,
+    NetworkError,
+    OutputValidationError,
+    ProcessError,
+    ProviderError,
+    RateLimitError,
+    RefusalError,
+    RunChangedError,
+    RunExistsError,
+    RunNotFoundError,
+    ServerError,
+    StreamingError,
+    TimeoutError,
+    ToolError,
+    WorkflowError,
+)
+
+TREE: dict[type[MaverickError], type[Exception]] = {
+    MaverickError: Exception,
+    AgentError: MaverickError,
+    ProviderError: AgentError,
+    AuthenticationError: ProviderError,
+    RateLimitError: ProviderError,
+    ServerError: ProviderError,
+    ContextOverflowError: ProviderError,
+    RefusalError: AgentError,
+    CLINotFoundError: AgentError,
+    ProcessError: AgentError,
+    TimeoutError: AgentError,
+    NetworkError: AgentError,
+    StreamingError: AgentError,
+    MalformedResponseError: AgentError,
+    ToolError: AgentError,
+    InvalidToolError: AgentError,
+    InvalidInputError: AgentError,
+    OutputValidationError: AgentError,
+    LimitExceededError: AgentError,
+    AbortedError: AgentError,
+    ApprovalRequiredError: AgentError,
+    JournalError: AgentError,
+    RunNotFoundError: JournalError,
+    RunExistsError: JournalError,
+    LeaseLostError: JournalError,
+    RunChangedError: JournalError,
+    ApprovalError: JournalError,
+    DuplicateAgentError: AgentError,
+    AgentNotFoundError: AgentError,
+    WorkflowError: MaverickError,
+    ConfigError: MaverickError,
+}
+
+KINDS: dict[type[AgentError], tuple[str, bool]] = {
+    AgentError: ("agent", False),
+    ProviderError: ("agent", False),
+    AuthenticationError: ("agent", False),
+    RateLimitError: ("rate_limit", True),
+    ServerError: ("agent", True),
+    ContextOverflowError: ("invalid", False),
+    RefusalError: ("agent", False),
+    CLINotFoundError: ("agent", False),
+    ProcessError: ("agent", False),
+    TimeoutError: ("timeout", True),
+    NetworkError: ("network", True),
+    StreamingError: ("network", True),
+    MalformedResponseError: ("agent", True),
+    ToolError: ("tool", False),
+    InvalidToolError: ("invalid", False),
+    InvalidInputError: ("invalid", False),
+    OutputValidationError: ("invalid", False),
+    LimitExceededError: ("agent", False),
+    AbortedError: ("agent", False),
+    ApprovalRequiredError: ("tool", False),
+    JournalError: ("agent", False),
+    RunNotFoundError: ("invalid", False),
+    RunExistsError: ("invalid", False),
+    LeaseLostError: ("agent", False),
+    RunChangedError: ("invalid", False),
+    ApprovalError: ("invalid", False),
+    DuplicateAgentError: ("invalid", False),
+    AgentNotFoundError: ("invalid", False),
+}
+
+FIELDS: list[tuple[type[AgentError], dict[str, Any]]] = [
+    (ProviderError, {"status": 400, "request_id": "req_1"}),
+    (AuthenticationError, {"status": 401, "request_id": "req_2"}),
+    (RateLimitError, {"status": 429, "request_id": "req_3", "retry_after": 2.5}),
+    (ServerError, {"status": 529, "request_id": "req_4", "retry_after": 1.0}),
+    (CLINotFoundError, {"cli_path": "/opt/claude"}),
+    (ProcessError, {"exit_code": 2, "stderr": "no such option"}),
+    (StreamingError, {"partial_messages": ["half"]}),
+    (MalformedResponseError, {"raw_response": "<html>"}),
+    (ToolError, {"tool_name": "search"}),
+    (InvalidToolError, {"tool_name": "serach", "available_tools": ["search"]}),
+    (InvalidInputError, {"field": "run_config.max_turns"}),
+    (OutputValidationError, {"raw_output": "{}"}),
+    (LimitExceededError, {"limit": "max_turns"}),
+    (AbortedError, {"reason": "enough"}),
+    (ApprovalRequiredError, {"tool_name": "delete", "call_id": "call_1"}),
+    (RunNotFoundError, {"run_id": "run_1"}),
+    (RunExistsError, {"run_id": "run_1"}),
+    (LeaseLostError, {"run_id": "run_1"}),
+    (RunChangedError, {"changes": ["the tool 'search' has other parameters"]}),
+    (ApprovalError, {"approval_id": "approval_1"}),
+    (DuplicateAgentError, {"agent_name": "greeter"}),
+    (AgentNotFoundError, {"agent_name": "greter", "available_agents": ["greeter"]}),
+]
+
+
+def classes_of_the_module() -> Iterator[type[MaverickError]]:
+    for _, value in inspect.getmembers(exceptions, inspect.isclass):
+        if issubclass(value, MaverickError):
+            yield value
+
+
+@pytest.mark.requirement("001-ERRORS", "002-AC5")
+def test_the_tree_is_complete_and_each_class_hangs_where_it_should() -> None:
+    assert set(classes_of_the_module()) == set(TREE)
+    assert {cls: cls.__bases__[0] for cls in TREE} == TREE
+
+
+@pytest.mark.requirement("001-ERRORS")
+def test_the_docstring_draws_every_class_of_the_tree() -> None:
+    drawn = exceptions.__doc__ or ""
+
+    assert [cls.__name__ for cls in TREE if f" {cls.__name__}" not in drawn] == []
+
+
+@pytest.mark.requirement("002-R8-KINDS")
+def test_the_kinds_have_the_spelling_of_the_specification() -> None:
+    assert [kind.value for kind in ErrorKind] == [
+        "agent",
+        "tool",
+        "timeout",
+        "rate_limit",
+        "network",
+        "invalid",
+    ]
+
+
+@pytest.mark.requirement("002-R8", "002-R8-RETRY")
+@pytest.mark.parametrize(("cls", "expected"), KINDS.items())
+def test_each_agent_error_has_its_kind_and_says_whether_trying_again_may_help(
+    cls: type[AgentError], expected: tuple[str, bool]
+) -> None:
+    error = cls("It broke. Mend it.")
+
+    assert (error.kind.value, error.retryable) == expected
+
+
+def test_every_agent_error_has_an_expected_kind() -> None:
+    assert set(KINDS) == {cls for cls in TREE if issubclass(cls, AgentError)}
+
+
+@pytest.mark.requirement("002-R8")
+def test_kind_and_retryable_can_be_set_for_one_error() -> None:
+    error = NetworkError("Offline on purpose.", kind="invalid", retryable=False)
+
+    assert error.kind is ErrorKind.INVALID
+    assert error.retryable is False
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="sunspots"):
+        AgentError("It broke.", kind="sunspots")
+
+
+@pytest.mark.requirement("002-R8")
+def test_the_cause_is_kept_as_python_keeps_it() -> None:
+    cause = OSError("connection reset")
+    error = NetworkError("The service went away. Try again.", cause=cause)
+
+    assert error.cause is cause
+    assert error.__cause__ is cause
+    assert AgentError("No cause.").cause is None
+
+
+@pytest.mark.requirement("001-ERRORS")
+@pytest.mark.parametrize(("cls", "fields"), FIELDS)
+def test_the_fields_a_caller_branches_on_are_there(cls: type[AgentError], fields: dict[str, Any]) -> None:
+    error = cls("It broke. Mend it.", **fields)
+
+    assert {name: getattr(error, name) for name in fields} == fields
+    assert error.message == str(error) == "It broke. Mend it."
+
+
+@pytest.mark.requirement("001-ERRORS")
+def test_a_config_error_names_the_source_and_the_field() -> None:
+    error = ConfigError("model: expected a name.", source="maverick.yaml", field="agent.model")
+
+    assert (error.source, error.field) == ("maverick.yaml", "agent.model")
+
+
+@pytest.mark.requirement("000-FR-007")
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (CLINotFoundError(), "npm install -g @anthropic-ai/claude-code"),
+        (CLINotFoundError(cli_path="/opt/claude"), "/opt/claude"),
+        (InvalidToolError(tool_name="serach", available_tools=["search", "read"]), "Did you mean 'search'?"),
+        (InvalidToolError(tool_name="x", available_tools=["search", "read"]), "Available: read, search."),
+        (InvalidToolError(tool_name="x"), "No tools are available."),
+        (AgentNotFoundError(agent_name="greter", available_agents=["greeter"]), "Did you mean 'greeter'?"),
+        (AgentNotFoundError(agent_name="greeter"), "No agents are available."),
+        (DuplicateAgentError(agent_name="greeter"), "unregister it first"),
+        (RunNotFoundError(run_id="run_1"), "maverick runs list"),
+        (RunExistsError(run_id="run_1"), "choose another run_id"),
+    ],
+)
+def test_messages_made_from_fields_say_what_to_do_next(error: AgentError, advice: str) -> None:
+    assert advice in str(error)
+
+
+@pytest.mark.requirement("001-ERRORS")
+def test_a_timeout_is_also_the_builtin_timeout() -> None:
+    with pytest.raises(builtins.TimeoutError):
+        raise TimeoutError("The model did not answer within 5 s. Try again.")
+
+
+def test_an_invalid_input_is_also_a_value_error() -> None:
+    with pytest.raises(ValueError, match="max_turns"):
+        raise InvalidInputError("max_turns: expected 1 or more.", field="max_turns")
+
+
+def test_lists_in_errors_are_their_own_so_that_a_caller_can_keep_them() -> None:
+    names = ["search"]
+    error = InvalidToolError(tool_name="x", available_tools=names)
+    names.append("later")
+
+    assert error.available_tools == ["search"]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])  # noqa: S301
+def test_an_error_survives_being_copied_and_sent_to_another_process(copied: Any) -> None:
+    error = RateLimitError("Slow down.", status=429, retry_after=3.0, retryable=False)
+
+    twin = copied(error)
+
+    assert type(twin) is RateLimitError
+    assert (str(twin), twin.status, twin.retry_after, twin.retryable) == ("Slow down.", 429, 3.0, False)
+
+
+def test_the_module_imports_nothing_of_the_package() -> None:
+    tree = ast.parse(inspect.getsource(exceptions))
+    imported = {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+        )
+    }
+
+    assert [name for name in imported if name.split(".")[0] in ("maverick", "")] == []

@@ -1,0 +1,128 @@
+"""The package as a whole: what importing it costs, what it exports, and how it is layered."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import maverick
+from scripts import run_python
+
+PACKAGE = Path(str(maverick.__file__)).parent
+PROJECT = Path(__file__).parents[1]
+
+HEAVY = (
+    "anthropic",
+    "openai",
+    "mcp",
+    "fastapi",
+    "textual",
+    "sqlalchemy",
+    "sqlmodel",
+    "claude_agent_sdk",
+    "temporalio",
+)
+LIGHT_TOO = ("aiohttp", "pydantic", "yaml", "asyncio")
+
+
+def loaded_by(statement: str, names: tuple[str, ...]) -> list[str]:
+    """Which of the modules a statement loads, in an interpreter of its own."""
+    return run_python(f"import sys\n{statement}\nprint(*[n for n in {names!r} if n in sys.modules])").split()
+
+
+@pytest.mark.requirement("F-IMPORT")
+def test_importing_the_package_loads_nothing_it_does_not_need() -> None:
+    assert loaded_by("import maverick", HEAVY + LIGHT_TOO) == []
+
+
+@pytest.mark.requirement("F-IMPORT")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from maverick import *",
+        "from maverick import AgentDefinition, AgentExecutor, connect, run_sync, tool",
+        "from maverick.agents import registry",
+        "from maverick.testing import ScriptedClient",
+        "import maverick.cli.main",
+    ],
+)
+def test_using_the_package_loads_nothing_heavy(statement: str) -> None:
+    assert loaded_by(statement, HEAVY) == []
+
+
+@pytest.mark.requirement("F-IMPORT", "F-API")
+def test_every_public_name_is_there_and_listed() -> None:
+    assert 25 <= len(maverick.__all__) <= 35
+    assert maverick.__all__ == sorted(set(maverick.__all__))
+    for name in maverick.__all__:
+        assert getattr(maverick, name).__doc__
+        assert name in dir(maverick)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'AgentExecuter'"):
+        maverick.AgentExecuter  # noqa: B018
+
+
+def test_the_version_is_the_projects() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
+
+    assert maverick.__version__ == project["version"]
+
+
+@pytest.mark.requirement("F-LAYERS")
+def test_the_layers_are_a_contract_that_leaves_no_module_out() -> None:
+    settings = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    (contract,) = settings["contracts"]
+    named = {name.strip() for layer in contract["layers"] for name in layer.split("|")}
+    modules = {
+        path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+
+    assert (contract["type"], contract["exhaustive"]) == ("layers", True)
+    assert contract["layers"][-1] == "exceptions"
+    assert modules - {"__init__", "__main__"} == named
+
+
+@pytest.mark.requirement("F-LAYERS")
+def test_no_layer_imports_one_above_it() -> None:
+    settings = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    heights = {
+        name.strip(): -height
+        for height, layer in enumerate(settings["contracts"][0]["layers"])
+        for name in layer.split("|")
+    }
+    upward = [
+        (str(path.relative_to(PACKAGE)), imported)
+        for path in PACKAGE.rglob("*.py")
+        for imported in imports_of(path)
+        if (own := path.relative_to(PACKAGE).parts[0].removesuffix(".py")) in heights
+        and imported != own
+        and heights.get(imported, -100) >= heights[own]
+    ]
+
+    assert upward == []
+
+
+def imports_of(path: Path) -> set[str]:
+    """The parts of the package that a file imports, at its top or later."""
+    modules = [
+        name
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        )
+    ]
+    return {name.split(".")[1] for name in modules if name.startswith("maverick.")}
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [
+        path for path in PACKAGE.rglob("*.py") if not ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    ]
+
+    assert silent == []
