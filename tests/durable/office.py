@@ -10,6 +10,7 @@ from maverick.journal import Journal
 from maverick.model import Outcome, Request, Role
 from maverick.providers.scripted import TurnLike
 from maverick.testing import ScriptedClient
+from maverick.tools import FunctionTool
 
 
 class ProcessDied(BaseException):
@@ -70,7 +71,7 @@ class Office:
             """Shred something."""
             return self.act("shred", what)
 
-        self.tools = [look, book, send, mail, shred]
+        self.tools: list[FunctionTool[..., Any]] = [look, book, send, mail, shred]
 
     def act(self, name: str, what: str) -> str:
         self.done.append(f"{name} {what}")

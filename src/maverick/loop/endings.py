@@ -21,7 +21,11 @@ _ADVICE = {
     TerminateReason.MAX_TURNS: ("max_turns", "turns", "It may need more turns or a simpler task"),
     TerminateReason.MAX_TOTAL_TOKENS: ("max_total_tokens", "tokens", "Shorten the task or its tool results"),
     TerminateReason.MAX_COST: ("max_cost_usd", "cost_usd", "Use a cheaper model or shorten the task"),
-    TerminateReason.MAX_TOOL_CALLS: ("max_tool_calls", "tool_calls", "The agent asked for more tool calls"),
+    TerminateReason.MAX_TOOL_CALLS: (
+        "max_tool_calls",
+        "tool_calls",
+        "It may need more calls or a simpler task",
+    ),
 }
 
 
@@ -64,7 +68,7 @@ def no_price(model: str) -> AgentError:
 
 def refused(response: Response) -> AgentError:
     """The model declined."""
-    said = f" It said: {response.content[:200]}" if response.content else ""
+    said = " What it said is the result's raw_content." if response.content else ""
     return RefusalError(f"The model declined to answer.{said} Rephrase the task or use another model.")
 
 

@@ -12,7 +12,7 @@ from typing import Generic, TypeAlias
 
 from typing_extensions import TypeVar
 
-from maverick.exceptions import AgentError, JournalError, MalformedResponseError, TimeoutError
+from maverick.exceptions import AgentError, MalformedResponseError, TimeoutError
 from maverick.loop.entries import (
     ApprovalDecided,
     Entry,
@@ -171,7 +171,7 @@ class Driver(Generic[T]):
                 await self.run.record(finished)
             self._lost += runner.lost_usage
             raise
-        except JournalError:
+        except BaseException:  # the journal failed, or worse: nothing more may happen
             await batch.stop()
             raise
         return latest

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import os
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -124,7 +124,7 @@ class AgentExecutor:
 
     async def stream(
         self, definition: AgentDefinition[Any], **options: Any
-    ) -> AsyncIterator[AgentActivityEvent]:
+    ) -> AsyncGenerator[AgentActivityEvent, None]:
         """Run an agent and yield its events; the last one is ``RunEnd``, with the result.
 
         Takes what :meth:`execute` takes, but for ``on_activity``. Leaving the loop early stops the run.
@@ -179,7 +179,7 @@ class AgentExecutor:
 
     async def replay(
         self, run_id: str, definition: AgentDefinition[Any]
-    ) -> AsyncIterator[AgentActivityEvent]:
+    ) -> AsyncGenerator[AgentActivityEvent, None]:
         """The events of a run as it happened, from the journal alone."""
         journal = self._kept_runs()
         entries = await history.load(journal, run_id)

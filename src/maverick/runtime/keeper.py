@@ -7,6 +7,7 @@ intent to call the model again.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -122,13 +123,14 @@ class RunKeeper:
     def _record(self, status: RunStatus, reason: str) -> RunRecord:
         start = self._start
         assert start is not None  # noqa: S101 - a run without a lease begins with RunStarted
+        now = time.time()
         return RunRecord(
             run_id=start.run_id,
             agent="/".join(start.agent),
             status=status,
             reason=reason,
-            created_at=start.at,
-            updated_at=start.at,
+            created_at=now if self._forked_from else start.at,
+            updated_at=now,
             entries=0,
             parent=start.parent,
             user_id=start.user_id,

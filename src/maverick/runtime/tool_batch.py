@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-from maverick.exceptions import MaverickError
 from maverick.loop.entries import ToolFinished
 from maverick.loop.result import ToolOutcome
 from maverick.loop.steps import PlannedCall
@@ -47,7 +46,7 @@ class ToolBatch:
         self._waiter: asyncio.Future[None] | None = None
         self._stopping = False
         self._parked: RunParked | None = None
-        self._broken: MaverickError | None = None
+        self._broken: BaseException | None = None
         while self._queued and len(self._running) < max_parallel:
             self._start_next()
 
@@ -56,7 +55,7 @@ class ToolBatch:
 
         Raises:
             RunParked: All others have theirs, and a subagent waits for a person.
-            MaverickError: The run can not go on.
+            JournalError: The run can not go on.
         """
         while not self._finished:
             if self._broken is not None:
@@ -101,7 +100,7 @@ class ToolBatch:
             if self._stopping or task not in self._running:
                 raise
             result = self._failed(planned, "The tool cancelled itself. It may or may not have taken effect.")
-        except MaverickError as error:  # the run itself can not go on: another process has taken it over
+        except BaseException as error:  # noqa: BLE001 - not the tool's: the run itself can not go on
             self._broken = error
             self._wake()
             return

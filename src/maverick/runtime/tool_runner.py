@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
 
-from maverick.exceptions import LeaseLostError, MaverickError, ToolError
+from maverick.exceptions import InvalidInputError, JournalError, MaverickError, ToolError
 from maverick.loop.entries import ToolFinished
 from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
 from maverick.loop.steps import PlannedCall
@@ -60,14 +60,19 @@ class ToolRunner:
         return None if ready is None or ready.agent is not None else ready.timeout
 
     async def run(self, planned: PlannedCall) -> ToolFinished:
-        """Run a call. Whatever the tool does, there is a result, unless the task is cancelled."""
+        """Run a call. Whatever the tool does, there is a result, unless the task is cancelled.
+
+        Raises:
+            RunParked: The call is a subagent's, and it waits for a person.
+            JournalError: What happened could not be written down; the run must not go on.
+        """
         if planned.refusal:
             return self._finished(planned, ToolOutcome.DENIED, planned.refusal)
         ready = self._run.toolset.ready[planned.call.tool_name]
         began = time.perf_counter()
+        if ready.agent is not None:
+            return await self._run_agent(planned, began)
         try:
-            if ready.agent is not None:
-                return await self._run_agent(planned, began)
             if ready.effect is Effect.TRANSACTIONAL:
                 return await self._run_transaction(planned, ready, began)
             value = await self._execute(planned, ready)
@@ -75,7 +80,7 @@ class ToolRunner:
                 cap(value, ready.max_output) if type(value) is str else await render(value, ready.max_output)
             )
             outcome = ToolOutcome.FINISHED
-        except (asyncio.CancelledError, GeneratorExit, RunParked, LeaseLostError):
+        except (asyncio.CancelledError, GeneratorExit, JournalError):
             raise
         except MaverickError as error:
             outcome, content = ToolOutcome.FAILED, cap(str(error), ready.max_output)
@@ -97,7 +102,11 @@ class ToolRunner:
                 f"{planned.call.tool_name} is transactional: its run has to be kept in a journal.",
                 tool_name=planned.call.tool_name,
             )
-        async with keeper.transaction() as transaction:
+        try:
+            opened = keeper.transaction()
+        except JournalError as error:
+            raise ToolError(str(error), tool_name=planned.call.tool_name) from error
+        async with opened as transaction:
             value = await self._execute(planned, ready, transaction.session)
             content = await render(value, ready.max_output)
             finished = self._finished(planned, ToolOutcome.FINISHED, content, began)
@@ -131,7 +140,10 @@ class ToolRunner:
             return Outcome.unknown()
 
     async def _run_agent(self, planned: PlannedCall, began: float) -> ToolFinished:
-        child = await self._start_agent(self._run, planned, self._turn)
+        try:
+            child = await self._start_agent(self._run, planned, self._turn)
+        except InvalidInputError as error:
+            return self._finished(planned, ToolOutcome.FAILED, str(error), began)
         try:
             result = await child.drive()
         except asyncio.CancelledError:
