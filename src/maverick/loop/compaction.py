@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from maverick.model import History, Message, Part, Request, RequestConfig, Role, Thinking, ToolCall
+from maverick.model import History, Message, Part, Request, RequestConfig, Role, Text, Thinking, ToolCall
 
 _BYTES_PER_TOKEN = 3
 """English has about four, code and other scripts fewer; counting too many tokens is the safe side."""
@@ -31,7 +31,10 @@ def estimate_tokens(text: str) -> int:
 
 def message_tokens(message: Message) -> int:
     """About how many tokens a message has."""
-    return 4 + sum(estimate_tokens(_text(part)) for part in message.parts)
+    parts = message.parts
+    if len(parts) == 1 and isinstance(parts[0], Text):
+        return 4 + estimate_tokens(parts[0].text)
+    return 4 + sum(estimate_tokens(_text(part)) for part in parts)
 
 
 def request_tokens(request: Request) -> int:

@@ -40,7 +40,7 @@ from maverick.loop.limits import Ledger, Limits
 from maverick.loop.output import repair_prompt
 from maverick.loop.result import AgentResult, AgentUsage, TerminateReason, ToolRecord
 from maverick.loop.retry import backoff
-from maverick.loop.round import RoundPlanner, ToolRound, have_own_ids, with_own_ids
+from maverick.loop.round import NO_TOOLS, RoundPlanner, have_own_ids, with_own_ids
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.model import (
     History,
@@ -85,7 +85,7 @@ class AgentLoop(Generic[T]):
         """The newest words of the model."""
         self.context = ContextWindow(None, 0)
         self.ledger = Ledger(Limits())
-        self.tool_round = ToolRound()
+        self.tool_round = NO_TOOLS
         """The tool calls of the turn; empty when there are none."""
         self._tools = tools
         self._offered = tuple(tools.values())
@@ -348,7 +348,7 @@ class AgentLoop(Generic[T]):
         """Put the results into the history, in the order of the calls; an unfinished call is cancelled."""
         tools = self.tool_round
         if tools.calls:
-            self.tool_round = ToolRound()
+            self.tool_round = NO_TOOLS
             tools.cancel_open(self._now)
             for message in tools.messages(self.context.result_share(len(tools.calls))):
                 self._say(message)

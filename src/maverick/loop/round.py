@@ -51,6 +51,8 @@ class ToolRound:
     @property
     def unsettled(self) -> tuple[PlannedCall, ...]:
         """The calls that have no result yet."""
+        if not self._results:
+            return self.calls
         return tuple(planned for planned in self.calls if planned.index not in self._results)
 
     def settle(self, result: ToolFinished) -> None:
@@ -74,14 +76,15 @@ class ToolRound:
 
     def cancel_open(self, at: float) -> None:
         """Give each call that has no result the one that tells it was not finished."""
-        for planned in self.calls:
-            if planned.index not in self._results:
-                self._results[planned.index] = ToolFinished(
-                    at=at,
-                    index=planned.index,
-                    outcome=ToolOutcome.CANCELLED,
-                    content=_CUT_SHORT if self.started else _NOT_STARTED,
-                )
+        if not self.open:
+            return
+        for planned in self.unsettled:
+            self._results[planned.index] = ToolFinished(
+                at=at,
+                index=planned.index,
+                outcome=ToolOutcome.CANCELLED,
+                content=_CUT_SHORT if self.started else _NOT_STARTED,
+            )
 
     def messages(self, result_tokens: int | None) -> list[Message]:
         """The results in the order of the calls, none larger than so many tokens."""
@@ -107,6 +110,10 @@ class ToolRound:
             )
             for planned in self.calls
         ]
+
+
+NO_TOOLS = ToolRound()
+"""The round of a turn without tool calls; nothing ever happens in it."""
 
 
 class RoundPlanner:

@@ -81,9 +81,12 @@ class Message:
                 "A tool result needs the tool_call_id of the call it answers; no other message may have one.",
                 field="tool_call_id",
             )
+        self._fill(role, parts_of(content), tool_call_id, is_error)
+
+    def _fill(self, role: Role, parts: tuple[Part, ...], tool_call_id: str | None, is_error: bool) -> None:
         set_field = object.__setattr__
         set_field(self, "role", role)
-        set_field(self, "parts", parts_of(content))
+        set_field(self, "parts", parts)
         set_field(self, "tool_call_id", tool_call_id)
         set_field(self, "is_error", is_error)
 
@@ -100,7 +103,9 @@ class Message:
     @classmethod
     def tool_result(cls, tool_call_id: str, content: str, *, is_error: bool = False) -> Message:
         """What a tool answered."""
-        return cls(Role.TOOL_RESULT, content, tool_call_id=tool_call_id, is_error=is_error)
+        message = object.__new__(cls)  # nothing to check: the role and the id fit each other
+        message._fill(Role.TOOL_RESULT, (Text(content),) if content else (), tool_call_id, is_error)
+        return message
 
     @property
     def content(self) -> str:

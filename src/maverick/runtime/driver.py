@@ -6,9 +6,9 @@ import asyncio
 import builtins
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
-from typing import Generic, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 from typing_extensions import TypeVar
 
@@ -131,11 +131,12 @@ class Driver(Generic[T]):
         self._partial.clear()
         return await self.run.record(ModelReplied(at=time.time(), response=response))
 
-    async def _ask_model(self, request: Request) -> Response:
+    def _ask_model(self, request: Request) -> Coroutine[Any, Any, Response]:
         limit = self.run.loop.definition.model_config.request_timeout_ms
         answer = self._stream(request) if self.run.watched else self.run.client.run(request)
-        if limit is None:
-            return await answer
+        return answer if limit is None else self._within(limit, answer)
+
+    async def _within(self, limit: int, answer: Coroutine[Any, Any, Response]) -> Response:
         timer = asyncio.timeout(limit / 1000)
         try:
             async with timer:

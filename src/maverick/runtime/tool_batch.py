@@ -6,11 +6,13 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any
 
 from maverick.loop.entries import ToolFinished
 from maverick.loop.result import ToolOutcome
 from maverick.loop.steps import PlannedCall
+from maverick.runtime.deadlines import deadlines_of
 from maverick.runtime.parking import RunParked
 
 _GRACE = 0.5
@@ -19,13 +21,16 @@ _GRACE = 0.5
 _left_behind: set[asyncio.Task[Any]] = set()
 """Tools that did not stop when told to. Kept here, since the event loop itself holds tasks only weakly."""
 
+_UNCERTAIN = "It may or may not have taken effect."
+
 
 class ToolBatch:
     """The calls of one turn, running.
 
     Args:
         calls: The calls.
-        run: Runs one of them; what it raises is ``RunParked``, an error that ends the run, or ``CancelledError`` once it was cancelled.
+        run: Runs one of them; what it raises is ``RunParked``, an error that ends the run, or ``CancelledError`` once it
+            was cancelled.
         timeout: The seconds a call may take; ``None`` is as long as it likes.
         max_parallel: How many run at once.
     """
@@ -38,10 +43,11 @@ class ToolBatch:
         max_parallel: int,
     ) -> None:
         self._loop = asyncio.get_running_loop()
+        self._deadlines = deadlines_of(self._loop)
         self._run = run
         self._timeout = timeout
         self._queued = deque(calls)
-        self._running: dict[asyncio.Task[None], tuple[PlannedCall, asyncio.TimerHandle | None]] = {}
+        self._running: dict[int, asyncio.Task[None]] = {}
         self._finished: deque[ToolFinished] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._stopping = False
@@ -70,61 +76,52 @@ class ToolBatch:
         """Cancel what still runs; what has finished by then is returned, the rest is left without a result."""
         self._stopping = True
         self._queued.clear()
-        tasks = list(self._running)
-        for task in tasks:
+        running = dict(self._running)
+        for task in running.values():
             task.cancel()
-        if tasks:
-            _, stubborn = await asyncio.wait(tasks, timeout=_GRACE)
-            for task in stubborn:
-                self._leave_behind(task)
+        if running:
+            await asyncio.wait(running.values(), timeout=_GRACE)
+        for index, task in running.items():
+            self._deadlines.forget((self, index))
+            if not task.done():
+                _leave_behind(task)
         return list(self._finished)
 
     def _start_next(self) -> None:
         planned = self._queued.popleft()
         seconds = self._timeout(planned)
-        task = self._loop.create_task(self._run_one(planned))
-        timer = None if seconds is None else self._loop.call_later(seconds, self._expire, task, seconds)
-        self._running[task] = (planned, timer)
+        self._running[planned.index] = self._loop.create_task(self._run_one(planned))
+        if seconds is not None:
+            expire = partial(self._expire, planned, seconds)
+            self._deadlines.watch((self, planned.index), self._loop.time() + seconds, expire)
 
     async def _run_one(self, planned: PlannedCall) -> None:
         # The result is handed over here and not in a callback of the task, which would cost a turn of the event loop.
-        task = asyncio.current_task()
         try:
             result = await self._run(planned)
         except RunParked as parked:
-            self._running.pop(task, None)  # type: ignore[arg-type]  # a running coroutine has a task
             self._parked = parked
+            del self._running[planned.index]
             self._wake()
             return
         except asyncio.CancelledError:
-            if self._stopping or task not in self._running:
+            if self._stopping or planned.index not in self._running:
                 raise
-            result = self._failed(planned, "The tool cancelled itself. It may or may not have taken effect.")
+            result = _failed(planned, f"The tool cancelled itself. {_UNCERTAIN}")
         except BaseException as error:  # noqa: BLE001 - not the tool's: the run itself can not go on
             self._broken = error
             self._wake()
             return
-        running = self._running.pop(task, None)  # type: ignore[arg-type]  # a running coroutine has a task
-        if running is not None:
-            if running[1] is not None:
-                running[1].cancel()
+        if self._running.pop(planned.index, None) is not None:
+            self._deadlines.forget((self, planned.index))
             self._settle(result)
 
-    def _expire(self, task: asyncio.Task[None], seconds: float) -> None:
-        planned, _ = self._running[task]
-        self._leave_behind(task)
+    def _expire(self, planned: PlannedCall, seconds: float) -> None:
+        task = self._running.pop(planned.index)
+        _leave_behind(task)
         task.cancel()
-        text = f"The tool was stopped after {seconds:g} seconds without an answer. It may or may not have taken effect."
-        self._settle(self._failed(planned, text, seconds))
-
-    def _failed(self, planned: PlannedCall, text: str, seconds: float = 0.0) -> ToolFinished:
-        return ToolFinished(
-            at=time.time(),
-            index=planned.index,
-            outcome=ToolOutcome.FAILED,
-            content=text,
-            duration_ms=round(seconds * 1000),
-        )
+        text = f"The tool was stopped after {seconds:g} seconds without an answer. {_UNCERTAIN}"
+        self._settle(_failed(planned, text, seconds))
 
     def _settle(self, result: ToolFinished) -> None:
         self._finished.append(result)
@@ -136,7 +133,17 @@ class ToolBatch:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _leave_behind(self, task: asyncio.Task[None]) -> None:
-        del self._running[task]
-        _left_behind.add(task)
-        task.add_done_callback(_left_behind.discard)
+
+def _failed(planned: PlannedCall, text: str, seconds: float = 0.0) -> ToolFinished:
+    return ToolFinished(
+        at=time.time(),
+        index=planned.index,
+        outcome=ToolOutcome.FAILED,
+        content=text,
+        duration_ms=round(seconds * 1000),
+    )
+
+
+def _leave_behind(task: asyncio.Task[None]) -> None:
+    _left_behind.add(task)
+    task.add_done_callback(_left_behind.discard)

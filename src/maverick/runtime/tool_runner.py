@@ -75,10 +75,7 @@ class ToolRunner:
         try:
             if ready.effect is Effect.TRANSACTIONAL:
                 return await self._run_transaction(planned, ready, began)
-            value = await self._execute(planned, ready)
-            content = (
-                cap(value, ready.max_output) if type(value) is str else await render(value, ready.max_output)
-            )
+            content = await self._execute(planned, ready)
             outcome = ToolOutcome.FINISHED
         except (asyncio.CancelledError, GeneratorExit, JournalError):
             raise
@@ -89,10 +86,13 @@ class ToolRunner:
             logger.debug("The tool %s failed", planned.call.tool_name, exc_info=True)
         return self._finished(planned, outcome, content, began)
 
-    async def _execute(self, planned: PlannedCall, ready: ReadyTool, session: object = None) -> object:
+    async def _execute(self, planned: PlannedCall, ready: ReadyTool, session: object = None) -> str:
+        """Run the tool and make a text of what it returns, no longer than it may be."""
         if ready.takes_context:
-            return await ready.execute(planned.call.arguments, self._context(planned, ready, session))
-        return await ready.execute(planned.call.arguments)
+            value = await ready.execute(planned.call.arguments, self._context(planned, ready, session))
+        else:
+            value = await ready.execute(planned.call.arguments)
+        return await render(value, ready.max_output)
 
     async def _run_transaction(self, planned: PlannedCall, ready: ReadyTool, began: float) -> ToolFinished:
         """Run a tool whose effect and result are written together, or not at all."""
@@ -107,8 +107,7 @@ class ToolRunner:
         except JournalError as error:
             raise ToolError(str(error), tool_name=planned.call.tool_name) from error
         async with opened as transaction:
-            value = await self._execute(planned, ready, transaction.session)
-            content = await render(value, ready.max_output)
+            content = await self._execute(planned, ready, transaction.session)
             finished = self._finished(planned, ToolOutcome.FINISHED, content, began)
             await keeper.commit(transaction, finished)
         return finished

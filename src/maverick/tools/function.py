@@ -52,7 +52,8 @@ class FunctionTool(Generic[P, R]):
         self.max_output = _positive(self.name, "max_output", max_output)
         self.function = function
         self.reconciler: Reconciler | None = None
-        self._blocking = not (_is_async(function) or inspect.isasyncgenfunction(function))
+        self._awaited = _is_async(function)
+        self._blocking = not self._awaited and not inspect.isasyncgenfunction(function)
         from maverick.tools.signature import ToolSignature  # here, since it brings Pydantic with it
 
         self._signature = ToolSignature(self.name, function, notes, local_names or {})
@@ -73,11 +74,12 @@ class FunctionTool(Generic[P, R]):
         if self._signature.context_name is not None:
             checked[self._signature.context_name] = context
         function: Callable[..., Any] = self.function
+        if self._awaited:
+            return await function(**checked)
         if self._blocking:
             value = await run_in_thread(function, **checked)
             return _pull(value) if isinstance(value, Iterator) else value
-        value = function(**checked)
-        return await value if inspect.isawaitable(value) else value
+        return function(**checked)
 
     def reconcile(self, function: Reconciler) -> Reconciler:
         """Decorate the function that is asked, after a crash, whether a call took effect."""

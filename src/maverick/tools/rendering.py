@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable
 from typing import Any
 
 from maverick.exceptions import ToolError
@@ -16,7 +16,7 @@ async def render(value: object, limit: int) -> str:
     Raises:
         ToolError: The value can not be turned into text.
     """
-    if isinstance(value, AsyncIterator):
+    if hasattr(value, "__aiter__"):
         return await _collect(value, limit)
     return cap(text_of(value), limit)
 
@@ -52,7 +52,7 @@ def text_of(value: object) -> str:
         ) from error
 
 
-async def _collect(pieces: AsyncIterator[Any], limit: int) -> str:
+async def _collect(pieces: AsyncIterable[Any], limit: int) -> str:
     texts: list[str] = []
     length = 0
     try:

@@ -54,8 +54,9 @@ class ToolSignature:
                 defaults[parameter.name] = parameter.default
                 annotation = NotRequired[annotation]
             fields[parameter.name] = annotation
-        self._arguments = self._adapter(fields)
-        self.schema = _schema(self._arguments, defaults)
+        adapter = self._adapter(fields)
+        self._validate = adapter.validator.validate_python
+        self.schema = _schema(adapter, defaults)
         """The JSON Schema of the arguments."""
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -65,7 +66,8 @@ class ToolSignature:
             ToolError: They do not fit; the message tells the model what to correct.
         """
         try:
-            return cast("dict[str, Any]", self._arguments.validator.validate_python(arguments))
+            checked: dict[str, Any] = self._validate(arguments)
+            return checked
         except ValidationError as error:
             problems = "; ".join(
                 f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
