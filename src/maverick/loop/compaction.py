@@ -19,6 +19,8 @@ _SUMMARY_SYSTEM = (
     "Keep what the task needs: decisions, facts found, names, numbers, files, what was tried, what is still open. "
     "Write plain sentences. Add nothing that is not in the record."
 )
+_NOTE = 40
+"""About how many characters the note takes that stands for what was cut."""
 _CLIP = 2_000
 """How many characters of one message the summary's author is shown."""
 
@@ -48,7 +50,7 @@ def truncate(text: str, tokens: int) -> str:
     """The text, with its middle cut out if it has more than about so many tokens."""
     if estimate_tokens(text) <= tokens:
         return text
-    keep = max(tokens * len(text) // estimate_tokens(text), 2)
+    keep = max(tokens * len(text) // estimate_tokens(text) - _NOTE, 2)
     head, tail = keep * 2 // 3, keep // 3
     return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[-tail:]}"
 
@@ -80,6 +82,19 @@ def compacted(history: History, head: int, cut: int, summary: str) -> History:
     """The history with what lies between head and cut replaced by its summary."""
     note = Message.user(f"[The conversation so far, condensed to save space]\n{summary}")
     return History((*history[:head], note, *history[cut:]))
+
+
+def shortened(history: History, tokens: int) -> History | None:
+    """The history with no tool result of more than so many tokens; ``None`` if there was none."""
+    messages = [
+        Message.tool_result(
+            message.tool_call_id or "", truncate(message.content, tokens), is_error=message.is_error
+        )
+        if message.role is Role.TOOL_RESULT
+        else message
+        for message in history
+    ]
+    return None if messages == list(history) else History(messages)
 
 
 def plain_summary(messages: Sequence[Message]) -> str:

@@ -63,6 +63,10 @@ class ContextWindow:
         self._cut, self._condensed_turn = cut, turn
         return compaction.summary_request(history[self._head : cut], config, size)
 
+    def shortened(self, history: History) -> History | None:
+        """The history with its largest tool results cut, if there are any to cut."""
+        return compaction.shortened(history, max((self._size or self.tokens) // 8, _SMALLEST_RESULT))
+
     def condensed(self, history: History, summary: str) -> History:
         """The history with the older turns replaced by their summary, or by what can be said without one."""
         summary = summary or compaction.plain_summary(history[self._head : self._cut])

@@ -38,7 +38,9 @@ class PromptConfig:
 
     def __post_init__(self) -> None:
         check_type("prompt_config.system_prompt", self.system_prompt, str)
-        if isinstance(self.initial_messages, str) or not self.initial_messages:
+        if isinstance(self.initial_messages, str) or not isinstance(self.initial_messages, Sequence):
+            reject("prompt_config.initial_messages", "a list of messages", self.initial_messages)
+        if not self.initial_messages:
             reject("prompt_config.initial_messages", "a list of at least one message", self.initial_messages)
         for index, message in enumerate(self.initial_messages):
             if not isinstance(message, Message):
@@ -143,6 +145,9 @@ class InputConfig:
 
     def __post_init__(self) -> None:
         check_type("input_config.inputs", self.inputs, Mapping)
+        for name in self.inputs:
+            if not isinstance(name, str) or not name.isidentifier():
+                reject("input_config.inputs", "names made of letters, digits and '_'", name)
         declared = {
             name: spec if isinstance(spec, Input) else Input(spec) for name, spec in self.inputs.items()
         }
@@ -264,7 +269,7 @@ class AgentDefinition(Generic[T]):
 
 def check_tool(where: str, tool: object) -> str:
     """Check that an object can be offered to a model as a tool, and return its name."""
-    if not isinstance(tool, Tool):
+    if isinstance(tool, type) or not isinstance(tool, Tool):
         raise InvalidToolError(_not_a_tool(where, tool), tool_name=str(tool))
     name = tool.name
     if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):
@@ -283,6 +288,8 @@ def check_tool(where: str, tool: object) -> str:
 def _not_a_tool(where: str, thing: object) -> str:
     if isinstance(thing, AgentDefinition):
         return f"{where}: to offer the agent {thing.name!r} as a tool, write {thing.name}.as_tool()."
+    if isinstance(thing, type):
+        return f"{where}: {thing.__name__} is a class; make an instance of it."
     if callable(thing):
         title = getattr(thing, "__name__", "the function")
         return f"{where}: {title} is a plain function; decorate it with @tool."

@@ -36,17 +36,9 @@ class Input:
 
     def __post_init__(self) -> None:
         if self.type is not str:
-            from pydantic import TypeAdapter
-            from pydantic.errors import PydanticUserError
-
-            try:
-                object.__setattr__(self, "_validator", TypeAdapter(self.type))
-            except PydanticUserError as error:
-                raise InvalidInputError(
-                    f"input_config.inputs: {self.type!r} is not a type an input can have.",
-                    field="input_config.inputs",
-                    cause=error,
-                ) from error
+            object.__setattr__(self, "_validator", _validator_of(self.type))
+        if self.default is not REQUIRED:
+            object.__setattr__(self, "default", self.check("default", self.default))
 
     def check(self, name: str, value: object) -> object:
         """The value as the declared type.
@@ -70,6 +62,22 @@ class Input:
         """Its JSON Schema, for agents that are used as tools."""
         schema = {"type": "string"} if self._validator is None else dict(self._validator.json_schema())
         return schema | {"description": self.description} if self.description else schema
+
+
+def _validator_of(kind: Any) -> object:  # noqa: ANN401 - any type, or what is none
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticUserError
+
+    try:
+        validator: TypeAdapter[Any] = TypeAdapter(kind)
+        validator.json_schema()
+    except (PydanticUserError, NameError) as error:
+        raise InvalidInputError(
+            f"input_config.inputs: {kind!r} is not a type an input can have.",
+            field="input_config.inputs",
+            cause=error,
+        ) from error
+    return validator
 
 
 def bind_inputs(declared: Mapping[str, Input], given: Mapping[str, Any]) -> dict[str, object]:

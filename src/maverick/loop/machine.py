@@ -91,6 +91,7 @@ class AgentLoop(Generic[T]):
         self._offered = tuple(tools.values())
         self._max_depth = max_depth
         self._records: list[ToolRecord] = []
+        self._call_ids: set[str] = set()
         self._repairs = 0
         self._reopened = 0
         """The attempts already made at a turn that was stopped to make room for it."""
@@ -153,9 +154,10 @@ class AgentLoop(Generic[T]):
         if step.compaction:
             return self._condense(response.content)
         calls = response.tool_calls
-        if calls and not have_own_ids(calls):
-            response = with_own_ids(response, self.turn)
+        if calls and not have_own_ids(calls, self._call_ids):
+            response = with_own_ids(response, self.turn, self._call_ids)
             calls = response.tool_calls
+        self._call_ids.update(call.id for call in calls)
         if response.parts:  # no provider takes an empty message back
             self._say(response.message, response.usage.total_tokens)
         self.text = response.content or self.text
@@ -166,7 +168,9 @@ class AgentLoop(Generic[T]):
             )
         if self.ledger.limits.cost_usd is not None and response.usage.cost_usd is None:
             return self._finish(TerminateReason.ERROR, endings.no_price(response.model or self._config.model))
-        return self._run_tools() if calls else self._conclude(response)
+        if calls and response.stop_reason is not StopReason.REFUSAL:
+            return self._run_tools()
+        return self._conclude(response)
 
     def _on_model_failed(self, entry: ModelFailed, step: CallModel) -> Step:
         error, run = entry.error, self.definition.run_config
@@ -175,6 +179,8 @@ class AgentLoop(Generic[T]):
             self.context.overflowed()
             if (summary := self._ask_for_summary()) is not None:
                 return summary
+            if (shorter := self.context.shortened(self.history)) is not None:
+                return self._take_shorter(shorter)
         elif error.retryable and step.attempt <= run.max_retries:
             delay, exact = backoff(error, step.attempt, run.retry_delay_ms / 1000)
             if self.ledger.breach(self._elapsed + delay) is not TerminateReason.TIMEOUT:
@@ -300,7 +306,10 @@ class AgentLoop(Generic[T]):
         return CallModel(request, self.turn, compaction=True)
 
     def _condense(self, summary: str) -> Step:
-        self.history = self.context.condensed(self.history, summary)
+        return self._take_shorter(self.context.condensed(self.history, summary))
+
+    def _take_shorter(self, history: History) -> Step:
+        self.history = history
         self.context.recount(self._request(self._config))
         return self._next_turn()
 

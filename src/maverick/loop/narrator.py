@@ -124,7 +124,8 @@ class Narrator:
     def _model_failed(self, entry: ModelFailed) -> Iterator[AgentActivityEvent]:
         yield ErrorEvent(**self._who, error=entry.error)
         step = self._loop.step
-        if isinstance(step, CallModel) and step.attempt > 1:
+        asks_again = isinstance(step, CallModel) and step.compaction == self._compacting
+        if isinstance(step, CallModel) and asks_again:
             yield RetryScheduled(**self._who, attempt=step.attempt, delay=step.delay)
         elif self._compacting:
             yield Compacted(**self._who, context_tokens=self._loop.context.tokens)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
@@ -194,17 +195,17 @@ class RoundPlanner:
         )
 
 
-def have_own_ids(calls: Sequence[ToolCall]) -> bool:
-    """Whether each call has an id, and one that no other has."""
+def have_own_ids(calls: Sequence[ToolCall], taken: AbstractSet[str]) -> bool:
+    """Whether each call has an id, and one that no other call of the run has."""
     if len(calls) == 1:
-        return calls[0].id != ""
+        return calls[0].id != "" and calls[0].id not in taken
     ids = {call.id for call in calls}
-    return len(ids) == len(calls) and "" not in ids
+    return len(ids) == len(calls) and "" not in ids and ids.isdisjoint(taken)
 
 
-def with_own_ids(response: Response, turn: int) -> Response:
+def with_own_ids(response: Response, turn: int, used: AbstractSet[str]) -> Response:
     """The response with an id of its own for each tool call, where the model sent none or one twice."""
-    taken: set[str] = set()
+    taken = set(used)
     parts: list[Part] = []
     for index, part in enumerate(response.parts):
         if isinstance(part, ToolCall):

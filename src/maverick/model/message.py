@@ -127,6 +127,10 @@ def parts_of(content: str | Iterable[Part]) -> tuple[Part, ...]:
     """The parts a text, or a sequence of parts, makes."""
     if isinstance(content, str):
         return (Text(content),) if content else ()
+    if not isinstance(content, Iterable):
+        raise InvalidInputError(
+            f"content: expected a text or a sequence of parts, got {content!r}.", field="content"
+        )
     parts = tuple(content)
     for part in parts:
         if type(part) not in _PART_TYPES:

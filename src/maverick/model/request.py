@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import UnionType
 from typing import Any
 
 from msgspec import Struct
@@ -23,15 +24,21 @@ class RequestConfig(Struct, frozen=True, omit_defaults=True):
     """``provider:model``; a client of that provider uses the model, any other its own."""
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 0:
+        if not _is_number(self.max_tokens, int) or self.max_tokens < 0:
             raise InvalidInputError(
-                f"max_tokens: expected 0 (the default) or more, got {self.max_tokens}.", field="max_tokens"
+                f"max_tokens: expected 0 (the default) or more, got {self.max_tokens!r}.", field="max_tokens"
             )
-        if self.temperature != -1 and not 0 <= self.temperature <= 2:
+        if not _is_number(self.temperature, int | float) or not (
+            self.temperature == -1 or 0 <= self.temperature <= 2
+        ):
             raise InvalidInputError(
-                f"temperature: expected 0 to 2, or -1 for the default, got {self.temperature}.",
+                f"temperature: expected 0 to 2, or -1 for the default, got {self.temperature!r}.",
                 field="temperature",
             )
+
+
+def _is_number(value: object, kind: type | UnionType) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 class OutputSchema(Struct, frozen=True):

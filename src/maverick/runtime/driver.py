@@ -7,7 +7,6 @@ import builtins
 import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import aclosing
 from typing import Any, Generic, TypeAlias
 
 from typing_extensions import TypeVar
@@ -36,6 +35,7 @@ from maverick.runtime.parking import RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.tool_batch import ToolBatch
 from maverick.runtime.tool_runner import StartAgent, ToolRunner
+from maverick.telemetry import logger
 
 T = TypeVar("T", default=str)
 
@@ -147,17 +147,22 @@ class Driver(Generic[T]):
             raise TimeoutError(f"The model did not answer within {limit} ms.", cause=error) from error
 
     async def _stream(self, request: Request) -> Response:
-        async with aclosing(self.run.client.stream(request)) as items:  # type: ignore[type-var]
+        items = self.run.client.stream(request)
+        try:
             async for item in items:
                 if isinstance(item, Response):
                     return item
                 if type(item) is TextDelta:
                     self._partial.append(item.text)
                 self.run.hear(item, time.time())
+        finally:
+            if (close := getattr(items, "aclose", None)) is not None:
+                await close()
         raise MalformedResponseError("The model's stream ended without its response. Try again.")
 
     async def _run_tools(self, step: RunTools) -> Step:
-        runner, tools = ToolRunner(self.run, step.turn, self._start_agent), self.run.loop.tool_round
+        tools, deadline = self.run.loop.tool_round, self._interruption.deadline
+        runner = ToolRunner(self.run, step.turn, deadline, self._start_agent)
         run_call = runner.recover if tools.started else runner.run
         if not tools.started:
             await self.run.record(ToolsStarted(at=time.time(), turn=step.turn))
@@ -180,9 +185,9 @@ class Driver(Generic[T]):
     async def _ask_person(self, step: AwaitApproval) -> Step:
         planned, keeper = step.calls[0], self.run.keeper
         if self._approve is not None:
-            approved = await self._interruption.guard(_decide(self._approve, planned.call))
+            approved, why = await self._interruption.guard(_decide(self._approve, planned.call))
             return await self.run.record(
-                ApprovalDecided(at=time.time(), index=planned.index, approved=approved)
+                ApprovalDecided(at=time.time(), index=planned.index, approved=approved, reason=why)
             )
         if keeper is None:
             raise RunInterrupted(
@@ -211,8 +216,13 @@ class Driver(Generic[T]):
         return step
 
 
-async def _decide(approve: Approver, call: ToolCall) -> bool:
-    return await approve(call)
+async def _decide(approve: Approver, call: ToolCall) -> tuple[bool, str]:
+    """A person's decision, and why it is a no if nobody could be asked."""
+    try:
+        return await approve(call) is True, ""
+    except Exception:  # noqa: BLE001 - whatever went wrong, nobody has agreed
+        logger.warning("Asking for approval of %s failed", call.tool_name, exc_info=True)
+        return False, "Nobody could be asked."
 
 
 def _jittered(step: CallModel) -> float:

@@ -315,7 +315,9 @@ class AgentExecutor:
 
 def _listeners(on_activity: Listener | None) -> list[Listener]:
     """Who is to be told what happens: the caller, and the log if anybody reads it."""
-    if inspect.iscoroutinefunction(on_activity):
+    if inspect.iscoroutinefunction(on_activity) or inspect.iscoroutinefunction(
+        getattr(on_activity, "__call__", None)  # noqa: B004 - an object whose __call__ is async
+    ):
         raise InvalidInputError(
             "on_activity: expected a plain function; to await something for each event, use stream().",
             field="on_activity",

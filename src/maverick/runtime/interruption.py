@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from maverick.exceptions import AgentError
 from maverick.loop.result import TerminateReason
 from maverick.runtime.abort import AbortSignal
 
@@ -33,7 +34,17 @@ class Interruption:
         signal: The signal that may stop it.
     """
 
-    __slots__ = ("_armed", "_cancels", "_cause", "_signal", "_task", "_timer", "_unsubscribe", "deadline")
+    __slots__ = (
+        "_armed",
+        "_cancels",
+        "_cause",
+        "_fired",
+        "_signal",
+        "_task",
+        "_timer",
+        "_unsubscribe",
+        "deadline",
+    )
 
     def __init__(self, seconds: float | None, signal: AbortSignal | None) -> None:
         loop = asyncio.get_running_loop()
@@ -42,7 +53,8 @@ class Interruption:
         self._task = task
         self._cause: RunInterrupted | None = None
         self._armed = False
-        self._cancels = 0
+        self._cancels = task.cancelling()
+        self._fired = False
         self._signal = signal
         self.deadline = None if seconds is None else loop.time() + seconds
         """When the time is up, on the event loop's clock."""
@@ -55,7 +67,8 @@ class Interruption:
         """Wait for an operation, unless the run is stopped first.
 
         Raises:
-            RunInterrupted: It was.
+            RunInterrupted: It was, whatever the operation made of its cancellation.
+            AgentError: The operation cancelled itself.
         """
         if self._cause is not None:
             operation.close()
@@ -63,13 +76,27 @@ class Interruption:
         self._armed = True
         try:
             return await operation
-        except asyncio.CancelledError:
-            cause = self._cause
-            if cause is None or self._task.uncancel() > self._cancels:
-                raise  # somebody else cancelled the task
-            raise cause from None
+        except BaseException as error:
+            if (
+                self._cause is None
+                and isinstance(error, asyncio.CancelledError)
+                and not self._was_cancelled()
+            ):
+                raise AgentError("What the run waited for cancelled itself.", cause=error) from error
+            if self._cause is None or self._was_cancelled_by_others():
+                raise
+            raise self._cause from error
         finally:
             self._armed = False
+            if self._fired:
+                self._fired = False
+                self._task.uncancel()
+
+    def _was_cancelled(self) -> bool:
+        return self._task.cancelling() > self._cancels
+
+    def _was_cancelled_by_others(self) -> bool:
+        return self._task.cancelling() > self._cancels + self._fired
 
     def close(self) -> None:
         """Stop watching."""
@@ -88,5 +115,5 @@ class Interruption:
         if self._cause is None:
             self._cause = cause
             if self._armed:
-                self._cancels = self._task.cancelling()
+                self._fired = True
                 self._task.cancel()

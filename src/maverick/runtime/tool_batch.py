@@ -85,6 +85,7 @@ class ToolBatch:
             self._deadlines.forget((self, index))
             if not task.done():
                 _leave_behind(task)
+                _give_up(task)
         return list(self._finished)
 
     def _start_next(self) -> None:
@@ -120,6 +121,7 @@ class ToolBatch:
         task = self._running.pop(planned.index)
         _leave_behind(task)
         task.cancel()
+        self._loop.call_later(_GRACE, _give_up, task)
         text = f"The tool was stopped after {seconds:g} seconds without an answer. {_UNCERTAIN}"
         self._settle(_failed(planned, text, seconds))
 
@@ -142,6 +144,12 @@ def _failed(planned: PlannedCall, text: str, seconds: float = 0.0) -> ToolFinish
         content=text,
         duration_ms=round(seconds * 1000),
     )
+
+
+def _give_up(task: asyncio.Task[None]) -> None:
+    """Let the event loop end without waiting for a tool that ignores its cancellation."""
+    if not task.done():
+        asyncio._unregister_task(task)  # noqa: SLF001 - documented for those who extend asyncio
 
 
 def _leave_behind(task: asyncio.Task[None]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from math import inf
 from typing import Any, Protocol, TypeAlias
 
-from maverick.exceptions import InvalidInputError, JournalError, MaverickError, ToolError
+from maverick.exceptions import InvalidInputError, JournalError, MaverickError
 from maverick.loop.entries import ToolFinished
 from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
 from maverick.loop.steps import PlannedCall
@@ -44,12 +45,14 @@ class ToolRunner:
     Args:
         run: The run.
         turn: The turn.
+        deadline: When the run's time is up, on the event loop's clock.
         start_agent: Makes the driver of a subagent.
     """
 
-    def __init__(self, run: Run[Any], turn: int, start_agent: StartAgent) -> None:
+    def __init__(self, run: Run[Any], turn: int, deadline: float | None, start_agent: StartAgent) -> None:
         self._run = run
         self._turn = turn
+        self._deadline = inf if deadline is None else deadline
         self._start_agent = start_agent
         self.lost_usage = Usage()
         """What subagents had used that were cut short."""
@@ -67,49 +70,48 @@ class ToolRunner:
             JournalError: What happened could not be written down; the run must not go on.
         """
         if planned.refusal:
-            return self._finished(planned, ToolOutcome.DENIED, planned.refusal)
+            return _finished(planned, ToolOutcome.DENIED, planned.refusal)
         ready = self._run.toolset.ready[planned.call.tool_name]
         began = time.perf_counter()
         if ready.agent is not None:
             return await self._run_agent(planned, began)
+        if ready.effect is Effect.TRANSACTIONAL:
+            return await self._run_transaction(planned, ready, began)
+        return await self._attempt(planned, ready, began)
+
+    async def _attempt(
+        self, planned: PlannedCall, ready: ReadyTool, began: float, session: object = None
+    ) -> ToolFinished:
+        """Run the tool and make a result of what it returns, or raises."""
         try:
-            if ready.effect is Effect.TRANSACTIONAL:
-                return await self._run_transaction(planned, ready, began)
-            content = await self._execute(planned, ready)
-            outcome = ToolOutcome.FINISHED
-        except (asyncio.CancelledError, GeneratorExit, JournalError):
+            if ready.takes_context:
+                value = await ready.execute(planned.call.arguments, self._context(planned, ready, session))
+            else:
+                value = await ready.execute(planned.call.arguments)
+            outcome, content = ToolOutcome.FINISHED, await render(value, ready.max_output)
+        except asyncio.CancelledError:
             raise
         except MaverickError as error:
             outcome, content = ToolOutcome.FAILED, cap(str(error), ready.max_output)
         except BaseException as error:  # noqa: BLE001 - not even SystemExit of a tool may end the run or the process
-            outcome, content = ToolOutcome.FAILED, cap(f"{type(error).__name__}: {error}", ready.max_output)
+            outcome, content = ToolOutcome.FAILED, cap(_words(error), ready.max_output)
             logger.debug("The tool %s failed", planned.call.tool_name, exc_info=True)
-        return self._finished(planned, outcome, content, began)
-
-    async def _execute(self, planned: PlannedCall, ready: ReadyTool, session: object = None) -> str:
-        """Run the tool and make a text of what it returns, no longer than it may be."""
-        if ready.takes_context:
-            value = await ready.execute(planned.call.arguments, self._context(planned, ready, session))
-        else:
-            value = await ready.execute(planned.call.arguments)
-        return await render(value, ready.max_output)
+        return _finished(planned, outcome, content, began)
 
     async def _run_transaction(self, planned: PlannedCall, ready: ReadyTool, began: float) -> ToolFinished:
         """Run a tool whose effect and result are written together, or not at all."""
         keeper = self._run.keeper
         if keeper is None:
-            raise ToolError(
-                f"{planned.call.tool_name} is transactional: its run has to be kept in a journal.",
-                tool_name=planned.call.tool_name,
-            )
+            text = f"{planned.call.tool_name} is transactional: its run has to be kept in a journal."
+            return _finished(planned, ToolOutcome.FAILED, text)
         try:
             opened = keeper.transaction()
         except JournalError as error:
-            raise ToolError(str(error), tool_name=planned.call.tool_name) from error
+            return _finished(planned, ToolOutcome.FAILED, str(error))
         async with opened as transaction:
-            content = await self._execute(planned, ready, transaction.session)
-            finished = self._finished(planned, ToolOutcome.FINISHED, content, began)
-            await keeper.commit(transaction, finished)
+            finished = await self._attempt(planned, ready, began, transaction.session)
+            if finished.outcome is ToolOutcome.FINISHED:
+                await keeper.commit(transaction, finished)
         return finished
 
     async def recover(self, planned: PlannedCall) -> ToolFinished:
@@ -124,9 +126,9 @@ class ToolRunner:
             return await self.run(planned)
         found = await self._reconcile(planned, ready)
         if found.happened is None:
-            return self._finished(planned, ToolOutcome.UNKNOWN, _UNKNOWN)
+            return _finished(planned, ToolOutcome.UNKNOWN, _UNKNOWN)
         if found.happened:
-            return self._finished(planned, ToolOutcome.FINISHED, cap(found.result, ready.max_output))
+            return _finished(planned, ToolOutcome.FINISHED, cap(found.result, ready.max_output))
         return await self.run(planned)
 
     async def _reconcile(self, planned: PlannedCall, ready: ReadyTool) -> Outcome:
@@ -142,7 +144,7 @@ class ToolRunner:
         try:
             child = await self._start_agent(self._run, planned, self._turn)
         except InvalidInputError as error:
-            return self._finished(planned, ToolOutcome.FAILED, str(error), began)
+            return _finished(planned, ToolOutcome.FAILED, str(error), began)
         try:
             result = await child.drive()
         except asyncio.CancelledError:
@@ -172,18 +174,27 @@ class ToolRunner:
             turn=self._turn,
             call_id=planned.call.id,
             idempotency_key=f"{start.run_id}/{self._turn}/{planned.index}",
-            deadline=asyncio.get_running_loop().time() + ready.timeout,
+            deadline=min(asyncio.get_running_loop().time() + ready.timeout, self._deadline),
             user_id=start.user_id,
             session=session,
         )
 
-    def _finished(
-        self, planned: PlannedCall, outcome: ToolOutcome, content: str, began: float | None = None
-    ) -> ToolFinished:
-        duration = 0 if began is None else _milliseconds(began)
-        return ToolFinished(
-            at=time.time(), index=planned.index, outcome=outcome, content=content, duration_ms=duration
-        )
+
+def _finished(
+    planned: PlannedCall, outcome: ToolOutcome, content: str, began: float | None = None
+) -> ToolFinished:
+    duration = 0 if began is None else _milliseconds(began)
+    return ToolFinished(
+        at=time.time(), index=planned.index, outcome=outcome, content=content, duration_ms=duration
+    )
+
+
+def _words(error: BaseException) -> str:
+    """What an error says, if it can say anything."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - its own __str__ failed
+        return type(error).__name__
 
 
 def _answer(name: str, result: AgentResult[Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import (
     Any,
     Generic,
@@ -21,8 +21,6 @@ from maverick.tools.threads import run_in_thread
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_END = object()
 
 Reconciler: TypeAlias = Callable[[dict[str, Any], ToolContext], Awaitable[Outcome]]
 """Takes the arguments and the context of a call and says whether it took effect."""
@@ -43,6 +41,10 @@ class FunctionTool(Generic[P, R]):
         max_output: int | None = None,
         local_names: Mapping[str, Any] | None = None,
     ) -> None:
+        if not callable(function):
+            raise InvalidToolError(
+                f"A tool is made from a function, not from {function!r}.", tool_name=name or repr(function)
+            )
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
         documented, notes = read_docstring(function)
         self.description = description if description is not None else documented
@@ -77,8 +79,7 @@ class FunctionTool(Generic[P, R]):
         if self._awaited:
             return await function(**checked)
         if self._blocking:
-            value = await run_in_thread(function, **checked)
-            return _pull(value) if isinstance(value, Iterator) else value
+            return await run_in_thread(function, **checked)
         return function(**checked)
 
     def reconcile(self, function: Reconciler) -> Reconciler:
@@ -128,12 +129,6 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     if function is not None:
         return FunctionTool(function, local_names=local_names)
     return lambda decorated: FunctionTool(decorated, local_names=local_names, **options)
-
-
-async def _pull(pieces: Iterator[Any]) -> AsyncIterator[Any]:
-    """The pieces of a blocking generator, each made in a thread."""
-    while (piece := await run_in_thread(next, pieces, _END)) is not _END:
-        yield piece
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

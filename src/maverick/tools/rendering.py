@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable
-from typing import Any
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from typing import Any, cast
 
 from maverick.exceptions import ToolError
+from maverick.tools.threads import run_in_thread
+
+_END = object()
 
 
 async def render(value: object, limit: int) -> str:
@@ -16,6 +19,8 @@ async def render(value: object, limit: int) -> str:
     Raises:
         ToolError: The value can not be turned into text.
     """
+    if hasattr(value, "__next__"):
+        return await _collect(_pull(cast("Iterator[Any]", value)), limit)
     if hasattr(value, "__aiter__"):
         return await _collect(value, limit)
     return cap(text_of(value), limit)
@@ -65,3 +70,9 @@ async def _collect(pieces: AsyncIterable[Any], limit: int) -> str:
         if (close := getattr(pieces, "aclose", None)) is not None:
             await close()
     return "".join(texts)
+
+
+async def _pull(pieces: Iterator[Any]) -> AsyncIterator[Any]:
+    """The pieces of an iterator that may block, each made in a thread."""
+    while (piece := await run_in_thread(next, pieces, _END)) is not _END:
+        yield piece

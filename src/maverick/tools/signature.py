@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, NotRequired, cast, get_type_hints
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
@@ -41,11 +41,11 @@ class ToolSignature:
         hints = self._hints(function, local_names)
         fields: dict[str, Any] = {}
         defaults: dict[str, Any] = {}
-        for parameter in inspect.signature(function).parameters.values():
+        for parameter in self._parameters(function):
             annotation = hints.get(parameter.name, Any)
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
                 raise self._refuse(f"it can not take {parameter}: a model gives each argument by name")
-            if annotation is ToolContext:
+            if annotation in (ToolContext, ToolContext | None):
                 self.context_name = parameter.name
                 continue
             if note := notes.get(parameter.name):
@@ -56,7 +56,7 @@ class ToolSignature:
             fields[parameter.name] = annotation
         adapter = self._adapter(fields)
         self._validate = adapter.validator.validate_python
-        self.schema = _schema(adapter, defaults)
+        self.schema = self._schema(adapter, defaults)
         """The JSON Schema of the arguments."""
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -82,11 +82,17 @@ class ToolSignature:
         target: Any = function if inspect.isroutine(function) else type(function).__call__
         try:
             return get_type_hints(target, localns=dict(local_names), include_extras=True)
-        except NameError as error:
+        except (NameError, AttributeError, SyntaxError, TypeError) as error:
             raise self._refuse(
-                f"an annotation names something unknown ({error}); import it where the function is defined",
+                f"an annotation can not be understood ({error}); import what it names where the function is defined",
                 error,
             ) from error
+
+    def _parameters(self, function: Callable[..., Any]) -> Iterable[inspect.Parameter]:
+        try:
+            return inspect.signature(function).parameters.values()
+        except ValueError as error:
+            raise self._refuse("it has no signature to read", error) from error
 
     def _adapter(self, fields: dict[str, Any]) -> TypeAdapter[Any]:
         # A typed dict rather than a model: no parameter name is taken, and checking gives keyword arguments.
@@ -99,18 +105,22 @@ class ToolSignature:
                 f"a parameter can not be described to a model: {error.message}", error
             ) from error
 
+    def _schema(self, arguments: TypeAdapter[Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            schema = _untitled(arguments.json_schema())
+        except PydanticUserError as error:
+            raise self._refuse(
+                f"a parameter can not be described to a model: {error.message}", error
+            ) from error
+        schema.setdefault("properties", {})
+        for name, default in defaults.items():
+            schema["properties"][name]["default"] = to_jsonable_python(default, fallback=repr)
+        return schema
+
     def _refuse(self, why: str, cause: Exception | None = None) -> InvalidToolError:
         return InvalidToolError(
             f"{self._name!r} can not be a tool: {why}.", tool_name=self._name, cause=cause
         )
-
-
-def _schema(arguments: TypeAdapter[Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    schema = _untitled(arguments.json_schema())
-    schema.setdefault("properties", {})
-    for name, default in defaults.items():
-        schema["properties"][name]["default"] = to_jsonable_python(default, fallback=repr)
-    return schema
 
 
 def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
@@ -119,6 +129,8 @@ def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
     for key, value in schema.items():
         if key in ("properties", "$defs"):
             slim[key] = {name: _untitled(entry) for name, entry in value.items()}
+        elif key in ("default", "const", "enum", "examples"):
+            slim[key] = value
         elif isinstance(value, dict):
             slim[key] = _untitled(value)
         elif isinstance(value, list):

@@ -92,5 +92,7 @@ def _deliver(
 
 
 def _raisable(error: BaseException) -> BaseException:
-    """A future refuses StopIteration, which would end the coroutine that waits for it."""
-    return RuntimeError(f"StopIteration: {error}") if isinstance(error, StopIteration) else error
+    """These two would end the coroutine that waits, instead of being raised in it."""
+    if isinstance(error, StopIteration | GeneratorExit):
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
