@@ -107,13 +107,16 @@ _AGENT_CORE = {
 }
 
 _PROMISES = {
+    "P1": "A run killed at any instant goes on from its journal.",
     "P2": "Every tool call has a stable idempotency key of its own: run/turn/index.",
     "P3": "Every tool call gets exactly one result, and the history is always valid.",
     "P4": "Abort and timeout end a run within a second, with partial text, usage, and no task left.",
     "P5": "Budgets are conserved: what is reserved is never exceeded, and children draw on their parent's.",
     "P6": "The user is no tool argument: tools are told, the model is not.",
+    "P7": "An approval is kept by the server, used once, and bound to what was asked.",
     "P8": "Errors are typed and actionable; nothing raw reaches a caller.",
     "P9": "What was said is in no log.",
+    "P10": "A run is resumed only by the agent it was made with; a difference is named.",
 }
 
 _FOUNDATION = {

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from maverick.cli.connecting import WITH_KEY, connect_as_set
 from maverick.cli.everyday_tools import EVERYDAY_TOOLS
 from maverick.config import AgentConfig, load_config
 from maverick.loop import AgentDefinition, ModelConfig, PromptConfig, RunConfig, ToolConfig
 from maverick.providers import Client, connect
 
 OFFLINE = "offline:"
-_WITH_KEY = ("claude", "claude-sdk", "openai")
-"""The providers that want a key, unless another address than their own is set."""
 
 _SYSTEM_PROMPT = (
     "You talk with a person in a terminal. Answer briefly, in plain text without Markdown. "
@@ -47,7 +45,7 @@ def choose_assistant(wanted: str | None, *, pace: float) -> Assistant:
         why = "" if wanted else ", since no key is set (ANTHROPIC_API_KEY)"
         introduction = f"Maverick, with the offline model{why}."
     else:
-        client = connect(model, **_options(settings, model))
+        client = connect_as_set(model, settings)
         introduction = f"Maverick, with {model}."
     definition = AgentDefinition(
         name="assistant",
@@ -66,19 +64,8 @@ def choose_assistant(wanted: str | None, *, pace: float) -> Assistant:
 
 
 def _configured(settings: AgentConfig) -> str:
-    wants_key = settings.provider in _WITH_KEY and settings.base_url is None
+    wants_key = settings.provider in WITH_KEY and settings.base_url is None
     if wants_key and settings.resolve_api_key() is None:
         return OFFLINE
     return f"{settings.provider}:{settings.model}"
 
-
-def _options(settings: AgentConfig, model: str) -> dict[str, Any]:
-    """What is set for the provider of this model; a key is never handed to another one."""
-    if model.partition(":")[0] != settings.provider or settings.provider not in _WITH_KEY:
-        return {}
-    options: dict[str, Any] = {}
-    if settings.api_key is not None:
-        options["api_key"] = settings.api_key.get_secret_value()
-    if settings.base_url is not None:
-        options["base_url"] = settings.base_url
-    return options

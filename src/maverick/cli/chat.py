@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import TextIO
 
 from maverick.cli.assistant import Assistant, choose_assistant
-from maverick.cli.screen import Screen, shortened, shown_call
+from maverick.cli.ctrl_c import on_ctrl_c
+from maverick.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS
+from maverick.cli.live_view import LiveView
+from maverick.cli.screen import Screen, shortened
 from maverick.cli.tour import play_tour
 from maverick.loop import AgentResult, TerminateReason
-from maverick.loop.events import (
-    AgentActivityEvent,
-    ContentChunk,
-    RetryScheduled,
-    RunEnd,
-    ToolCallEnd,
-    ToolCallStart,
-)
+from maverick.loop.events import RunEnd
 from maverick.model import Message
 from maverick.runtime import AbortSignal, AgentExecutor
 
@@ -49,18 +44,20 @@ class Chat:
         self._screen = screen
         self._executor = AgentExecutor(assistant.client)
         self._messages: Sequence[Message] = ()
-        self._running: dict[str, str] = {}
 
     async def answer(self, text: str) -> AgentResult:
         """Answer a person, showing the answer as it comes; Ctrl-C stops it and keeps what there is."""
-        stop = AbortSignal()
+        stop, view = AbortSignal(), LiveView(self._screen)
         options = {"inputs": {"prompt": text}, "messages": self._messages, "signal": stop}
-        with _on_ctrl_c(stop.abort):
+        with on_ctrl_c(stop.abort):
             async for event in self._executor.stream(self._assistant.definition, **options):
-                self._show(event)
+                view.show(event)
         assert isinstance(event, RunEnd)  # noqa: S101 - always the last event of a run
-        self._conclude(event.result)
-        return event.result
+        result = event.result
+        view.conclude(result)
+        if result.terminate_reason is not TerminateReason.ERROR:
+            self._messages = result.messages  # a question that got no answer at all is asked again, not kept
+        return result
 
     def forget(self) -> None:
         """Start another conversation."""
@@ -69,27 +66,6 @@ class Chat:
     async def aclose(self) -> None:
         """Let go of the model's connections."""
         await self._assistant.client.aclose()
-
-    def _show(self, event: AgentActivityEvent) -> None:
-        match event:
-            case ContentChunk(content=text):
-                self._screen.say(text)
-            case ToolCallStart(tool_call=call):
-                self._running[call.id] = call.tool_name
-                self._screen.remark(f"  · {shown_call(call.tool_name, call.arguments)}")
-            case ToolCallEnd(tool_call_id=call_id, result=result):
-                self._screen.remark(f"  · {self._running.get(call_id, 'tool')} → {shortened(result)}")
-            case RetryScheduled(delay=delay):
-                self._screen.remark(f"  (no full answer came; trying again in about {delay:.0f} s)")
-
-    def _conclude(self, result: AgentResult) -> None:
-        self._screen.end_line()
-        if result.terminate_reason is TerminateReason.ABORTED:
-            self._screen.remark("(stopped)")
-        elif not result.success:
-            self._screen.complain(f"maverick: {result.error}")
-        if result.terminate_reason is not TerminateReason.ERROR:
-            self._messages = result.messages  # a question that got no answer at all is asked again, not kept
 
 
 def run_chat(model: str | None = None) -> int:
@@ -123,7 +99,7 @@ def _talk(chat: Chat, screen: Screen, runner: asyncio.Runner, introduction: str)
                 break
         elif line:
             runner.run(chat.answer(line))
-    return 0
+    return SUCCESS
 
 
 def _answer_lines(chat: Chat, screen: Screen, runner: asyncio.Runner, introduction: str) -> int:
@@ -139,8 +115,8 @@ def _answer_lines(chat: Chat, screen: Screen, runner: asyncio.Runner, introducti
         elif line:
             result = runner.run(chat.answer(line))
             if not result.success:
-                return 130 if result.terminate_reason is TerminateReason.ABORTED else 1
-    return 0
+                return INTERRUPTED if result.terminate_reason is TerminateReason.ABORTED else FAILURE
+    return SUCCESS
 
 
 def _obey(command: str, chat: Chat, screen: Screen) -> bool:
@@ -169,15 +145,6 @@ def _typed_lines() -> Iterator[str]:
             sys.stdout.write("\n")
             return
         yield line.strip()
-
-
-@contextmanager
-def _on_ctrl_c(action: Callable[[], None]) -> Iterator[None]:
-    former = signal.signal(signal.SIGINT, lambda *_: action())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, former)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

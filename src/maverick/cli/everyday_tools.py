@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from maverick.cli.calculator import evaluate
+from maverick.cli.figures import counted
 from maverick.tools import tool
 
 
@@ -35,11 +36,8 @@ async def count_words(text: str) -> str:
     """
     words = len(text.split())
     letters = sum(character.isalpha() for character in text)
-    return f"“{text}” has {_counted(words, 'word')} and {_counted(letters, 'letter')}."
+    return f"“{text}” has {counted(words, 'word')} and {counted(letters, 'letter')}."
 
 
 EVERYDAY_TOOLS = (calculate, date_and_time, count_words)
 
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

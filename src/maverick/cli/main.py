@@ -1,7 +1,4 @@
-"""The command ``maverick``: what may be written after it, and what its exit code means.
-
-0 is success, 1 a failure while at work, 2 a wrong option or setting, 130 an interruption with Ctrl-C.
-"""
+"""The command ``maverick``: what may be written after it. ``exit_codes`` says what it ends with."""
 
 from __future__ import annotations
 
@@ -11,11 +8,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 
-from maverick.exceptions import ConfigError, InvalidInputError, MaverickError
-
-SUCCESS, FAILURE, MISUSE, INTERRUPTED = 0, 1, 2, 130
+import maverick
+from maverick.cli.exit_codes import FAILURE, INTERRUPTED, MISUSE, SUCCESS
+from maverick.cli.parser import CommandParser
+from maverick.cli.runs.arguments import add_runs
+from maverick.cli.screen import one_line, printable
+from maverick.exceptions import AgentError, ConfigError, ErrorKind, MaverickError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,10 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
-    except (ConfigError, InvalidInputError) as error:
-        return _complain(error, MISUSE)
     except MaverickError as error:
-        return _complain(error, FAILURE)
+        sys.stderr.write(f"maverick: {printable(one_line(str(error)))}\n")
+        return MISUSE if _is_misuse(error) else FAILURE
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough
@@ -41,8 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="maverick", description="One agent runtime for Python.")
-    parser.add_argument("--version", action="version", version=f"maverick {_version()}")
+    parser = CommandParser(prog="maverick", description="One agent runtime for Python.")
+    parser.add_argument("--version", action="version", version=f"maverick {maverick.__version__}")
     parser.set_defaults(command=partial(_help, parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     chat = commands.add_parser(
@@ -57,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         help="who answers; by default the configured model, or the offline one when there is no key",
     )
     chat.set_defaults(command=_chat)
+    add_runs(commands)
     return parser
 
 
@@ -71,9 +70,10 @@ def _chat(options: argparse.Namespace) -> int:
     return run_chat(options.model)
 
 
-def _complain(error: MaverickError, code: int) -> int:
-    sys.stderr.write(f"maverick: {error}\n")
-    return code
+def _is_misuse(error: MaverickError) -> bool:
+    return isinstance(error, ConfigError) or (
+        isinstance(error, AgentError) and error.kind is ErrorKind.INVALID
+    )
 
 
 def _never_fail_on_characters() -> None:
@@ -81,10 +81,3 @@ def _never_fail_on_characters() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-
-
-def _version() -> str:
-    try:
-        return version("maverick")
-    except PackageNotFoundError:  # run from its source tree
-        return "(not installed)"

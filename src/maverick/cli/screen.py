@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Self, TextIO
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _LONGEST_REMARK = 200
 
 _DIM, _RED, _BOLD = "2", "31", "1"
@@ -18,7 +18,7 @@ class Screen:
     """Writes answers and remarks.
 
     Text from a model or a tool may hold anything, so control characters are removed from it: they could move the
-    cursor, change the window's title or hide what was written.
+    cursor, change the window's title, or hide or turn round what was written.
 
     Args:
         answers: Where answers go.
@@ -59,7 +59,7 @@ class Screen:
 
     def complain(self, text: str) -> None:
         """Write a line about what went wrong, and one line only."""
-        self._line(" ".join(text.split()), _RED)
+        self._line(one_line(text), _RED)
 
     def end_line(self) -> None:
         """Begin a new line, unless the last thing written did."""
@@ -80,12 +80,25 @@ def printable(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
+def whole_call(name: str, arguments: Mapping[str, Any]) -> str:
+    """A tool call as one would write it, with nothing in it that could be overlooked."""
+    written = (
+        f"{key if key.isidentifier() else repr(key)}={value!r}" for key, value in arguments.items()
+    )
+    return f"{name}({', '.join(written)})"
+
+
 def shown_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """A tool call as one would write it."""
-    return shortened(f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})")
+    """A tool call on one line, cut off when it is long."""
+    return shortened(whole_call(name, arguments))
 
 
 def shortened(text: str) -> str:
     """The text on one line, cut off when it is long."""
-    line = " ".join(text.split())
+    line = one_line(text)
     return line if len(line) <= _LONGEST_REMARK else f"{line[:_LONGEST_REMARK]}…"
+
+
+def one_line(text: str) -> str:
+    """The text with single spaces in place of line breaks, tabs and other gaps."""
+    return " ".join(text.split())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import time
 
-import msgspec
 from msgspec.structs import replace
 
 from maverick.exceptions import ApprovalError
+from maverick.journal.codec import encode_json
 from maverick.journal.records import Approval, ApprovalStatus
 from maverick.loop.fingerprint import hash_tool
 from maverick.model import Tool, ToolCall
@@ -24,7 +24,7 @@ def approval_for(
     expires_in: float | None,
 ) -> Approval:
     """The request for a decision on one call. Its id is the call's own, so asking twice is asking once."""
-    arguments = msgspec.json.encode(call.arguments, order="sorted")
+    arguments = encode_json(call.arguments, sort=True)
     now = time.time()
     return Approval(
         approval_id=f"{run_id}:{turn}:{index}",

@@ -7,18 +7,36 @@ as a careless tool may return) and NUL characters come back as they were.
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from maverick import exceptions
 from maverick.exceptions import AgentError, ErrorKind, JournalError
-from maverick.loop.entries import Entry
+from maverick.journal.records import Approval
+from maverick.loop.entries import Entry, ModelReplied, RunStarted
+from maverick.model import ToolCall
 
 VERSION = 1
 """The version entries are written in."""
 
-_OWN_FIELDS = frozenset({"message", "kind", "retryable"})
+R = TypeVar("R")
+
+
+class _StoredError(Struct, frozen=True):
+    """An error as it is written down; ``details`` are the fields its class adds."""
+
+    type: str
+    message: str
+    kind: ErrorKind
+    retryable: bool
+    details: dict[str, Any]
+
+
+_OWN_FIELDS = frozenset(_StoredError.__struct_fields__)
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -28,9 +46,9 @@ def encode_entry(entry: Entry) -> bytes:
         JournalError: Something in it has no JSON form.
     """
     try:
-        return _encoder.encode(entry)
-    except UnicodeEncodeError:  # a lone surrogate: msgspec writes UTF-8 only, the standard library escapes
-        return json.dumps(msgspec.to_builtins(entry, enc_hook=_encode_error), separators=(",", ":")).encode()
+        for call in _calls_in(entry):
+            _check_numbers(call.arguments)
+        return encode_json(entry)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         raise JournalError(
             f"A {type(entry).__name__} can not be written down: {error}. Tool arguments and results are JSON values.",
@@ -48,51 +66,93 @@ def decode_entry(payload: bytes, version: int) -> Entry:
         raise JournalError(
             f"The journal holds entries of format {version}; this Maverick reads {VERSION}. Use the version that wrote it."
         )
-    try:
-        return cast("Entry", _decoder.decode(payload))
-    except msgspec.DecodeError as error:
-        return _decode_leniently(payload, error)
+    return _decode(payload, _entry_decoder)
 
 
-def _decode_leniently(payload: bytes, first_error: msgspec.DecodeError) -> Entry:
+def decode_approval(payload: bytes) -> Approval:
+    """The request for approval a payload holds.
+
+    Raises:
+        JournalError: It is damaged.
+    """
+    return _decode(payload, _approval_decoder)
+
+
+def encode_json(value: object, *, sort: bool = False) -> bytes:
+    """Any value as JSON; a lone surrogate is written as its escape, which is all that JSON has for it.
+
+    Args:
+        value: The value.
+        sort: Whether equal values are to have equal JSON, whatever the order of their keys.
+    """
     try:
-        plain = json.loads(payload)
-        return cast("Entry", msgspec.convert(plain, Entry, dec_hook=_decode_error))
-    except (ValueError, msgspec.ValidationError) as error:
-        raise JournalError(f"A journal entry is damaged: {first_error}.", cause=error) from error
+        return (_sorting_encoder if sort else _encoder).encode(value)
+    except UnicodeEncodeError:  # msgspec writes UTF-8 only
+        plain = msgspec.to_builtins(value, enc_hook=_encode_error)
+        return json.dumps(plain, separators=(",", ":"), sort_keys=sort).encode()
+
+
+def _decode(payload: bytes, decoder: msgspec.json.Decoder[R]) -> R:
+    try:
+        return decoder.decode(payload)
+    except (ValueError, RecursionError) as strict:
+        try:  # the standard library reads the escape of a lone surrogate, which msgspec refuses
+            return msgspec.convert(json.loads(payload), decoder.type, dec_hook=_decode_error)
+        except (ValueError, RecursionError) as error:
+            raise JournalError(f"A journal entry is damaged: {strict}.", cause=error) from error
 
 
 def _encode_error(value: object) -> object:
     if not isinstance(value, AgentError):
         raise TypeError(f"{type(value).__name__} has no JSON form")
-    details = {
-        name: item for name, item in vars(value).items() if name not in _OWN_FIELDS and _is_plain(item)
-    }
-    return {
-        "type": type(value).__name__,
-        "message": value.message,
-        "kind": value.kind.value,
-        "retryable": value.retryable,
-        "details": details,
-    }
+    # A class of somebody else's is read back as what it is to us: the loop decides by these classes alone.
+    known = next(kind for kind in type(value).__mro__ if kind.__module__ == exceptions.__name__)
+    details = {name: _plain(item) for name, item in vars(value).items() if name not in _OWN_FIELDS}
+    return _StoredError(known.__name__, value.message, value.kind, value.retryable, details)
 
 
-def _decode_error(kind: type[Any], value: Any) -> object:  # noqa: ANN401 - JSON of any shape
+def _decode_error(kind: type[Any], value: object) -> object:
     if kind is not AgentError:
         raise TypeError(f"no {kind.__name__} is ever written")
-    known = getattr(exceptions, value["type"], AgentError)
+    stored = msgspec.convert(value, _StoredError)
+    known = getattr(exceptions, stored.type, AgentError)
     cls = known if isinstance(known, type) and issubclass(known, AgentError) else AgentError
     error = cls.__new__(cls)
-    AgentError.__init__(error, value["message"], kind=ErrorKind(value["kind"]), retryable=value["retryable"])
-    vars(error).update(value["details"])
+    AgentError.__init__(error, stored.message, kind=stored.kind, retryable=stored.retryable)
+    vars(error).update(stored.details)
     return error
 
 
-def _is_plain(value: object) -> bool:
-    if isinstance(value, list):
-        return all(_is_plain(item) for item in value)
-    return value is None or isinstance(value, str | int | float | bool)
+def _plain(value: object) -> object:
+    """A field of an error, or what can be said of it in words."""
+    try:
+        return msgspec.to_builtins(value)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def _calls_in(entry: Entry) -> Iterator[ToolCall]:
+    if isinstance(entry, ModelReplied):
+        yield from entry.response.tool_calls
+    elif isinstance(entry, RunStarted):
+        for message in entry.messages:
+            yield from message.tool_calls
+
+
+def _check_numbers(value: object) -> None:
+    """Refuse the numbers that JSON has no form for; msgspec would write them as ``null``."""
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise ValueError(f"{value} is not a number of JSON")
+    elif isinstance(value, dict):
+        for item in value.values():
+            _check_numbers(item)
+    elif isinstance(value, list):
+        for item in value:
+            _check_numbers(item)
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_encode_error)
-_decoder = msgspec.json.Decoder(Entry, dec_hook=_decode_error)
+_sorting_encoder = msgspec.json.Encoder(order="sorted")
+_entry_decoder: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry, dec_hook=_decode_error)
+_approval_decoder = msgspec.json.Decoder(Approval)

@@ -36,24 +36,20 @@ class MemoryJournal(Journal):
         kept = self._runs[record.run_id] = _KeptRun(record)
         kept.payloads += payloads
         kept.record = replace(record, entries=len(kept.payloads))
-        return Lease(record.run_id, kept.token, len(payloads) + 1)
+        return Lease(record.run_id, kept.token)
 
     async def claim(self, run_id: str) -> Lease:
         """Take the lease on a run."""
         kept = self._kept(run_id)
         kept.token += 1
-        return Lease(run_id, kept.token, len(kept.payloads) + 1)
+        return Lease(run_id, kept.token)
 
-    async def append(
-        self, lease: Lease, payloads: Sequence[bytes], status: RunStatus = RunStatus.RUNNING, reason: str = ""
-    ) -> None:
-        """Write entries, all or none."""
+    async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
         kept = self._leased(lease)
         kept.payloads += payloads
         kept.record = replace(
             kept.record, status=status, reason=reason, updated_at=time.time(), entries=len(kept.payloads)
         )
-        lease.take(len(payloads))
 
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""
@@ -79,14 +75,15 @@ class MemoryJournal(Journal):
     async def delete(self, run_id: str) -> int:
         """Remove a run and its subagents' runs."""
         self._kept(run_id)
-        doomed = [key for key in self._runs if key == run_id or key.startswith(f"{run_id}/")]
+        doomed = [run_id]
+        for parent in doomed:  # the list grows by the children found
+            doomed += [key for key, kept in self._runs.items() if kept.record.parent == parent]
         for key in doomed:
             del self._runs[key]
         self._approvals = {key: kept for key, kept in self._approvals.items() if kept.run_id not in doomed}
         return len(doomed)
 
-    async def request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
-        """Write requests down and park the run."""
+    async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
         kept = self._leased(lease)
         for approval in approvals:
             self._approvals.setdefault(approval.approval_id, approval)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 
 from msgspec import Struct
 
+from maverick.exceptions import InvalidInputError, LeaseLostError
 from maverick.loop.entries import Entry
 
 
@@ -40,20 +43,53 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     """Why it ended."""
     forked_from: str | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("run_id", "agent", "parent", "user_id", "reason", "forked_from"):
+            value = getattr(self, name)
+            if value is not None and not _is_storable(value):
+                raise InvalidInputError(
+                    f"{name}: expected text without NUL characters and lone surrogates, got {value!r}.",
+                    field=name,
+                )
+
 
 class Lease(Struct):
-    """The right to write a run. Claiming the run again voids every older lease (the fencing token)."""
+    """The right to write a run. Claiming the run again voids every older lease (the fencing token).
+
+    It ends with the first write that fails. Whoever made that write does not know what the journal holds, and another
+    one after it would leave a hole in the run, or write something twice. Claiming the run again settles both.
+    """
 
     run_id: str
     token: int
-    next_seq: int
-    """The number the next entry gets; the holder counts."""
+    ended: bool = False
 
-    def take(self, count: int) -> int:
-        """Take the next numbers; returns the first of them."""
-        first = self.next_seq
-        self.next_seq += count
-        return first
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Write something under the lease; if that fails, the lease has ended.
+
+        Raises:
+            LeaseLostError: It had ended before.
+        """
+        self.check()
+        try:
+            yield
+        except BaseException:
+            self.ended = True
+            raise
+
+    def check(self) -> None:
+        """Make sure that the lease has not ended.
+
+        Raises:
+            LeaseLostError: It has.
+        """
+        if self.ended:
+            raise LeaseLostError(
+                f"An earlier write of the run {self.run_id!r} failed, so this process may write no more of it. "
+                "Resume the run: it goes on from what is written.",
+                run_id=self.run_id,
+            )
 
 
 class StoredEntry(Struct, frozen=True):
@@ -94,3 +130,11 @@ class Approval(Struct, frozen=True, kw_only=True):
     decided_by: str = ""
     decided_at: float | None = None
     reason: str = ""
+
+
+def _is_storable(text: str) -> bool:
+    """Whether every store can keep a text as a column; what entries hold is not limited like this."""
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False

@@ -10,17 +10,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from maverick.exceptions import ApprovalError, JournalError, RunExistsError, RunNotFoundError
+from maverick.exceptions import ApprovalError, RunExistsError, RunNotFoundError
+from maverick.journal.codec import decode_approval, encode_json
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
 from maverick.journal.sqlite_entries import insert_entries, write_entries
+from maverick.journal.sqlite_errors import journal_error
 from maverick.journal.sqlite_schema import open_database
 from maverick.journal.sqlite_transaction import SqliteTransaction
+from maverick.journal.sqlite_turns import Turns
 from maverick.journal.sqlite_writer import SqliteWriter
 from maverick.journal.store import Journal
 
 _RUN_COLUMNS = "run_id, agent, status, reason, parent, user_id, forked_from, created_at, updated_at, entries"
+
+_FAMILY = """
+    WITH RECURSIVE family (run_id) AS (
+        SELECT run_id FROM runs WHERE run_id = ?
+        UNION SELECT runs.run_id FROM runs JOIN family ON runs.parent = family.run_id
+    )
+    SELECT run_id FROM family
+"""
 
 
 class SqliteJournal(Journal):
@@ -34,7 +43,8 @@ class SqliteJournal(Journal):
     def __init__(self, path: str | Path, *, busy_timeout: float = 5.0) -> None:
         self._path = str(path)
         self._open = partial(open_database, self._path, busy_timeout)
-        self._writer = SqliteWriter(self._open, self._path)
+        self._turns = Turns()
+        self._writer = SqliteWriter(self._open, self._turns, self._path)
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
 
@@ -63,7 +73,7 @@ class SqliteJournal(Journal):
             except sqlite3.IntegrityError:
                 raise RunExistsError(run_id=record.run_id) from None
             insert_entries(db, record.run_id, 1, payloads)
-            return Lease(record.run_id, 1, len(payloads) + 1)
+            return Lease(record.run_id, 1)
 
         return await self._writer.submit(work)
 
@@ -72,20 +82,16 @@ class SqliteJournal(Journal):
 
         def work(db: sqlite3.Connection) -> Lease:
             claimed = db.execute(
-                "UPDATE runs SET token = token + 1 WHERE run_id = ? RETURNING token, entries", (run_id,)
+                "UPDATE runs SET token = token + 1 WHERE run_id = ? RETURNING token", (run_id,)
             ).fetchone()
             if claimed is None:
                 raise RunNotFoundError(run_id=run_id)
-            return Lease(run_id, claimed[0], claimed[1] + 1)
+            return Lease(run_id, claimed[0])
 
         return await self._writer.submit(work)
 
-    async def append(
-        self, lease: Lease, payloads: Sequence[bytes], status: RunStatus = RunStatus.RUNNING, reason: str = ""
-    ) -> None:
-        """Write entries, all or none."""
-        first = lease.take(len(payloads))
-        await self._writer.submit(lambda db: write_entries(db, lease, payloads, first, status, reason))
+    async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
+        await self._writer.submit(lambda db: write_entries(db, lease, payloads, status, reason))
 
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""
@@ -117,40 +123,29 @@ class SqliteJournal(Journal):
 
     async def delete(self, run_id: str) -> int:
         """Remove a run and its subagents' runs."""
-        await self.get(run_id)
-        family = (
-            run_id,
-            f"{run_id}/",
-            f"{run_id}0",
-        )  # "0" is the character after "/": a range, so the index is used
 
         def work(db: sqlite3.Connection) -> int:
+            family = db.execute(_FAMILY, (run_id,)).fetchall()
+            if not family:
+                raise RunNotFoundError(run_id=run_id)
             for table in ("entries", "approvals", "runs"):
-                removed = db.execute(
-                    f"DELETE FROM {table} WHERE run_id = ? OR (run_id >= ? AND run_id < ?)",  # noqa: S608 - our own names
-                    family,
-                )
-            return removed.rowcount
+                db.executemany(f"DELETE FROM {table} WHERE run_id = ?", family)  # noqa: S608 - our own names
+            return len(family)
 
         return await self._writer.submit(work)
 
     def transaction(self, lease: Lease) -> SqliteTransaction:
         """A transaction for a tool's effect and its entry."""
-        return SqliteTransaction(self._open, lease)
+        return SqliteTransaction(self._open, self._turns, lease)
 
     # Approvals --------------------------------------------------------------------------------------------------
 
-    async def request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
-        """Write requests down and park the run."""
-
+    async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
         def work(db: sqlite3.Connection) -> None:
-            write_entries(db, lease, (), lease.next_seq, RunStatus.WAITING)
+            write_entries(db, lease, (), RunStatus.WAITING)
             db.executemany(
                 "INSERT OR IGNORE INTO approvals (approval_id, run_id, status, requested_at, payload) VALUES (?,?,?,?,?)",
-                [
-                    (a.approval_id, a.run_id, a.status, a.requested_at, msgspec.json.encode(a))
-                    for a in approvals
-                ],
+                [(a.approval_id, a.run_id, a.status, a.requested_at, encode_json(a)) for a in approvals],
             )
 
         await self._writer.submit(work)
@@ -160,7 +155,7 @@ class SqliteJournal(Journal):
         found = await self._read("SELECT payload FROM approvals WHERE approval_id = ?", (approval_id,))
         if not found:
             raise ApprovalError(f"There is no request {approval_id!r}.", approval_id=approval_id)
-        return msgspec.json.decode(found[0][0], type=Approval)
+        return decode_approval(found[0][0])
 
     async def list_approvals(
         self, *, run_id: str | None = None, status: ApprovalStatus | None = None
@@ -171,7 +166,7 @@ class SqliteJournal(Journal):
             "ORDER BY requested_at, approval_id",
             (run_id, run_id, status, status),
         )
-        return [msgspec.json.decode(row[0], type=Approval) for row in found]
+        return [decode_approval(row[0]) for row in found]
 
     async def settle_approval(self, approval: Approval, expected: ApprovalStatus) -> bool:
         """Replace a request by its new state, if nobody was faster."""
@@ -179,7 +174,7 @@ class SqliteJournal(Journal):
         def work(db: sqlite3.Connection) -> bool:
             changed = db.execute(
                 "UPDATE approvals SET status=?, payload=? WHERE approval_id=? AND status=?",
-                (approval.status, msgspec.json.encode(approval), approval.approval_id, expected),
+                (approval.status, encode_json(approval), approval.approval_id, expected),
             )
             return changed.rowcount == 1
 
@@ -189,10 +184,15 @@ class SqliteJournal(Journal):
 
     async def aclose(self) -> None:
         """Finish what is being written and let go of the file."""
-        await asyncio.to_thread(self._writer.close)
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.close()
+        if (writing := self._writer.close()) is not None:
+            await asyncio.to_thread(writing.join)
+        await asyncio.to_thread(self._close_reader)
+
+    def _close_reader(self) -> None:
+        with self._reading:
+            reader, self._reader = self._reader, None
+            if reader is not None:
+                reader.close()
 
     async def _read(self, statement: str, values: Sequence[Any]) -> list[Any]:
         return await asyncio.to_thread(self._query, statement, values)
@@ -202,10 +202,8 @@ class SqliteJournal(Journal):
             with self._reading:
                 self._reader = self._reader or self._open()
                 return self._reader.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise JournalError(
-                f"The journal {self._path!r} could not be read: {error}.", cause=error
-            ) from error
+        except (sqlite3.Error, UnicodeEncodeError) as error:
+            raise journal_error(self._path, "read", error) from error
 
 
 def _record(row: Sequence[Any]) -> RunRecord:

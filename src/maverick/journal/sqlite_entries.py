@@ -15,7 +15,6 @@ def write_entries(
     db: sqlite3.Connection,
     lease: Lease,
     payloads: Sequence[bytes],
-    first: int,
     status: RunStatus = RunStatus.RUNNING,
     reason: str = "",
 ) -> None:
@@ -24,14 +23,14 @@ def write_entries(
     Raises:
         LeaseLostError: Somebody else has claimed the run.
     """
-    last = first + len(payloads) - 1
-    changed = db.execute(
-        "UPDATE runs SET status=?, reason=?, updated_at=?, entries=max(entries, ?) WHERE run_id=? AND token=?",
-        (status, reason, time.time(), last, lease.run_id, lease.token),
-    )
-    if changed.rowcount != 1:
+    written = db.execute(
+        "UPDATE runs SET status=?, reason=?, updated_at=?, entries=entries+? WHERE run_id=? AND token=? "
+        "RETURNING entries",
+        (status, reason, time.time(), len(payloads), lease.run_id, lease.token),
+    ).fetchone()
+    if written is None:
         raise LeaseLostError(run_id=lease.run_id)
-    insert_entries(db, lease.run_id, first, payloads)
+    insert_entries(db, lease.run_id, written[0] - len(payloads) + 1, payloads)
 
 
 def insert_entries(db: sqlite3.Connection, run_id: str, first: int, payloads: Sequence[bytes]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 
 from maverick.exceptions import JournalError
+from maverick.journal.sqlite_errors import is_busy, journal_error
 
 MIGRATIONS = (
     """
@@ -51,34 +53,49 @@ def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
         connection = sqlite3.connect(
             path, timeout=busy_timeout, isolation_level=None, check_same_thread=False
         )
-        connection.execute("PRAGMA journal_mode=WAL")
+    except sqlite3.Error as error:
+        raise journal_error(path, "opened", error) from error
+    try:
+        _use_write_ahead_log(connection, time.monotonic() + busy_timeout)
         connection.execute("PRAGMA synchronous=FULL")  # NORMAL may lose the last commits on power loss
         _migrate(connection, path)
     except sqlite3.Error as error:
-        raise JournalError(
-            f"The journal {path!r} can not be opened: {error}. Check that the folder exists and that it is a SQLite file.",
-            cause=error,
-        ) from error
+        connection.close()
+        raise journal_error(path, "opened", error) from error
+    except JournalError:
+        connection.close()
+        raise
     return connection
 
 
+def _use_write_ahead_log(connection: sqlite3.Connection, deadline: float) -> None:
+    """Switch a new file over. SQLite does not wait for others that are just doing the same, so this does."""
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
 def _migrate(connection: sqlite3.Connection, path: str) -> None:
-    if _version(connection) == len(MIGRATIONS):
+    if _form(connection) == len(MIGRATIONS):
         return
     connection.execute("BEGIN IMMEDIATE")
-    version = _version(connection)  # another process may have been faster
-    if version > len(MIGRATIONS):
-        connection.execute("ROLLBACK")
-        connection.close()
+    form = _form(connection)  # another process may have been faster
+    if form > len(MIGRATIONS):
         raise JournalError(
-            f"The journal {path!r} has form {version}; this Maverick knows {len(MIGRATIONS)}. Use a newer one."
+            f"The journal {path!r} has form {form}; this Maverick knows {len(MIGRATIONS)}. Use a newer one."
         )
-    for statements in MIGRATIONS[version:]:
+    for statements in MIGRATIONS[form:]:
         for statement in statements.split(";"):
             connection.execute(statement)
     connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
     connection.execute("COMMIT")
 
 
-def _version(connection: sqlite3.Connection) -> int:
+def _form(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])

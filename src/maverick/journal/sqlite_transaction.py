@@ -10,14 +10,19 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from maverick.exceptions import JournalError, ToolError
 from maverick.journal.records import Lease
 from maverick.journal.sqlite_entries import write_entries
-from maverick.journal.transaction import Transaction
+from maverick.journal.sqlite_turns import Turns
+from maverick.journal.transaction import Transaction, check_statement
 
 R = TypeVar("R")
+
+_REFUSALS = (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError)
+"""What sqlite3 raises: of the database, of two statements in one, and of values it can not hold."""
 
 
 class SqliteTransaction(Transaction):
@@ -25,14 +30,18 @@ class SqliteTransaction(Transaction):
 
     Args:
         connect: Opens a connection; called in a thread, when the tool first uses it.
+        turns: Who writes next in this process.
         lease: The right to write the run.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], lease: Lease) -> None:
+    def __init__(self, connect: Callable[[], sqlite3.Connection], turns: Turns, lease: Lease) -> None:
         self._connect = connect
+        self._turns = turns
         self._lease = lease
+        self._turn: Future[None] | None = None
         self._connection: sqlite3.Connection | None = None
         self._using = threading.Lock()
+        self._over = False
 
     @property
     def session(self) -> SqliteTransaction:
@@ -41,10 +50,12 @@ class SqliteTransaction(Transaction):
 
     async def execute(self, statement: str, *values: Any) -> int:
         """Run a statement; returns how many rows it changed."""
-        return await self._use(lambda db: db.execute(statement, values).rowcount)
+        check_statement(statement)
+        return await self._use(lambda db: max(db.execute(statement, values).rowcount, 0))
 
     async def fetch(self, statement: str, *values: Any) -> list[dict[str, Any]]:
         """Run a query; returns its rows."""
+        check_statement(statement)
 
         def query(db: sqlite3.Connection) -> list[dict[str, Any]]:
             cursor = db.execute(statement, values)
@@ -55,38 +66,65 @@ class SqliteTransaction(Transaction):
 
     async def commit(self, payloads: Sequence[bytes]) -> None:
         """Write the entries and commit."""
-        first = self._lease.take(len(payloads))
+        self._lease.check()
 
         def finish(db: sqlite3.Connection) -> None:
-            write_entries(db, self._lease, payloads, first)
+            write_entries(db, self._lease, payloads)
             db.execute("COMMIT")
 
         try:
             await self._use(finish)
         except ToolError as error:
-            raise JournalError(f"The transaction could not be committed: {error}", cause=error) from error
+            raise JournalError(
+                f"The transaction could not be committed: {error} Nothing has happened.", cause=error
+            ) from error
 
     async def roll_back(self) -> None:
-        """Undo what was done, and close."""
-        await asyncio.to_thread(self._close)
+        """Undo what was done, unless it is committed, and close."""
+        self._over = True
+        turn, self._turn = self._turn, None
+        if turn is not None and not turn.cancel():  # it came to be its turn
+            await asyncio.to_thread(self._close)
 
     async def _use(self, work: Callable[[sqlite3.Connection], R]) -> R:
-        return await asyncio.shield(asyncio.ensure_future(asyncio.to_thread(self._work, work)))
+        self._check_open()
+        if self._turn is None:
+            self._turn = self._turns.ask()
+        # Shielded: whoever waits may be cancelled; giving the turn back is up to roll_back() alone.
+        await asyncio.shield(asyncio.wrap_future(self._turn))
+        return await asyncio.to_thread(self._work, work)
 
     def _work(self, work: Callable[[sqlite3.Connection], R]) -> R:
         with self._using:
-            if self._connection is None:
-                self._connection = self._connect()
-                self._connection.execute("BEGIN IMMEDIATE")
+            self._check_open()
             try:
-                return work(self._connection)
-            except sqlite3.Error as error:
-                raise ToolError(f"The database refused: {error}", cause=error) from error
+                return work(self._begun())
+            except _REFUSALS as error:
+                raise ToolError(f"The database refused: {error}.", cause=error) from error
+
+    def _begun(self) -> sqlite3.Connection:
+        """The connection, with the transaction open."""
+        if self._connection is None:
+            connection = self._connect()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error:
+                connection.close()
+                raise
+            self._connection = connection
+        if not self._connection.in_transaction:  # a full disk, for one, makes SQLite roll back by itself
+            raise ToolError("The database has undone the transaction. Start again with a new call.")
+        return self._connection
+
+    def _check_open(self) -> None:
+        if self._over:
+            raise ToolError("The transaction is over. Use the session only while the tool runs.")
 
     def _close(self) -> None:
-        with self._using:
-            if self._connection is not None:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                self._connection.close()
-                self._connection = None
+        try:
+            with self._using:
+                connection, self._connection = self._connection, None
+                if connection is not None:
+                    connection.close()
+        finally:
+            self._turns.pass_on()

@@ -15,7 +15,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from maverick.exceptions import JournalError, MaverickError
+from maverick.exceptions import MaverickError
+from maverick.journal.sqlite_errors import journal_error
+from maverick.journal.sqlite_turns import Turns
 
 R = TypeVar("R")
 
@@ -43,96 +45,100 @@ class _Job:
             self.answer.set_exception(self.error)
 
 
+_Jobs = queue.SimpleQueue[_Job | None]
+"""The writes of one thread, in order; ``None`` is the last."""
+
+
 class SqliteWriter:
     """Runs writes on one connection, in one thread, many to a transaction.
 
     Args:
         connect: Opens the connection; called in the thread.
+        turns: Who writes next in this process.
         path: The file, for error messages.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], path: str) -> None:
+    def __init__(self, connect: Callable[[], sqlite3.Connection], turns: Turns, path: str) -> None:
         self._connect = connect
+        self._turns = turns
         self._path = path
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._jobs: _Jobs = queue.SimpleQueue()
 
     def submit(self, work: Callable[[sqlite3.Connection], R]) -> asyncio.Future[R]:
         """Have a write done; the future is done when it is on the disk."""
         job = _Job(work, asyncio.get_running_loop())
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._write, name="maverick-journal", daemon=True)
-            self._thread.start()
-        self._jobs.put(job)
+        with self._guard:
+            if self._thread is None:
+                self._jobs = queue.SimpleQueue()
+                self._thread = threading.Thread(
+                    target=self._write, args=(self._jobs,), name="maverick-journal", daemon=True
+                )
+                self._thread.start()
+            self._jobs.put(job)
         return job.answer
 
-    def close(self) -> None:
-        """Finish what was submitted and end the thread."""
-        if self._thread is not None:
-            self._jobs.put(None)
-            self._thread.join()
-            self._thread = None
+    def close(self) -> threading.Thread | None:
+        """Take no more writes; returns the thread, if there is one, which ends when it has finished those it has."""
+        with self._guard:
+            thread, self._thread = self._thread, None
+            if thread is not None:
+                self._jobs.put(None)
+        return thread
 
-    def _write(self) -> None:
+    def _write(self, queued: _Jobs) -> None:
         connection: sqlite3.Connection | None = None
         open_for_jobs = True
         while open_for_jobs:
-            jobs, open_for_jobs = self._take()
+            jobs, open_for_jobs = _take(queued)
             try:
-                connection = connection or self._connect()
-                self._commit(connection, jobs)
-            except (sqlite3.Error, MaverickError) as error:
+                if jobs:
+                    connection = connection or self._connect()
+                    self._commit(connection, jobs)
+            except Exception as error:  # noqa: BLE001 - whatever it was, those who wait are told and the thread lives on
                 for job in jobs:
                     job.error = job.error or self._describe(error)
+                if connection is not None:
+                    connection.close()  # which rolls back
+                    connection = None
             _settle(jobs)
         if connection is not None:
             connection.close()
 
-    def _take(self) -> tuple[list[_Job], bool]:
-        """Wait for a write and take all others that are there; ``False`` when it was the last."""
-        jobs: list[_Job] = []
-        item = self._jobs.get()
-        while item is not None:
-            jobs.append(item)
-            if len(jobs) == _MOST_AT_ONCE or self._jobs.empty():
-                return jobs, True
-            item = self._jobs.get()
-        return jobs, False
-
     def _commit(self, connection: sqlite3.Connection, jobs: list[_Job]) -> None:
-        connection.execute("BEGIN IMMEDIATE")
+        self._turns.ask().result()
         try:
+            connection.execute("BEGIN IMMEDIATE")
             for job in jobs:
                 self._run(connection, job)
             connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+        finally:
+            self._turns.pass_on()
 
     def _run(self, connection: sqlite3.Connection, job: _Job) -> None:
         connection.execute("SAVEPOINT job")
         try:
             job.value = job.work(connection)
-        except (MaverickError, sqlite3.IntegrityError) as error:
+        except (MaverickError, sqlite3.IntegrityError, ValueError, OverflowError) as error:
             job.error = self._describe(error)
             connection.execute("ROLLBACK TO job")
         connection.execute("RELEASE job")
 
-    def _describe(self, error: sqlite3.Error | MaverickError) -> MaverickError:
-        if isinstance(error, MaverickError):
-            return error
-        locked = "locked" in str(error) or "busy" in str(error)
-        advice = (
-            "Another process holds it; try again."
-            if locked
-            else "Check the disk's free space and the file's rights."
-        )
-        return JournalError(
-            f"The journal {self._path!r} could not be written: {error}. Nothing was done. {advice}",
-            cause=error,
-            retryable=locked,
-        )
+    def _describe(self, error: Exception) -> MaverickError:
+        return error if isinstance(error, MaverickError) else journal_error(self._path, "written", error)
+
+
+def _take(queued: _Jobs) -> tuple[list[_Job], bool]:
+    """Wait for a write and take all others that are there; ``False`` when it was the last."""
+    jobs: list[_Job] = []
+    item = queued.get()
+    while item is not None:
+        jobs.append(item)
+        if len(jobs) == _MOST_AT_ONCE or queued.empty():
+            return jobs, True
+        item = queued.get()
+    return jobs, False
 
 
 def _settle(jobs: list[_Job]) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from maverick.exceptions import ApprovalError, JournalError
+from maverick.exceptions import ApprovalError, JournalError, RunNotFoundError
 from maverick.journal.codec import decode_entry
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus, StoredEntry
 from maverick.journal.transaction import Transaction
@@ -48,16 +49,21 @@ class Journal(ABC):
             RunNotFoundError: There is no such run.
         """
 
-    @abstractmethod
     async def append(
         self, lease: Lease, payloads: Sequence[bytes], status: RunStatus = RunStatus.RUNNING, reason: str = ""
     ) -> None:
         """Write entries, all or none; they are durable when this returns.
 
         Raises:
-            LeaseLostError: Somebody else has claimed the run.
-            JournalError: They could not be written.
+            LeaseLostError: Somebody else has claimed the run, or an earlier write under this lease failed.
+            JournalError: They could not be written, or nobody knows whether they were; the lease has ended.
         """
+        with lease.writing():
+            await self._append(lease, payloads, status, reason)
+
+    @abstractmethod
+    async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
+        """Write entries after those that are there, if the lease's token is the run's newest."""
 
     @abstractmethod
     async def get(self, run_id: str) -> RunRecord:
@@ -107,7 +113,8 @@ class Journal(ABC):
         for status in (RunStatus.COMPLETE, RunStatus.STOPPED):
             for record in await self.list_runs(status=status, limit=1_000_000):
                 if record.updated_at < before:
-                    removed += await self.delete(record.run_id)
+                    with suppress(RunNotFoundError):  # somebody else is pruning too
+                        removed += await self.delete(record.run_id)
         return removed
 
     def transaction(self, lease: Lease) -> Transaction:
@@ -123,9 +130,19 @@ class Journal(ABC):
 
     # Approvals --------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     async def request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
-        """Write requests for a decision down and park the run; one that is there already stays as it is."""
+        """Write requests for a decision down and park the run; one that is there already stays as it is.
+
+        Raises:
+            LeaseLostError: Somebody else has claimed the run, or an earlier write under this lease failed.
+            JournalError: They could not be written; the lease has ended.
+        """
+        with lease.writing():
+            await self._request_approvals(lease, approvals)
+
+    @abstractmethod
+    async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
+        """Write the requests that are not there yet, if the lease's token is the run's newest."""
 
     @abstractmethod
     async def get_approval(self, approval_id: str) -> Approval:

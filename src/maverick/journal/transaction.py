@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from maverick.exceptions import ToolError
+
+_ENDS_OR_BEGINS = re.compile(
+    r"\s*(begin|start|commit|end|rollback|abort|savepoint|release|prepare)\b", re.IGNORECASE
+)
+
 
 class Session(Protocol):
-    """What a transactional tool works with: statements in the journal's own database, with its placeholders."""
+    """What a transactional tool works with: statements in the journal's own database, with its placeholders.
+
+    A statement the database refuses is undone by itself; the tool may go on with another one.
+    """
 
     async def execute(self, statement: str, *values: Any) -> int:
-        """Run a statement; returns how many rows it changed."""
+        """Run a statement; returns how many rows it changed.
+
+        Raises:
+            ToolError: The database refused it, or the tool's call is over.
+        """
         ...
 
     async def fetch(self, statement: str, *values: Any) -> list[dict[str, Any]]:
-        """Run a query; returns its rows."""
+        """Run a query; returns its rows.
+
+        Raises:
+            ToolError: The database refused it, or the tool's call is over.
+        """
         ...
+
+
+def check_statement(statement: str) -> None:
+    """Keep a tool from ending the transaction by itself, which would part its effect from its entry.
+
+    Raises:
+        ToolError: The statement begins or ends a transaction.
+    """
+    if found := _ENDS_OR_BEGINS.match(statement):
+        raise ToolError(
+            f"{found[1].upper()} is not for a tool to say: its transaction ends when it returns. Leave it out, and raise "
+            "an error to undo everything."
+        )
 
 
 class Transaction(ABC):
@@ -33,13 +64,14 @@ class Transaction(ABC):
         """Write the entries and make everything durable at once.
 
         Raises:
-            LeaseLostError: Somebody else has claimed the run; nothing has happened.
+            LeaseLostError: Somebody else has claimed the run, and nothing has happened; or the connection broke, and
+                nobody knows whether it has. Either way this process may not go on with the run.
             JournalError: It could not be written; nothing has happened.
         """
 
     @abstractmethod
     async def roll_back(self) -> None:
-        """Undo what was done, unless it is committed."""
+        """Undo what was done, unless it is committed; the session can not be used any more."""
 
     async def __aenter__(self) -> Self:
         return self

@@ -205,13 +205,15 @@ def have_own_ids(calls: Sequence[ToolCall], taken: AbstractSet[str]) -> bool:
 
 def with_own_ids(response: Response, turn: int, used: AbstractSet[str]) -> Response:
     """The response with an id of its own for each tool call, where the model sent none or one twice."""
-    taken = set(used)
+    taken: set[str] = set()
     parts: list[Part] = []
     for index, part in enumerate(response.parts):
         if isinstance(part, ToolCall):
-            own = part.id or f"call_{turn}_{index}"
-            while own in taken:
-                own = f"{own}_{index}"
+            own = part.id
+            if not own or own in taken or own in used:
+                own = f"{part.id or 'call'}_{turn}_{index}"
+            while own in taken or own in used:
+                own += "_"
             taken.add(own)
             parts.append(replace(part, id=own))
         else:

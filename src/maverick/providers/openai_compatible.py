@@ -142,7 +142,7 @@ class OpenAIClient(Client):
             token_limit=self._endpoint.address.token_limit,
             stream=stream,
         )
-        return await self._endpoint.post(body)
+        return await self._endpoint.post(body, stream=stream)
 
     def _model_for(self, request: Request) -> str:
         """The model the request names, if it is one of this provider; else the client's own."""

@@ -47,26 +47,35 @@ class OpenAIEndpoint:
         self._transport = transport
         self._owns_transport = transport is None
         self._open_transport = open_transport
-        self._address: _Address | None = None
+        self._address: Address | None = None
         self._headers: dict[str, str] | None = None
 
-    async def post(self, body: bytes) -> Reply:
-        """Ask for a completion and wait until the answer begins."""
+    async def post(self, body: bytes, *, stream: bool) -> Reply:
+        """Ask for a completion and wait until the answer begins.
+
+        Args:
+            body: The request.
+            stream: Whether it asks for a stream.
+        """
         url = self.address.url
         check_network_allowed(PROVIDER, url)
         headers = self._headers
         if headers is None:
             headers = self._headers = self._make_headers()
+        if stream and not self.address.is_encrypted:
+            # llama.cpp promises to keep connections and closes them after a stream, when the next request may be on its
+            # way already. Servers that are reached without TLS are near, so a connection each costs next to nothing.
+            headers = {**headers, "connection": "close"}
         if self._transport is None:
             self._transport = self._open_transport()
         return await self._transport.request("POST", url, headers=headers, body=body)
 
     @property
-    def address(self) -> _Address:
+    def address(self) -> Address:
         """Where requests go."""
         if self._address is None:
             given = self._base_url or os.environ.get(BASE_URL_VARIABLE) or DEFAULT_BASE_URL
-            self._address = _Address(given)
+            self._address = Address(given)
         return self._address
 
     @property
@@ -103,10 +112,10 @@ class OpenAIEndpoint:
         return ""
 
 
-class _Address:
+class Address:
     """Where completions are asked for, and what follows from whose server it is."""
 
-    __slots__ = ("is_openai", "service", "token_limit", "url")
+    __slots__ = ("is_encrypted", "is_openai", "service", "token_limit", "url")
 
     def __init__(self, base_url: str) -> None:
         try:
@@ -120,8 +129,9 @@ class _Address:
             )
         path = parts.path.rstrip("/").removesuffix("/chat/completions") or "/v1"
         self.url = parts._replace(path=f"{path}/chat/completions").geturl()
+        self.is_encrypted = parts.scheme == "https"
         self.is_openai = _belongs_to(host, "api.openai.com")
-        self.service = "OpenAI" if self.is_openai else f"The server at {parts.netloc.rpartition('@')[2]}"
+        self.service = "OpenAI" if self.is_openai else parts.netloc.rpartition("@")[2]
         # OpenAI's reasoning models refuse the old name, and most other servers know no other.
         new_name = self.is_openai or _belongs_to(host, "openai.azure.com")
         self.token_limit: TokenLimit = "max_completion_tokens" if new_name else "max_tokens"
