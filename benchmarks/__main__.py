@@ -10,6 +10,7 @@ from typing import TypeAlias
 from benchmarks import (
     calibration,
     concurrent_runs,
+    durable_turns,
     idle_memory,
     imports,
     machine,
@@ -32,6 +33,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "runs": concurrent_runs.measure,
     "memory": idle_memory.measure,
     "imports": imports.measure,
+    "journal": durable_turns.measure,
 }
 
 
