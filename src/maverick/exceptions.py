@@ -7,6 +7,7 @@
     │   │   ├── RateLimitError         too many requests or tokens (retry_after)
     │   │   ├── ServerError            the service failed or is overloaded; worth retrying
     │   │   └── ContextOverflowError   the conversation is longer than the model can read
+    │   ├── CassetteMissError          a recording holds no answer to this request (line, difference)
     │   ├── RefusalError               the model declined to answer
     │   ├── CLINotFoundError           the Claude CLI is not installed (cli_path)
     │   ├── ProcessError               a process failed (exit_code, stderr)
@@ -146,6 +147,23 @@ class ContextOverflowError(ProviderError):
     """The conversation is longer than the model can read."""
 
     default_kind = ErrorKind.INVALID
+
+
+class CassetteMissError(AgentError):
+    """A recording holds no answer to a request, and a replay never goes live.
+
+    ``line`` is where in the file the nearest recorded request stands, and ``difference`` where the request that was
+    asked first differs from it; either is ``None`` if there is no such thing.
+    """
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(
+        self, message: str, *, line: int | None = None, difference: object = None, **details: Any
+    ) -> None:
+        super().__init__(message, **details)
+        self.line = line
+        self.difference = difference
 
 
 class RefusalError(AgentError):

@@ -5,32 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
-from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
+from maverick.exceptions import CassetteMissError, InvalidInputError
 from maverick.model import ModelInfo, Request, Response, StreamItem
 from maverick.model.client import UNKNOWN_MODEL
 from maverick.providers.base import Client
-from maverick.providers.cassette.difference import Difference, closeness, first_difference
+from maverick.providers.cassette.difference import closeness, first_difference
 from maverick.providers.cassette.exchange import Answer, Json, request_to_json
 from maverick.providers.cassette.tape import Exchange, keys_of, read_tape
-
-
-class CassetteMissError(AgentError):
-    """A cassette holds no answer to a request.
-
-    ``line`` is where in the file the nearest recorded request stands, and ``difference`` where the request that was
-    asked first differs from it; either is ``None`` if there is no such thing.
-    """
-
-    default_kind = ErrorKind.INVALID
-
-    def __init__(
-        self, message: str, *, line: int | None = None, difference: Difference | None = None, **details: Any
-    ) -> None:
-        super().__init__(message, **details)
-        self.line = line
-        self.difference = difference
 
 
 class CassetteClient(Client):
