@@ -538,3 +538,37 @@ async def test_a_client_of_bedrock_is_accepted(cloud: tuple[Cloud, str]) -> None
         assert (await answered(client)).content == HELLO
 
     assert seen.paths == ["/model/anthropic.claude-x-v1:0/invoke"]
+
+
+@pytest.mark.requirement("P8")
+async def test_what_a_cloud_cannot_do_is_told(cloud: tuple[Cloud, str]) -> None:
+    _, url = cloud
+    async with anthropic.AsyncAnthropicBedrock(api_key=KEY, aws_region="eu-west-1", base_url=url) as bedrock:
+        client = claude_sdk.connect("anthropic.claude-x-v1:0", client=bedrock)
+        with pytest.raises(AgentError, match="not supported in Bedrock") as caught:
+            await client.count_tokens(HI)
+
+    assert caught.value.kind is ErrorKind.INVALID
+
+
+@pytest.mark.requirement("P8", "002-R6")
+async def test_a_connection_that_does_not_come_about_in_time_is_a_timeout() -> None:
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        address = deaf.getsockname()
+        with socket.socket() as first, socket.socket() as second:
+            for waiting in (first, second):  # after these its queue is full
+                waiting.setblocking(False)
+                waiting.connect_ex(address)
+            client = claude_sdk.connect(
+                "claude-test",
+                base_url=f"http://127.0.0.1:{address[1]}",
+                api_key=KEY,
+                tls=TLS,
+                timeouts=Timeouts(connect=0.2, first_byte=5),
+            )
+            error = await outcome(client, stream=False)
+
+    assert isinstance(error, TimeoutError)
+    assert "No connection" in str(error)

@@ -68,4 +68,3 @@ def _configured(settings: AgentConfig) -> str:
     if wants_key and settings.resolve_api_key() is None:
         return OFFLINE
     return f"{settings.provider}:{settings.model}"
-

@@ -40,4 +40,3 @@ async def count_words(text: str) -> str:
 
 
 EVERYDAY_TOOLS = (calculate, date_and_time, count_words)
-

@@ -7,10 +7,9 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import maverick
-from maverick.cli.exit_codes import FAILURE, INTERRUPTED, MISUSE, SUCCESS
+from maverick.cli.exit_codes import FAILURE, INTERRUPTED, MISUSE
 from maverick.cli.parser import CommandParser
 from maverick.cli.runs.arguments import add_runs
 from maverick.cli.screen import one_line, printable
@@ -41,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(prog="maverick", description="One agent runtime for Python.")
     parser.add_argument("--version", action="version", version=f"maverick {maverick.__version__}")
-    parser.set_defaults(command=partial(_help, parser))
+    parser.set_defaults(command=parser.show_help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     chat = commands.add_parser(
         "chat",
@@ -57,11 +56,6 @@ def _parser() -> argparse.ArgumentParser:
     chat.set_defaults(command=_chat)
     add_runs(commands)
     return parser
-
-
-def _help(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command
-    parser.print_help()
-    return SUCCESS
 
 
 def _chat(options: argparse.Namespace) -> int:

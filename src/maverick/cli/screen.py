@@ -82,9 +82,7 @@ def printable(text: str) -> str:
 
 def whole_call(name: str, arguments: Mapping[str, Any]) -> str:
     """A tool call as one would write it, with nothing in it that could be overlooked."""
-    written = (
-        f"{key if key.isidentifier() else repr(key)}={value!r}" for key, value in arguments.items()
-    )
+    written = (f"{key if key.isidentifier() else repr(key)}={value!r}" for key, value in arguments.items())
     return f"{name}({', '.join(written)})"
 
 

@@ -97,7 +97,8 @@ class SDKEndpoint:
         """
         sdk = self._open()
         asked = sdk.messages.with_raw_response.create(**self._arguments(body, sampling=sampling))
-        return (await self._explained(sdk, asked)).http_response
+        answer: httpx2.Response = (await self._explained(sdk, asked)).http_response
+        return answer
 
     async def token_count(self, body: bytes) -> httpx2.Response:
         """Ask how many tokens a request has."""

@@ -63,8 +63,8 @@ class OpenAIEndpoint:
         if headers is None:
             headers = self._headers = self._make_headers()
         if stream and not self.address.is_encrypted:
-            # llama.cpp promises to keep connections and closes them after a stream, when the next request may be on its
-            # way already. Servers that are reached without TLS are near, so a connection each costs next to nothing.
+            # llama.cpp promises to keep connections and closes them after a stream, when the next request may be on
+            # its way already. Servers that are reached without TLS are near: a connection each costs next to nothing.
             headers = {**headers, "connection": "close"}
         if self._transport is None:
             self._transport = self._open_transport()

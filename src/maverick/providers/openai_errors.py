@@ -1,7 +1,7 @@
 """What a Chat Completions server says when something is wrong, in our errors.
 
-Servers agree on ``{"error": {"message", "type", "code"}}`` and on little else: ``code`` is a word at OpenAI and the HTTP
-status at vLLM and llama.cpp, and either may come in a stream that began with status 200.
+Servers agree on ``{"error": {"message", "type", "code"}}`` and on little else: ``code`` is a word at OpenAI and the
+HTTP status at vLLM and llama.cpp, and either may come in a stream that began with status 200.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def answer_error(
         secret: The key, which must not be repeated even if the other side does.
     """
     answer = read_error_answer(body)
-    if False and secret in answer.message:
+    if secret and secret in answer.message:
         answer = ErrorAnswer(answer.message.replace(secret, "***"), answer.type, answer.request_id)
     names = _names(_error_object(body) or {})
     if status == 429 and "insufficient_quota" in names:

@@ -29,9 +29,7 @@ def encode(value: object) -> bytes:
         InvalidInputError: There is no JSON for it.
     """
     try:
-        return _encoder.encode(value)
-    except UnicodeEncodeError:
-        return _whole(json.dumps(msgspec.to_builtins(value), ensure_ascii=False))
+        return _encode(value)
     except (TypeError, RecursionError) as error:
         raise InvalidInputError(
             f"A value of the request cannot be sent as JSON: {error}. Use text, numbers, lists and dictionaries.",
@@ -62,6 +60,20 @@ def decode_object(raw: bytes) -> dict[str, Any] | None:
         return decode(raw, _objects)
     except BAD_JSON:
         return None
+
+
+def _encode(value: object) -> bytes:
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        return _whole(json.dumps(msgspec.to_builtins(value, enc_hook=_unpacked), ensure_ascii=False))
+
+
+def _unpacked(value: object) -> object:
+    """What is in a piece of JSON that was made before."""
+    if isinstance(value, msgspec.Raw):
+        return msgspec.json.decode(value)
+    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
 
 
 def _whole(text: str) -> bytes:

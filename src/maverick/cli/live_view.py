@@ -1,0 +1,71 @@
+"""A run on the screen while it goes on: the answer as it comes, and a remark on everything else."""
+
+from __future__ import annotations
+
+from maverick.cli.screen import Screen, shortened, shown_call
+from maverick.loop import AgentResult, TerminateReason
+from maverick.loop.events import (
+    AgentActivityEvent,
+    ApprovalGiven,
+    Compacted,
+    ContentChunk,
+    MessageAdded,
+    RetryScheduled,
+    RunResumed,
+    ToolCallEnd,
+    ToolCallStart,
+)
+
+
+class LiveView:
+    """Shows the events of a run.
+
+    Only the run's own words are its answer; of its subagents, what they do is told beside it.
+
+    Args:
+        screen: Where to.
+    """
+
+    def __init__(self, screen: Screen) -> None:
+        self.answered = False
+        """Whether any words of an answer have been shown."""
+        self._screen = screen
+        self._path: tuple[str, ...] = ()  # the run's own, which its first event has
+        self._running: dict[tuple[str, str], str] = {}
+
+    def show(self, event: AgentActivityEvent) -> None:
+        """Show one event."""
+        self._path = self._path or event.agent
+        match event:
+            case ContentChunk(content=text):
+                if event.agent == self._path:
+                    self.answered = True
+                    self._screen.say(text)
+            case ToolCallStart(tool_call=call):
+                self._running[event.run_id, call.id] = call.tool_name
+                self._remark(event, f"· {shown_call(call.tool_name, call.arguments)}")
+            case ToolCallEnd(tool_call_id=call_id, result=result):
+                name = self._running.pop((event.run_id, call_id), "tool")
+                self._remark(event, f"· {name} → {shortened(result)}")
+            case RetryScheduled(delay=delay):
+                self._remark(event, f"(no full answer came; trying again in about {delay:.0f} s)")
+            case ApprovalGiven(approved=approved, by=by):
+                self._remark(event, f"({'approved' if approved else 'denied'} by {by or 'the user'})")
+            case MessageAdded(content=text):
+                self._remark(event, f"(a person wrote: {shortened(text)})")
+            case Compacted():
+                self._remark(event, "(the conversation was condensed)")
+            case RunResumed():
+                self._remark(event, "(resumed)")
+
+    def conclude(self, result: AgentResult) -> None:
+        """Show how the run ended."""
+        self._screen.end_line()
+        if result.terminate_reason is TerminateReason.ABORTED:
+            self._screen.remark("(stopped)")
+        elif not result.success:
+            self._screen.complain(f"maverick: {result.error}")
+
+    def _remark(self, event: AgentActivityEvent, text: str) -> None:
+        depth = 1 + len(event.agent) - len(self._path)
+        self._screen.remark("  " * depth + text)

@@ -1,0 +1,178 @@
+"""What may be written after ``maverick runs``. Each option is a parameter of the function that does the work."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from maverick.cli.parser import CommandParser, unicode_text, whole_number
+
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def add_runs(commands: argparse._SubParsersAction[CommandParser]) -> None:
+    """Add ``runs`` and its verbs to the commands there are."""
+    runs = commands.add_parser(
+        "runs",
+        help="look at runs, decide on what they wait for, go on with them",
+        description="Runs that are kept in a journal.",
+    )
+    runs.set_defaults(command=runs.show_help)
+    verbs = Verbs(runs)
+    _add_looking(verbs)
+    _add_deciding(verbs)
+    _add_going_on(verbs)
+    _add_keeping(verbs)
+
+
+class Verbs:
+    """The verbs of ``maverick runs``, all with the same two options beside their own."""
+
+    def __init__(self, runs: CommandParser) -> None:
+        self._verbs = runs.add_subparsers(title="commands", metavar="COMMAND")
+        self._common = CommandParser(add_help=False)
+        self._common.add_argument(
+            "--journal",
+            metavar="PATH",
+            help="the journal: a file or a postgresql:// address; by default what MAVERICK_JOURNAL or the "
+            "settings say, or else ~/.maverick/runs.db",
+        )
+        self._common.add_argument(
+            "--json", action="store_true", dest="as_json", help="write JSON, for other programs"
+        )
+
+    def add(self, name: str, summary: str, description: str = "") -> CommandParser:
+        """Add a verb."""
+        parser = self._verbs.add_parser(
+            name,
+            parents=[self._common],
+            help=summary,
+            description=description or f"{summary[0].upper()}{summary[1:]}.",
+        )
+        parser.set_defaults(command=_run, verb=name)
+        return parser
+
+    def add_for_run(self, name: str, summary: str, description: str = "") -> CommandParser:
+        """Add a verb that is about one run."""
+        parser = self.add(name, summary, description)
+        parser.add_argument("run_id", metavar="RUN", type=unicode_text, help="the run's id")
+        return parser
+
+
+def _add_looking(verbs: Verbs) -> None:
+    listing = verbs.add("list", "list the newest runs")
+    listing.add_argument(
+        "--status", metavar="STATUS", help="only those that are running, waiting, complete or stopped"
+    )
+    listing.add_argument(
+        "--limit", metavar="N", type=whole_number(1), default=20, help="how many (default: 20)"
+    )
+    listing.add_argument(
+        "--all", action="store_true", dest="with_subagents", help="show the runs of subagents too"
+    )
+    verbs.add_for_run("show", "show a run turn by turn, with its tools, tokens, cost and durations")
+    tail = verbs.add_for_run("tail", "show the last entries of a run")
+    tail.add_argument(
+        "-n", "--lines", metavar="N", type=whole_number(0), default=10, help="how many (default: 10)"
+    )
+    tail.add_argument(
+        "-f", "--follow", action="store_true", help="go on with new ones until the run ends; Ctrl-C leaves"
+    )
+    diff = verbs.add("diff", "compare two runs and say where they part")
+    diff.add_argument("run_id", metavar="RUN", type=unicode_text, help="a run's id")
+    diff.add_argument("other_id", metavar="OTHER", type=unicode_text, help="the other run's id")
+
+
+def _add_deciding(verbs: Verbs) -> None:
+    about = "It goes on when it is resumed. A decision counts once, and only for exactly that call."
+    approve = verbs.add(
+        "approve", "agree to a tool call that a run waits with", f"Agree to a tool call. {about}"
+    )
+    deny = verbs.add("deny", "refuse a tool call that a run waits with", f"Refuse a tool call. {about}")
+    for decision in (approve, deny):
+        decision.add_argument(
+            "request_id",
+            metavar="REQUEST",
+            type=unicode_text,
+            help="the request's id as `runs show` has it, or the run's if it waits for one decision only",
+        )
+        decision.add_argument(
+            "--by",
+            metavar="NAME",
+            type=unicode_text,
+            help="who decides; by default the user of this computer",
+        )
+    deny.add_argument(
+        "--reason", metavar="TEXT", type=unicode_text, default="", help="why; the model is told"
+    )
+
+
+def _add_going_on(verbs: Verbs) -> None:
+    resume = verbs.add_for_run(
+        "resume",
+        "go on with a run that was cut off, stopped, failed or waited",
+        "Go on with a run whose process died, or that was stopped, failed or waited for a decision. A process that "
+        "still works on it is stopped. Ctrl-C stops the run so that it can be resumed; twice kills.",
+    )
+    resume.add_argument(
+        "--accept-changes", action="store_true", help="go on although the agent is not what it was"
+    )
+    replay = verbs.add_for_run(
+        "replay",
+        "tell a run again, as it happened",
+        "Tell a run again. No model is called and no tool is run.",
+    )
+    fork = verbs.add_for_run(
+        "fork",
+        "run again from a turn on",
+        "Make a new run that shares the beginning of another one; what happened there is not done again.",
+    )
+    fork.add_argument(
+        "--turn", metavar="N", type=whole_number(1), required=True, help="the turn to begin with"
+    )
+    fork.add_argument(
+        "--edit",
+        metavar="TEXT",
+        type=unicode_text,
+        help="words to put before it, in place of the user's last",
+    )
+    fork.add_argument("--model", metavar="PROVIDER:MODEL", help="the model from here on")
+    fork.add_argument("--new-id", metavar="ID", type=unicode_text, help="the id of the new run")
+    for parser in (resume, replay, fork):
+        parser.add_argument(
+            "--agents",
+            metavar="FILE",
+            required=True,
+            help="the Python file or module that defines the run's agent",
+        )
+
+
+def _add_keeping(verbs: Verbs) -> None:
+    export = verbs.add_for_run("export", "write a run as JSON, a line for each entry")
+    export.add_argument(
+        "-o", "--output", metavar="FILE", help="the file to write; by default standard output"
+    )
+    prune = verbs.add(
+        "prune",
+        "remove runs that ended long ago",
+        "Remove runs that ended long ago, and their subagents' runs. Without --yes, only say which.",
+    )
+    prune.add_argument(
+        "--older-than", metavar="AGE", type=_age, required=True, help="how long ago: 30d, 12h, 2w …"
+    )
+    prune.add_argument("--yes", action="store_true", help="do it")
+
+
+def _age(text: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,6})([smhdw])", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"expected a number and a unit, such as 30d, 12h or 2w, got {text!r}"
+        )
+    return int(found[1]) * _UNIT_SECONDS[found[2]]
+
+
+def _run(options: argparse.Namespace) -> int:
+    from maverick.cli.runs.commands import run_command  # here, since it loads the journal
+
+    return run_command(**{name: value for name, value in vars(options).items() if name != "command"})

@@ -1,0 +1,53 @@
+"""What runs wait for: the tool calls a person is asked about, in full, with the commands to decide."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from maverick.cli.figures import age, duration
+from maverick.cli.runs.console import Console
+from maverick.cli.screen import whole_call
+from maverick.journal import Approval, ApprovalStatus, Journal
+
+_LONGEST_CALL = 4_000
+
+
+async def pending_in(journal: Journal, run_id: str) -> list[Approval]:
+    """What a run and its subagents wait for, oldest first."""
+    asked = await journal.list_approvals(status=ApprovalStatus.PENDING)
+    return [approval for approval in asked if f"{approval.run_id}/".startswith(f"{run_id}/")]
+
+
+def pending_lines(console: Console, approvals: Sequence[Approval]) -> Iterator[str]:
+    """The requests as a person reads them before they decide."""
+    for approval in approvals:
+        yield f"It waits for a decision on this call, {_when(approval)}:"
+        yield from wrap(
+            _call(approval),
+            console.width,
+            initial_indent="  ",
+            subsequent_indent="    ",
+            break_on_hyphens=False,
+        )
+        yield f"  {console.command('approve', approval.approval_id)}"
+        yield f"  {console.command('deny', approval.approval_id)}"
+
+
+def _call(approval: Approval) -> str:
+    # Whole, since nobody should agree to what they can not see; and escaped, so that nothing in it is invisible.
+    call = whole_call(approval.tool_name, json.loads(approval.arguments))
+    if len(call) <= _LONGEST_CALL:
+        return call
+    return f"{call[:_LONGEST_CALL]}… ({len(call) - _LONGEST_CALL:,} more characters; --json shows them)"
+
+
+def _when(approval: Approval) -> str:
+    now = time.time()
+    asked = f"asked {age(now - approval.requested_at)} ago"
+    if approval.expires_at is None:
+        return asked
+    left = approval.expires_at - now
+    return f"{asked}, {f'{duration(left)} left' if left > 0 else 'expired, which denies it'}"

@@ -1,0 +1,91 @@
+"""Tables that fit the terminal: columns of text, aligned, the long ones cut off."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from maverick.cli.screen import one_line, printable
+
+_GAP = "  "
+_NARROWEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    title: str
+    right: bool = False
+    """Whether its cells end, rather than begin, at the same place, as figures do."""
+    shrinks: bool = False
+    """Whether it is cut off first when the table is too wide."""
+
+
+def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """The lines of a table, its titles first, none of them wider than ``width``.
+
+    Args:
+        columns: Its columns.
+        rows: The cells, row by row; leading spaces are kept, so that rows can be indented.
+        width: How many characters a line may have.
+    """
+    lines = [[column.title for column in columns], *([_cell(text) for text in row] for row in rows)]
+    widths = [max(map(width_of, cells)) for cells in zip(*lines, strict=True)]
+    widths = _shrunk(widths, columns, width)
+    for cells in lines:
+        padded = (
+            _padded(cell, size, right=column.right)
+            for cell, size, column in zip(cells, widths, columns, strict=True)
+        )
+        yield fitted(_GAP.join(padded).rstrip(), width)
+
+
+def width_of(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return len(text) if text.isascii() else sum(map(_width_of_character, text))
+
+
+def fitted(text: str, width: int) -> str:
+    """The text, cut off where it would take more columns than there are."""
+    if width_of(text) <= width:
+        return text
+    taken, kept = 1, ""
+    for character in text:
+        taken += _width_of_character(character)
+        if taken > width:
+            break
+        kept += character
+    return f"{kept}…"
+
+
+def _shrunk(widths: list[int], columns: Sequence[Column], width: int) -> list[int]:
+    """The widths, with the widest columns made narrower until the table fits: those first that may well be."""
+    room = width - len(_GAP) * (len(columns) - 1)
+    widths = [min(size, width) for size in widths]
+    first = [index for index, column in enumerate(columns) if column.shrinks]
+    for group in (first, range(len(columns))):
+        while sum(widths) > room and group:
+            widest = max(group, key=widths.__getitem__)
+            if widths[widest] <= _NARROWEST:
+                break
+            widths[widest] -= 1
+    return widths
+
+
+def _padded(cell: str, size: int, *, right: bool) -> str:
+    cell = fitted(cell, size)
+    space = " " * (size - width_of(cell))
+    return space + cell if right else cell + space
+
+
+def _cell(text: str) -> str:
+    indent = text[: len(text) - len(text.lstrip(" "))]
+    return indent + printable(one_line(text))
+
+
+def _width_of_character(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Cf", "Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

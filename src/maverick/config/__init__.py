@@ -1,0 +1,26 @@
+"""What a person can set, and where each setting came from.
+
+Settings are layered, later over earlier: the defaults, ``~/.maverick/config.yaml``, ``./maverick.yaml``, the
+environment (``MAVERICK_AGENT_MODEL`` is ``agent.model``, ``MAVERICK_JOURNAL`` is ``journal``), and what the program
+passes. :func:`load_config` reads them all and is the one way in; ``MaverickConfig()`` reads nothing and is the
+defaults.
+
+A key is in no ``repr``, dump or error. Errors are worded from what is known about a setting, never from the text
+of a file, because any line of a file may hold a key. For the same reason they have no cause: the errors of the
+parser and the validator quote what they were given.
+"""
+
+from maverick.config.loading import load_config
+from maverick.config.section import ARGUMENT, HIDDEN
+from maverick.config.settings import DEFAULT, DEFAULT_JOURNAL, AgentConfig, MaverickConfig, Setting
+
+__all__ = [
+    "ARGUMENT",
+    "DEFAULT",
+    "DEFAULT_JOURNAL",
+    "HIDDEN",
+    "AgentConfig",
+    "MaverickConfig",
+    "Setting",
+    "load_config",
+]

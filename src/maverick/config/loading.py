@@ -1,0 +1,179 @@
+"""Reads the settings from where a person writes them: two files and the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TypeAlias
+
+from maverick.config.section import ARGUMENT, not_settings
+from maverick.config.settings import AgentConfig, MaverickConfig
+from maverick.exceptions import ConfigError
+
+_LARGEST_FILE = 64 * 1024  # bytes; PyYAML is slow, and no settings are this long
+_ON_THIS_MACHINE = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/|$)")
+
+_Layer: TypeAlias = dict[str, tuple[object, str]]
+"""What one source sets: the dotted name, the value, and the file or variable to name in an error."""
+
+
+def load_config(
+    cwd: Path | None = None,
+    home: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, object] | None = None,
+) -> MaverickConfig:
+    """Read the settings: the two files over the defaults, the environment over them, the overrides over all.
+
+    A missing or empty file, an empty variable and a ``null`` set nothing. An unknown setting in a file is an error.
+    An unknown variable is one only if it looks misspelt, since others may use the prefix too: Kubernetes sets
+    ``MAVERICK_AGENT_PORT`` when a service is named ``maverick-agent``.
+
+    Args:
+        cwd: The folder of ``maverick.yaml``; by default, the current one.
+        home: The folder of ``.maverick/config.yaml``; by default, the user's home.
+        environ: The environment; by default, the process's.
+        overrides: What the program itself sets, nested as in a file: ``{"agent": {"model": "…"}}``.
+
+    Raises:
+        ConfigError: A file cannot be read, or a setting is unknown or has a value that does not fit.
+    """
+    project_file = (cwd or Path()) / "maverick.yaml"
+    home_folder = home or _home()
+    merged: _Layer = {
+        **({} if home_folder is None else _from_file(home_folder / ".maverick" / "config.yaml")),
+        **_from_file(project_file),
+        **_from_environment(os.environ if environ is None else environ),
+        **_flattened(overrides or {}, ARGUMENT),
+    }
+    agent: dict[str, object] = {}
+    values: dict[str, object] = {"agent": agent}
+    for field, (value, _) in merged.items():
+        section, _, name = field.rpartition(".")
+        (agent if section else values)[name] = value
+    sources = {field: source for field, (_, source) in merged.items()}
+    config = MaverickConfig.model_validate(values, context=sources)
+    _check_destination(config.agent, sources, str(project_file))
+    _check_journal(config, sources, str(project_file))
+    return config
+
+
+def _from_file(path: Path) -> _Layer:
+    content = _read(path)
+    if not content:
+        return {}
+    import yaml  # here, because most people have no such file
+
+    where = ""
+    try:
+        tree = yaml.safe_load(content)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = "" if mark is None else f" at line {mark.line + 1}, column {mark.column + 1}"
+    except Exception:  # noqa: BLE001, S110 - PyYAML lets ValueError, KeyError, RecursionError and more through
+        pass
+    else:
+        return {} if tree is None else _flattened(tree, str(path))
+    problem = f"{path} is not valid YAML{where}. Check its indentation, quotes and colons."
+    raise ConfigError(problem, source=str(path))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
+            raise ConfigError(f"{path} is not a file. Move it away, or make it one.", source=str(path))
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+    except OSError as error:
+        problem = f"{path} could not be read: {error.strerror}. Check who may read it."
+        raise ConfigError(problem, source=str(path)) from error
+    if len(content) > _LARGEST_FILE:
+        problem = f"{path} is larger than {_LARGEST_FILE // 1024} KiB. Keep only settings in it."
+        raise ConfigError(problem, source=str(path))
+    return content
+
+
+def _from_environment(environ: Mapping[str, str]) -> _Layer:
+    prefix = "MAVERICK_AGENT_"
+    fields = {prefix + name.upper(): AgentConfig.dotted(name) for name in AgentConfig.model_fields}
+    for variable in environ:
+        if variable.startswith(prefix) and variable not in fields:
+            suffixes = [known.removeprefix(prefix) for known in fields]
+            for nearest in get_close_matches(variable.removeprefix(prefix), suffixes, n=1):
+                raise ConfigError(
+                    f"{variable} sets nothing. Did you mean {prefix}{nearest}? Correct its name, or unset it.",
+                    source=variable,
+                )
+    fields["MAVERICK_JOURNAL"] = "journal"
+    return {
+        field: (environ[variable], variable)
+        for variable, field in fields.items()
+        if environ.get(variable, "").strip()
+    }
+
+
+def _flattened(tree: object, source: str) -> _Layer:
+    if not isinstance(tree, Mapping):
+        raise not_settings("", source)
+    layer: _Layer = {}
+    for name, value in tree.items():
+        if name not in MaverickConfig.model_fields:
+            raise MaverickConfig.unknown(name, source)
+        if name == AgentConfig.section:
+            layer |= _flattened_agent(value, source)
+        elif value is not None:
+            layer[name] = (value, source)
+    return layer
+
+
+def _flattened_agent(settings: object, source: str) -> _Layer:
+    if not isinstance(settings, Mapping | None):
+        raise not_settings(AgentConfig.section, source)
+    layer: _Layer = {}
+    for name, value in (settings or {}).items():
+        if name not in AgentConfig.model_fields:
+            raise AgentConfig.unknown(name, source)
+        if value is not None:
+            layer[AgentConfig.dotted(name)] = (value, source)
+    return layer
+
+
+def _check_destination(agent: AgentConfig, sources: Mapping[str, str], project_file: str) -> None:
+    """Refuse to send a person's key where a project says: a stranger may have written the project.
+
+    A project's address may get the project's own key, and an address on this machine any key.
+    """
+    if sources.get("agent.base_url") != project_file or sources.get("agent.api_key") == project_file:
+        return
+    if agent.base_url is None or _ON_THIS_MACHINE.match(agent.base_url):
+        return
+    raise ConfigError(
+        f"agent.base_url: {project_file} would have your key sent to {agent.base_url}. If you trust that address, "
+        "set MAVERICK_AGENT_BASE_URL to it, or put it in ~/.maverick/config.yaml.",
+        source=project_file,
+        field="agent.base_url",
+    )
+
+
+def _check_journal(config: MaverickConfig, sources: Mapping[str, str], project_file: str) -> None:
+    """Refuse to keep a person's runs where a project says, for the same reason, unless that is a file."""
+    if sources.get("journal") == project_file and "://" in config.journal.get_secret_value():
+        raise ConfigError(
+            f"journal: {project_file} would have your runs sent to a database. If you trust it, set "
+            "MAVERICK_JOURNAL to its address, or put it in ~/.maverick/config.yaml.",
+            source=project_file,
+            field="journal",
+        )
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:  # the user of a container may have none
+        return None

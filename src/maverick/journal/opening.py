@@ -1,0 +1,56 @@
+"""A journal by its address: a path is a SQLite file, a ``postgresql://`` address is a database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from maverick.exceptions import InvalidInputError, JournalError
+from maverick.journal.sqlite import SqliteJournal
+from maverick.journal.store import Journal
+
+_POSTGRES = ("postgresql", "postgres")
+
+
+def open_journal(location: str | Path, *, create: bool = True) -> Journal:
+    """The journal at a place. It is opened, or connected to, when it is first used.
+
+    Args:
+        location: A path, in which ``~`` is the home folder, or a ``postgresql://`` address.
+        create: Whether to make a file, and its folder, that is not there yet.
+
+    Raises:
+        InvalidInputError: It is neither a path nor such an address.
+        JournalError: The file is not there, or its folder can not be made.
+    """
+    scheme, is_address, _ = str(location).partition("://")
+    if not is_address:
+        return _open_file(Path(location), create=create)
+    if scheme not in _POSTGRES:
+        raise InvalidInputError(
+            f"journal: expected a path or a postgresql:// address, got one that begins with {f'{scheme}://'!r}.",
+            field="journal",
+        )
+    from maverick.journal.postgres import PostgresJournal  # here, since its driver is an extra
+
+    return PostgresJournal(str(location))
+
+
+def _open_file(location: Path, *, create: bool) -> SqliteJournal:
+    try:
+        path = location.expanduser().absolute()
+        if create:
+            path.parent.mkdir(
+                mode=0o700, parents=True, exist_ok=True
+            )  # what was said in a run is nobody else's
+        found = create or path.exists()
+    except (OSError, RuntimeError, ValueError) as error:  # no rights; no home folder; a NUL in the path
+        raise JournalError(
+            f"The journal {str(location)!r} can not be opened: {error}. Check the path and who may write there.",
+            cause=error,
+        ) from error
+    if not found:
+        raise JournalError(
+            f"There is no journal at {str(path)!r}. A run that is kept in one makes it; to look elsewhere, name the "
+            "path with --journal or MAVERICK_JOURNAL."
+        )
+    return SqliteJournal(path)

@@ -1,0 +1,191 @@
+"""Runs kept in a Postgres database: for several machines that share their runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from maverick.exceptions import ApprovalError, RunNotFoundError
+from maverick.journal.codec import decode_approval, encode_json
+from maverick.journal.postgres_database import PostgresDatabase
+from maverick.journal.postgres_driver import Connection, PostgresDriver, Row
+from maverick.journal.postgres_entries import RUN_COLUMNS, claim_run, create_run, write_entries
+from maverick.journal.postgres_transaction import PostgresTransaction
+from maverick.journal.postgres_writer import PostgresWriter
+from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
+from maverick.journal.store import Journal
+
+_FAMILY = """
+    WITH RECURSIVE family (run_id) AS (
+        SELECT run_id FROM maverick.runs WHERE run_id = $1
+        UNION SELECT runs.run_id FROM maverick.runs JOIN family ON runs.parent = family.run_id
+    )
+    SELECT run_id FROM family
+"""
+
+
+class PostgresJournal(Journal):
+    """A journal in a Postgres database. It opens on first use, once in each event loop that uses it.
+
+    Tables are made in a schema of their own, ``maverick``. Connect to the server itself, or through a pooler that gives
+    each client a session.
+
+    Args:
+        url: ``postgresql://user:password@host/database``, as libpq has it.
+        pool_size: The most connections for those who read and for tools' transactions; there is one more that writes.
+        timeout: How many seconds to wait for the server, to connect and for each statement.
+    """
+
+    def __init__(self, url: str, *, pool_size: int = 10, timeout: float = 30.0) -> None:
+        self._driver = PostgresDriver(url, pool_size, timeout)
+        self._opened: dict[asyncio.AbstractEventLoop, tuple[PostgresDatabase, PostgresWriter]] = {}
+
+    # Runs -------------------------------------------------------------------------------------------------------
+
+    async def create(self, record: RunRecord, payloads: Sequence[bytes]) -> Lease:
+        """Add a run with its first entries."""
+        return await self._writer.submit(record.run_id, lambda db: create_run(db, record, payloads))
+
+    async def claim(self, run_id: str) -> Lease:
+        """Take the lease on a run."""
+        return await self._writer.submit(run_id, lambda db: claim_run(db, run_id))
+
+    async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
+        await self._writer.submit(lease.run_id, lambda db: write_entries(db, lease, payloads, status, reason))
+
+    async def get(self, run_id: str) -> RunRecord:
+        """What is known of a run."""
+        found = await self._database.fetch(
+            f"SELECT {RUN_COLUMNS} FROM maverick.runs WHERE run_id = $1",  # noqa: S608 - our own names
+            run_id,
+        )
+        if not found:
+            raise RunNotFoundError(run_id=run_id)
+        return _record(found[0])
+
+    async def list_runs(
+        self, *, status: RunStatus | None = None, parent: str | None = None, limit: int = 100
+    ) -> list[RunRecord]:
+        """Runs, newest first."""
+        found = await self._database.fetch(
+            f"SELECT {RUN_COLUMNS} FROM maverick.runs "  # noqa: S608 - our own names
+            "WHERE (parent = $1 OR (parent IS NULL AND $1::text IS NULL)) AND ($2::text IS NULL OR status = $2) "
+            "ORDER BY created_at DESC, run_id LIMIT $3",
+            parent,
+            status,
+            limit,
+        )
+        return [_record(row) for row in found]
+
+    async def read_page(self, run_id: str, after: int, limit: int) -> list[tuple[int, int, bytes]]:
+        """A page of entries."""
+        found = await self._database.fetch(
+            "SELECT seq, version, payload FROM maverick.entries WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+            run_id,
+            after,
+            limit,
+        )
+        return [(row["seq"], row["version"], row["payload"]) for row in found]
+
+    async def delete(self, run_id: str) -> int:
+        """Remove a run and its subagents' runs."""
+
+        async def work(db: Connection) -> int:
+            family = [row["run_id"] for row in await db.fetch(_FAMILY, run_id)]
+            if not family:
+                raise RunNotFoundError(run_id=run_id)
+            for table in ("runs", "entries", "approvals"):
+                await db.execute(f"DELETE FROM maverick.{table} WHERE run_id = ANY($1)", family)  # noqa: S608 - our own names
+            return len(family)
+
+        return await self._writer.submit(run_id, work)
+
+    def transaction(self, lease: Lease) -> PostgresTransaction:
+        """A transaction for a tool's effect and its entry."""
+        return PostgresTransaction(self._database, lease)
+
+    # Approvals --------------------------------------------------------------------------------------------------
+
+    async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
+        async def work(db: Connection) -> None:
+            await write_entries(db, lease, (), RunStatus.WAITING)
+            for approval in approvals:
+                await db.execute(
+                    "INSERT INTO maverick.approvals (approval_id, run_id, status, requested_at, payload) "
+                    "VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+                    approval.approval_id,
+                    approval.run_id,
+                    approval.status,
+                    approval.requested_at,
+                    encode_json(approval),
+                )
+
+        await self._writer.submit(lease.run_id, work)
+
+    async def get_approval(self, approval_id: str) -> Approval:
+        """One request."""
+        found = await self._database.fetch(
+            "SELECT payload FROM maverick.approvals WHERE approval_id = $1", approval_id
+        )
+        if not found:
+            raise ApprovalError(f"There is no request {approval_id!r}.", approval_id=approval_id)
+        return decode_approval(found[0]["payload"])
+
+    async def list_approvals(
+        self, *, run_id: str | None = None, status: ApprovalStatus | None = None
+    ) -> list[Approval]:
+        """Requests, oldest first."""
+        found = await self._database.fetch(
+            "SELECT payload FROM maverick.approvals "
+            "WHERE ($1::text IS NULL OR run_id = $1) AND ($2::text IS NULL OR status = $2) "
+            "ORDER BY requested_at, approval_id",
+            run_id,
+            status,
+        )
+        return [decode_approval(row["payload"]) for row in found]
+
+    async def settle_approval(self, approval: Approval, expected: ApprovalStatus) -> bool:
+        """Replace a request by its new state, if nobody was faster."""
+
+        async def work(db: Connection) -> bool:
+            changed = await db.execute(
+                "UPDATE maverick.approvals SET status = $1, payload = $2 WHERE approval_id = $3 AND status = $4",
+                approval.status,
+                encode_json(approval),
+                approval.approval_id,
+                expected,
+            )
+            return changed == "UPDATE 1"
+
+        return await self._writer.submit(approval.run_id, work)
+
+    # Lifetime ---------------------------------------------------------------------------------------------------
+
+    async def aclose(self) -> None:
+        """Finish what is being written and let go of this event loop's connections."""
+        database, writer = self._here()
+        await writer.finish()
+        self._opened.pop(asyncio.get_running_loop(), None)
+        await database.close()
+
+    @property
+    def _database(self) -> PostgresDatabase:
+        return self._here()[0]
+
+    @property
+    def _writer(self) -> PostgresWriter:
+        return self._here()[1]
+
+    def _here(self) -> tuple[PostgresDatabase, PostgresWriter]:
+        """What reads and writes in this event loop."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._opened:
+            self._opened = {kept: used for kept, used in self._opened.items() if not kept.is_closed()}
+            database = PostgresDatabase(self._driver)
+            self._opened[loop] = (database, PostgresWriter(database))
+        return self._opened[loop]
+
+
+def _record(row: Row) -> RunRecord:
+    fields = dict(row.items())
+    return RunRecord(**fields | {"status": RunStatus(fields["status"])})

@@ -1,0 +1,80 @@
+"""The tables of a Postgres journal, as numbered steps from an empty database to the newest form.
+
+They have a schema of their own, so that they are in nobody's way: transactional tools keep their tables in the same
+database.
+"""
+
+from __future__ import annotations
+
+from maverick.exceptions import JournalError
+from maverick.journal.postgres_driver import Connection
+
+MIGRATIONS = (
+    """
+    CREATE SCHEMA IF NOT EXISTS maverick;
+    CREATE TABLE maverick.form (number INTEGER NOT NULL);
+    INSERT INTO maverick.form VALUES (0);
+    CREATE TABLE maverick.runs (
+        run_id TEXT COLLATE "C" PRIMARY KEY,
+        agent TEXT NOT NULL,
+        status TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        parent TEXT COLLATE "C",
+        user_id TEXT,
+        forked_from TEXT,
+        created_at DOUBLE PRECISION NOT NULL,
+        updated_at DOUBLE PRECISION NOT NULL,
+        entries BIGINT NOT NULL,
+        token BIGINT NOT NULL
+    );
+    CREATE INDEX runs_by_time ON maverick.runs (parent, created_at);
+    CREATE TABLE maverick.entries (
+        run_id TEXT COLLATE "C" NOT NULL,
+        seq BIGINT NOT NULL,
+        version INTEGER NOT NULL,
+        payload BYTEA NOT NULL,
+        PRIMARY KEY (run_id, seq)
+    );
+    CREATE TABLE maverick.approvals (
+        approval_id TEXT COLLATE "C" PRIMARY KEY,
+        run_id TEXT COLLATE "C" NOT NULL,
+        status TEXT NOT NULL,
+        requested_at DOUBLE PRECISION NOT NULL,
+        payload BYTEA NOT NULL
+    );
+    CREATE INDEX approvals_by_run ON maverick.approvals (run_id);
+    """,
+)
+
+_LOCK = 0x6D6176657269636B
+"""What processes that open the journal at the same time agree to lock: "maverick" in ASCII."""
+
+
+async def migrate(connection: Connection, name: str) -> None:
+    """Bring the tables to the newest form; one process does it, the others wait for it.
+
+    Args:
+        connection: A connection to the database.
+        name: What the journal is called in error messages.
+
+    Raises:
+        JournalError: They were made by a newer Maverick.
+    """
+    if await _form(connection) == len(MIGRATIONS):
+        return
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+        form = await _form(connection)  # another process may have been faster
+        if form > len(MIGRATIONS):
+            raise JournalError(
+                f"The journal {name!r} has form {form}; this Maverick knows {len(MIGRATIONS)}. Use a newer one."
+            )
+        for statements in MIGRATIONS[form:]:
+            await connection.execute(statements)
+        await connection.execute("UPDATE maverick.form SET number = $1", len(MIGRATIONS))
+
+
+async def _form(connection: Connection) -> int:
+    if await connection.fetchval("SELECT to_regclass('maverick.form')") is None:
+        return 0
+    return int(await connection.fetchval("SELECT number FROM maverick.form"))

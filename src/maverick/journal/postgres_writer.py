@@ -1,0 +1,118 @@
+"""The one writer of a Postgres journal in an event loop: it commits for everybody who waits (group commit).
+
+A commit costs the server a sync of its disk, whatever it holds. So the writer takes all writes that have come while it
+was busy and puts them into one transaction. Each is a step of its own: one that fails takes nothing with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from maverick.exceptions import JournalError, MaverickError
+from maverick.journal.postgres_database import PostgresDatabase
+from maverick.journal.postgres_driver import FAULTS, Connection
+from maverick.journal.postgres_steps import SteppedTransaction
+
+R = TypeVar("R")
+
+_UNKNOWN = "did not answer a commit, so nobody knows whether it was made"
+_FAILURES: tuple[type[Exception], ...] = (*FAULTS, MaverickError)
+_MOST_AT_ONCE = 100
+"""How many writes one transaction holds: more share a sync, but the first of them waits for the last."""
+
+
+class _Job:
+    """A write that somebody waits for."""
+
+    __slots__ = ("answer", "error", "run_id", "value", "work")
+
+    def __init__(self, run_id: str, work: Callable[[Connection], Awaitable[Any]]) -> None:
+        self.run_id = run_id
+        self.work = work
+        self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.value: Any = None
+        self.error: MaverickError | None = None
+
+    def settle(self) -> None:
+        if self.answer.done():
+            return
+        if self.error is None:
+            self.answer.set_result(self.value)
+        else:
+            self.answer.set_exception(self.error)
+
+
+class PostgresWriter:
+    """Runs writes on one connection, many to a transaction.
+
+    Args:
+        database: Where to.
+    """
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+        self._jobs: list[_Job] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def submit(self, run_id: str, work: Callable[[Connection], Awaitable[R]]) -> asyncio.Future[R]:
+        """Have a write of a run done; the future is done when the server has it on its disk."""
+        job = _Job(run_id, work)
+        self._jobs.append(job)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._write_all())
+        return job.answer
+
+    async def finish(self) -> None:
+        """Wait until everything that was submitted is written."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _write_all(self) -> None:
+        try:
+            while self._jobs:
+                batch, self._jobs = self._jobs[:_MOST_AT_ONCE], self._jobs[_MOST_AT_ONCE:]
+                await self._write(batch)
+        finally:
+            self._task = None
+
+    async def _write(self, jobs: list[_Job]) -> None:
+        failed = "could not be written"
+        try:
+            async with self._database.writing() as connection:
+                transaction = SteppedTransaction(connection)
+                for job in sorted(jobs, key=_lock_order):
+                    await self._attempt(transaction, job)
+                failed = _UNKNOWN
+                await transaction.commit()
+        except _FAILURES as error:
+            for job in jobs:
+                job.error = job.error or self._told(failed, error)
+        except asyncio.CancelledError as error:  # the event loop is being closed
+            for job in jobs:
+                job.error = job.error or JournalError(
+                    "The write was cut off with its event loop.", cause=error
+                )
+            raise
+        finally:
+            for job in jobs:
+                job.settle()
+
+    async def _attempt(self, transaction: SteppedTransaction, job: _Job) -> None:
+        try:
+            job.value = await transaction.step(job.work)
+        except MaverickError as error:
+            job.error = error
+        except FAULTS as error:
+            if transaction.is_broken:
+                raise
+            job.error = self._told("could not be written", error)
+
+    def _told(self, failed: str, error: Exception) -> MaverickError:
+        return error if isinstance(error, MaverickError) else self._database.driver.error(failed, error)
+
+
+def _lock_order(job: _Job) -> str:
+    """By run: two processes that write to the same runs lock them in the same order, so neither waits for the other."""
+    return job.run_id

@@ -1,0 +1,167 @@
+"""A model in a file: the client ``local:path.gguf``, on llama.cpp through the ``local`` extra.
+
+The first request starts llama.cpp's server in a process of its own (:mod:`~maverick.providers.local_server`), which
+takes as long as the model takes to load; after that it is asked like any other Chat Completions server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, NetworkError, StreamingError
+from maverick.model import ModelInfo, Price, Request, Response, StreamItem
+from maverick.providers import openai_compatible
+from maverick.providers.base import Client
+from maverick.providers.local_server import LocalServer, Settings
+from maverick.providers.openai_compatible import OpenAIClient
+from maverick.providers.transport import Timeouts
+from maverick.providers.wrapper import open_stream
+
+_FREE = Price(0, 0)
+_MAGIC = b"GGUF"
+
+
+def connect(
+    model: str,
+    *,
+    context_window: int = 8192,
+    threads: int | None = None,
+    gpu_layers: int | None = None,
+    load_timeout: float = 600,
+    timeouts: Timeouts | None = None,
+    max_tokens: int = 1024,
+    extra: Mapping[str, Any] | None = None,
+) -> LocalClient:
+    """Make a client of a model in a GGUF file. Nothing is loaded before the first request.
+
+    Args:
+        model: The path of the file.
+        context_window: How many tokens a conversation and its answer may have together. More needs more memory.
+        threads: How many threads compute; by default one less than there are processors.
+        gpu_layers: How many layers of the model graphics cards hold; by default, what llama.cpp finds best.
+        load_timeout: How many seconds the model may take to load.
+        timeouts: How long to wait for what of an answer.
+        max_tokens: The most tokens of an answer when a request does not say; small models do not always find an end.
+        extra: Fields to add to every request, such as ``{"top_p": 0.9}``.
+
+    Raises:
+        InvalidInputError: There is no such file, or it is not a GGUF file.
+        AgentError: The extra is not installed; its ``kind`` is ``invalid``.
+    """
+    path = Path(model.removeprefix("local:")).expanduser()
+    _check_file(path)
+    _check_extra()
+    settings = Settings(
+        path=str(path.resolve()),
+        name=path.stem,
+        context_window=context_window,
+        threads=threads or max(1, (os.cpu_count() or 1) - 1),
+        gpu_layers=gpu_layers,
+    )
+    return LocalClient(
+        LocalServer(settings, load_timeout=load_timeout),
+        ModelInfo(context_window, _FREE, native_output=True),
+        {
+            "model": path.stem,
+            "prices": {path.stem: _FREE},
+            "timeouts": timeouts,
+            "max_tokens": max_tokens,
+            "extra": extra,
+        },
+    )
+
+
+class LocalClient(Client):
+    """A client of a model in a file; :func:`connect` makes one.
+
+    Args:
+        server: What serves the model.
+        info: What is known of the model.
+        options: What the client that talks to the server is made with, besides its address and key.
+    """
+
+    def __init__(self, server: LocalServer, info: ModelInfo, options: Mapping[str, Any]) -> None:
+        self._server = server
+        self._info = info
+        self._options = dict(options)
+        self._client: OpenAIClient | None = None
+        self._starting = asyncio.Lock()
+
+    async def run(self, request: Request) -> Response:
+        """Send a request and return the whole answer."""
+        async with self._asking() as client:
+            return await client.run(request)
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
+        async with self._asking() as client, open_stream(client, request) as items:
+            async for item in items:
+                yield item
+
+    def model_info(self, model: str) -> ModelInfo:  # noqa: ARG002 - there is only this one
+        """What is known of the model in the file."""
+        return self._info
+
+    async def aclose(self) -> None:
+        """End the server; the next request starts it again."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+        await asyncio.to_thread(self._server.stop)
+
+    @asynccontextmanager
+    async def _asking(self) -> AsyncIterator[OpenAIClient]:
+        """A client to ask. If its connection breaks, the server is given the moment it takes to be seen as dead."""
+        client = await self._ready()
+        try:
+            yield client
+        except (NetworkError, StreamingError):
+            await asyncio.to_thread(self._server.settle)
+            raise
+
+    async def _ready(self) -> OpenAIClient:
+        """The client of a server that is running; one that is not, or has crashed, is started."""
+        async with self._starting:
+            if self._client is None or not self._server.is_running:
+                if self._client is not None:
+                    await self._client.aclose()
+                address = await self._server.start()
+                self._client = openai_compatible.connect(
+                    **self._options, base_url=address, api_key=self._server.key
+                )
+            return self._client
+
+
+def _check_file(path: Path) -> None:
+    if not path.is_file():
+        raise InvalidInputError(
+            f"There is no model file at {str(path)!r}. Write it as local:path/to/model.gguf.", field="model"
+        )
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(len(_MAGIC))
+    except OSError as error:
+        raise InvalidInputError(
+            f"The model file {str(path)!r} cannot be read: {error.strerror}.", field="model", cause=error
+        ) from error
+    if beginning != _MAGIC:
+        raise InvalidInputError(
+            f"{str(path)!r} is not a GGUF file, the only kind llama.cpp reads. Download the model in that format, "
+            "or convert it.",
+            field="model",
+        )
+
+
+def _check_extra() -> None:
+    if find_spec("xllamacpp") is None:
+        raise AgentError(
+            "The provider 'local' needs the package 'xllamacpp', which is not installed. "
+            "Run: pip install 'maverick[local]'",
+            kind=ErrorKind.INVALID,
+        )

@@ -1,0 +1,132 @@
+"""Kills many runs on one store, asks the oracle about each, and counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from chaos.case import Case, springs_of
+from chaos.launcher import Launcher
+from chaos.oracle import violations
+from chaos.stores import Store
+from chaos.trap import Spring
+
+_TRIES = 10
+"""Tools that run side by side do not always pass the same points; how often a kill that missed is tried again."""
+
+
+class Tally:
+    """What was done and what came of it."""
+
+    def __init__(self) -> None:
+        self.violations: list[str] = []
+        self.figures: dict[str, Any] = {"kills": 0, "runs": 0, "points": [], "violations": 0}
+        """The same in figures, as plain values that a test's report can carry."""
+
+    def add(self, case: Case, found: Sequence[str]) -> None:
+        """Count a case."""
+        self.violations += [f"{case.scenario}, {case.folder.name}: {violation}" for violation in found]
+        died_at = (process.trace.passings[-1:] for process in case.kills)
+        points = {str(passing) for last in died_at for passing in last}
+        self.figures["kills"] += len(case.kills)
+        self.figures["runs"] += 1
+        self.figures["points"] = sorted({*self.figures["points"], *points})
+        self.figures["violations"] += len(found)
+
+
+class Campaign:
+    """The cases of one scenario on one store.
+
+    Args:
+        scenario: The scenario's name.
+        store: Where the runs are kept.
+        launcher: What starts their processes.
+        folder: A folder for what they leave behind.
+        tally: Where they are counted.
+        sabotage: The safeguard the processes do without, except those of the reference.
+    """
+
+    def __init__(
+        self, scenario: str, store: Store, launcher: Launcher, folder: Path, tally: Tally, sabotage: str = ""
+    ) -> None:
+        self.scenario = scenario
+        self.tally = tally
+        self._store = store
+        self._launcher = launcher
+        self._folder = folder
+        self._sabotage = sabotage
+        self._numbers = count(1)
+
+    @cached_property
+    def reference(self) -> Case:
+        """The same run, let be."""
+        case = Case(self.scenario, self._store, self._folder / f"{self.scenario}-reference")
+        case.run(self._launcher)
+        return case
+
+    @cached_property
+    def seconds(self) -> float:
+        """About how long a process of this run lives."""
+        began = time.perf_counter()
+        case = self._new_case()
+        case.run(self._launcher)
+        return (time.perf_counter() - began) / len(case.processes)
+
+    @property
+    def springs(self) -> list[Spring]:
+        """A spring for each point that the run passes."""
+        return list(springs_of(self.reference.passings))
+
+    def let_be(self) -> Case:
+        """Kill nothing, and ask for the result once more when the run has ended."""
+        case = self._new_case()
+        case.run(self._launcher)
+        self._judge(case)
+        case.start(self._launcher)
+        self._judge(case)
+        return case
+
+    def kill_at(self, *springs: Spring, tries: int = _TRIES) -> Case:
+        """Kill a run at these points, one process after the other."""
+        for _ in range(tries):
+            case = self._new_case()
+            case.run(self._launcher, springs)
+            if len(case.kills) == len(springs):
+                break
+        self._judge(case)
+        return case
+
+    def kill_ever_later(self, stride: int) -> Case:
+        """Kill a run's every process, each a few passings later than the one before, until one comes to the end."""
+        case = self._new_case()
+        case.run(self._launcher, [Spring(None, occurrence) for occurrence in range(2, 200, stride)])
+        self._judge(case)
+        return case
+
+    def kill_after(self, delays: Sequence[float]) -> Case:
+        """Kill a run's processes from outside, after so many seconds each."""
+        case = self._new_case()
+        case.run(self._launcher, delays=delays)
+        self._judge(case)
+        return case
+
+    def overtake_at(self, spring: Spring, rescuer: Launcher) -> tuple[Case, int]:
+        """Freeze a process, have others end its run, and let it go on; also says how it ended then."""
+        case = self._new_case()
+        case.start(self._launcher, spring)
+        case.run(rescuer)
+        exit_code = self._launcher.thaw()
+        case.start(rescuer)
+        self._judge(case)
+        return case, exit_code
+
+    def _new_case(self) -> Case:
+        name = f"{self.scenario}-{self._sabotage}{next(self._numbers)}"
+        return Case(self.scenario, self._store, self._folder / name, self._sabotage)
+
+    def _judge(self, case: Case) -> None:
+        self.tally.add(case, violations(case, self.reference))

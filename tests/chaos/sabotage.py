@@ -1,0 +1,77 @@
+"""Takes one safeguard out of a child process, to show that the oracle would notice."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from maverick.journal import sqlite, sqlite_transaction, sqlite_writer
+from maverick.journal.records import Lease, RunStatus
+from maverick.journal.sqlite_entries import insert_entries
+from maverick.journal.sqlite_writer import SqliteWriter
+from maverick.journal.transaction import Transaction
+from maverick.loop.entries import ToolFinished, ToolsStarted
+from maverick.runtime import keeper
+from maverick.runtime.keeper import RunKeeper
+
+
+def _without_intent() -> None:
+    """Tools run before the intent to run them is written."""
+    keeper._INTENTS = tuple(kind for kind in keeper._INTENTS if kind is not ToolsStarted)  # type: ignore[assignment]
+
+
+def _without_fence() -> None:
+    """Whoever held the run once may write to it for ever."""
+
+    def write_anyway(
+        db: sqlite3.Connection,
+        lease: Lease,
+        payloads: Sequence[bytes],
+        status: RunStatus = RunStatus.RUNNING,
+        reason: str = "",
+    ) -> None:
+        written = db.execute(
+            "UPDATE runs SET status=?, reason=?, entries=entries+? WHERE run_id=? RETURNING entries",
+            (status, reason, len(payloads), lease.run_id),
+        ).fetchone()
+        insert_entries(db, lease.run_id, written[0] - len(payloads) + 1, payloads)
+
+    for module in (sqlite, sqlite_transaction):
+        module.write_entries = write_anyway  # type: ignore[attr-defined]
+
+
+def _without_commit() -> None:
+    """A write is said to be durable before it is committed."""
+
+    def confirm_first(self: SqliteWriter, connection: sqlite3.Connection, jobs: list[Any]) -> None:
+        self._turns.ask().result()
+        connection.execute("BEGIN IMMEDIATE")
+        for job in jobs:
+            self._run(connection, job)
+        sqlite_writer._settle(jobs)
+        time.sleep(0.05)
+        connection.execute("COMMIT")
+        self._turns.pass_on()
+
+    SqliteWriter._commit = confirm_first  # type: ignore[method-assign]
+
+
+def _without_transaction() -> None:
+    """A transactional tool's effect is committed alone; its entry follows later."""
+
+    async def commit_effect_only(self: RunKeeper, transaction: Transaction, entry: ToolFinished) -> None:
+        self.journal.at_write_point("Transaction", before=True)
+        await transaction.commit([])
+        self.journal.at_write_point("Transaction", before=False)
+
+    RunKeeper.commit = commit_effect_only  # type: ignore[method-assign]
+
+
+SABOTAGES: Mapping[str, Callable[[], None]] = {
+    "intent": _without_intent,
+    "fence": _without_fence,
+    "commit": _without_commit,
+    "transaction": _without_transaction,
+}

@@ -1,0 +1,53 @@
+"""Every provider the suite runs against, and the decorators that run a test against each that can have its scenarios."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.providers.asking import WAYS
+from conformance.providers.failures import FAILURES
+from conformance.providers.in_process import OfflineProvider, ScriptedProvider
+from conformance.providers.provider import Provider
+from conformance.providers.scenarios import Scenario
+from conformance.providers.wired import ClaudeProvider, ClaudeSDKProvider, OpenAIProvider
+from conformance.providers.wrapped import (
+    CassetteProvider,
+    FallbackProvider,
+    LimitedProvider,
+    RecordingProvider,
+)
+
+PROVIDERS: tuple[Provider, ...] = (
+    ClaudeProvider(),
+    ClaudeSDKProvider(),
+    OpenAIProvider(),
+    CassetteProvider(),
+    OfflineProvider(),
+    ScriptedProvider(),
+    FallbackProvider(),
+    LimitedProvider(),
+    RecordingProvider(),
+)
+
+
+def each_provider(*scenarios: Scenario) -> pytest.MarkDecorator:
+    """Run a test against every provider that can have these scenarios."""
+    able = [provider for provider in PROVIDERS if not provider.cannot.keys() & set(scenarios)]
+    return pytest.mark.parametrize("provider", able, ids=lambda provider: provider.name)
+
+
+def each_failure() -> pytest.MarkDecorator:
+    """Run a test for every fault, in both ways, against every provider that can have it."""
+    return pytest.mark.parametrize(
+        ("provider", "scenario", "way"),
+        [
+            pytest.param(provider, scenario, way, id=f"{provider.name}-{scenario}-{way}")
+            for provider in PROVIDERS
+            for way in WAYS
+            for scenario in FAILURES[way]
+            if scenario not in provider.cannot
+        ],
+    )
+
+
+both_ways = pytest.mark.parametrize("way", WAYS)

@@ -1,0 +1,78 @@
+"""A client opens on first use, serves many at once, and can be closed and used again, in another event loop too."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import pytest
+
+from conformance.providers.asking import HI, Way, ask, listen
+from conformance.providers.provider import Provider
+from conformance.providers.roster import both_ways, each_provider
+from conformance.providers.scenarios import Scenario
+from maverick.model import LLMClient, Message, Request
+from maverick.providers.wrapper import close_client
+
+AT_ONCE = 100
+SOON = 60.0
+"""Seconds; far more than it takes, and an end for a client that hangs."""
+
+
+@pytest.mark.requirement("F-CONCURRENT")
+@each_provider(Scenario.TEXT)
+async def test_a_hundred_requests_are_served_at_once(provider: Provider) -> None:
+    async with provider.stage(Scenario.TEXT) as stage, asyncio.timeout(SOON):
+        asked = [
+            listen(stage.client, HI) if number % 2 else stage.client.run(HI) for number in range(AT_ONCE)
+        ]
+        responses = await asyncio.gather(*asked)
+
+    assert [response.content for response in responses] == [provider.hello] * AT_ONCE
+
+
+@each_provider(Scenario.ECHO)
+async def test_each_of_many_gets_its_own_answer(provider: Provider) -> None:
+    questions = [f"question {number}" for number in range(AT_ONCE)]
+    async with provider.stage(Scenario.ECHO) as stage, asyncio.timeout(SOON):
+        asked = [listen(stage.client, Request([Message.user(question)])) for question in questions]
+        responses = await asyncio.gather(*asked)
+
+    assert [response.content for response in responses] == questions
+
+
+@both_ways
+@each_provider(Scenario.TEXT)
+async def test_it_can_be_closed_at_any_time_and_used_again(provider: Provider, way: Way) -> None:
+    async with provider.stage(Scenario.TEXT) as stage:
+        await close_client(stage.client)
+        for _ in range(2):
+            assert (await ask(stage.client, HI, way)).content == provider.hello
+            await close_client(stage.client)
+
+
+@pytest.mark.filterwarnings(
+    "ignore:unclosed:ResourceWarning"
+)  # the first loop ended without closing the client
+@each_provider(Scenario.TEXT)
+async def test_it_works_in_one_event_loop_after_another(provider: Provider) -> None:
+    async def use(client: LLMClient, *, close: bool) -> list[str]:
+        said = [(await client.run(HI)).content, (await listen(client, HI)).content]
+        if close:
+            await close_client(client)
+        return said
+
+    async with provider.stage(Scenario.TEXT) as stage:
+        first = await asyncio.to_thread(asyncio.run, use(stage.client, close=False))
+        second = await asyncio.to_thread(asyncio.run, use(stage.client, close=True))
+    del stage
+    gc.collect()  # so that what was left open is warned of here and not in a later test
+
+    assert first == second == [provider.hello] * 2
+
+
+@both_ways
+@each_provider(Scenario.TLS)
+async def test_it_speaks_tls_with_a_private_authority(provider: Provider, way: Way) -> None:
+    async with provider.stage(Scenario.TLS) as stage:
+        assert (await ask(stage.client, HI, way)).content == provider.hello

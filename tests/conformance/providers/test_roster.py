@@ -1,0 +1,51 @@
+"""Nothing drops out of the suite unnoticed: no provider, no scenario, and no pair of the two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.providers.failures import FAILURES
+from conformance.providers.roster import PROVIDERS
+from conformance.providers.scenarios import Scenario
+from maverick.providers.catalog import BUILT_IN
+from wire import claude_server, openai_server
+
+ELSEWHERE = {"local": "it is the openai client with a server of its own, which needs a model's file"}
+"""The built-in providers that the suite leaves out, each with the reason."""
+
+
+def test_every_built_in_provider_is_on_the_roster_or_has_a_reason_not_to_be() -> None:
+    names = {provider.name for provider in PROVIDERS}
+
+    assert names >= BUILT_IN.keys() - ELSEWHERE.keys()
+    assert ELSEWHERE.keys() <= BUILT_IN.keys()
+
+
+def test_so_many_scenarios_cannot_be_had_and_each_has_a_reason() -> None:
+    assert {provider.name: len(provider.cannot) for provider in PROVIDERS} == {
+        "claude": 0,
+        "claude-sdk": 1,
+        "openai": 1,
+        "cassette": 3,
+        "offline": 38,
+        "scripted": 28,
+        "fallback": 0,
+        "limited": 0,
+        "recording": 0,
+    }
+    assert all(reason for provider in PROVIDERS for reason in provider.cannot.values())
+
+
+def test_every_scenario_is_put_to_the_test() -> None:
+    folder = Path(__file__).parent
+    tests = "".join(path.read_text("utf-8") for path in folder.glob("test_*.py"))
+    faults = {*FAILURES["whole"], *FAILURES["streamed"]}
+
+    assert {scenario for scenario in Scenario if f"Scenario.{scenario.name}" not in tests} <= faults
+
+
+def test_every_fault_that_both_servers_can_play_is_a_scenario() -> None:
+    harmless = {"one_byte_at_a_time", "carriage_returns", "never_ends"}
+    differing = {"no_credit"}  # a refusal at one, a rate limit at the other
+
+    assert claude_server.FAULTS.keys() & openai_server.FAULTS.keys() - harmless - differing <= set(Scenario)

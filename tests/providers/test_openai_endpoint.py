@@ -1,0 +1,192 @@
+"""Which server the ``openai:`` client asks, with which key and for which model, and what it knows of that."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+import maverick
+from maverick.exceptions import ProviderError
+from maverick.model import Message, Price, Request, RequestConfig
+from maverick.providers.network import allow_network
+from maverick.providers.openai_compatible import OpenAIClient, connect
+from wire.asking import HI, answered, both_ways
+from wire.openai_server import HELLO, OpenAIServer
+
+KEY = "sk-very-secret"
+ENVIRONMENT = ("MAVERICK_AGENT_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy")
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[OpenAIServer]:
+    async with OpenAIServer() as server:
+        yield server
+
+
+def client_of(server: OpenAIServer, scenario: str = "text", **options: Any) -> OpenAIClient:
+    return connect("test-model", base_url=server.at(scenario), api_key=KEY, **options)
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", "/v1", "/v1/", "/v1/chat/completions", "/text/v1", "/text/v1?api-version=2"]
+)
+async def test_a_base_url_is_taken_with_and_without_its_version(server: OpenAIServer, path: str) -> None:
+    await answered(connect("m", base_url=server.url + path))
+
+    assert server.received[0].path.endswith("/v1/chat/completions")
+
+
+async def test_the_key_and_headers_go_along(server: OpenAIServer) -> None:
+    await answered(client_of(server, headers={"OpenAI-Organization": "org-1", "User-Agent": "mine"}))
+
+    headers = server.received[0].headers
+    assert headers["authorization"] == f"Bearer {KEY}"
+    assert headers["openai-organization"] == "org-1"
+    assert headers["user-agent"] == "mine"
+
+
+@pytest.mark.parametrize("header", ["api-key", "Authorization"])
+async def test_a_header_that_has_the_key_stands_in_for_it(server: OpenAIServer, header: str) -> None:
+    await answered(client_of(server, headers={header: "Token x"}))
+
+    headers = server.received[0].headers
+    assert headers[header] == "Token x"
+    assert KEY not in headers.get("authorization", "")
+
+
+async def test_the_key_is_looked_for_in_the_environment(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "from-openai")
+    await answered(connect("m", base_url=server.url))
+    monkeypatch.setenv("MAVERICK_AGENT_API_KEY", " from-maverick\n")
+    await answered(connect("m", base_url=server.url))
+
+    keys = [received.headers["authorization"] for received in server.received]
+    assert keys == ["Bearer from-openai", "Bearer from-maverick"]
+
+
+async def test_the_address_is_looked_for_in_the_environment(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.at("tool"))
+
+    assert (await answered(connect("m"))).tool_calls
+
+
+async def test_a_server_of_ones_own_needs_no_key(server: OpenAIServer) -> None:
+    await answered(connect("m", base_url=server.url))
+
+    assert "authorization" not in server.received[0].headers
+
+
+async def test_a_request_may_name_another_model_of_the_provider(server: OpenAIServer) -> None:
+    async with client_of(server) as client:
+        for named in ("openai:llama3.2:3b", "claude:claude-x", ""):
+            await client.run(Request([Message.user("hi")], config=RequestConfig(model=named)))
+
+    assert [received.body["model"] for received in server.received] == [
+        "llama3.2:3b",
+        "test-model",
+        "test-model",
+    ]
+
+
+async def test_other_servers_are_told_the_token_limit_under_its_old_name(server: OpenAIServer) -> None:
+    await answered(client_of(server, max_tokens=50))
+
+    assert server.received[0].body["max_tokens"] == 50
+
+
+@pytest.mark.parametrize(
+    ("base_url", "name"),
+    [
+        (None, "max_completion_tokens"),
+        ("https://eu.api.openai.com/v1", "max_completion_tokens"),
+        ("https://mine.openai.azure.com/openai/v1", "max_completion_tokens"),
+        ("https://notapi.openai.com.example/v1", "max_tokens"),
+    ],
+)
+async def test_openai_is_told_the_token_limit_under_its_new_name(base_url: str | None, name: str) -> None:
+    transport = Recorder()
+    client = connect("gpt-5", api_key=KEY, base_url=base_url, transport=transport, max_tokens=50)
+    with allow_network(), pytest.raises(ProviderError):
+        await client.run(HI)
+
+    assert json.loads(transport.body)[name] == 50
+
+
+class Recorder:
+    """A transport that keeps what it is given and gets no further."""
+
+    body = b""
+
+    async def request(self, method: str, url: str, *, headers: Any, body: bytes = b"") -> Any:
+        self.body = body
+        raise ProviderError("no further")
+
+    async def aclose(self) -> None:
+        """There is nothing to close."""
+
+
+@both_ways
+async def test_the_cost_is_known_where_a_price_is_given(server: OpenAIServer, stream: bool) -> None:
+    client = client_of(server, prices={"test-model": Price(input=1, output=2)})
+    response = await answered(client, stream=stream)
+
+    assert response.usage.cost_usd == pytest.approx((118 * 1 + 42 * 2) / 1_000_000)
+
+
+async def test_a_model_on_somebodys_server_has_no_list_price(server: OpenAIServer) -> None:
+    client = connect("claude-sonnet-4-5", base_url=server.url)
+
+    assert (await answered(client)).usage.cost_usd is None
+    assert client.model_info("claude-sonnet-4-5").context_window is None
+
+
+def test_a_client_tells_what_it_knows_of_a_model(server: OpenAIServer) -> None:
+    price = Price(input=1, output=2)
+    client = client_of(server, prices={"test-model": price})
+
+    assert client.model_info("openai:test-model").price == price
+    assert client.model_info("openai:test-model").native_output
+    assert client.model_info("another").price is None
+
+
+def test_a_dated_model_of_openai_has_the_price_of_the_undated_one() -> None:
+    price = Price(input=1, output=2)
+    client = connect("gpt-5", prices={"gpt-5": price})
+
+    assert client.model_info("gpt-5-2025-08-07").price == price
+
+
+async def test_the_provider_is_connected_by_its_name(server: OpenAIServer) -> None:
+    client = maverick.connect("openai:test-model", base_url=server.url)
+
+    assert isinstance(client, OpenAIClient)
+    assert (await answered(client)).content == HELLO
+
+
+def test_nothing_heavy_is_loaded_before_the_first_request() -> None:
+    script = """
+        import sys, maverick
+        maverick.connect("openai:m", base_url="http://localhost")
+        print({"aiohttp", "pydantic", "openai"} & sys.modules.keys())
+    """
+    loaded = subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True
+    )
+
+    assert loaded.stdout.strip() == "set()"

@@ -1,0 +1,29 @@
+"""Asking a client in either of the two ways there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from maverick.model import Message, Request, Response, StreamItem
+from maverick.providers.base import Client
+from maverick.providers.wrapper import open_stream
+
+HI = Request([Message.user("hi")])
+
+both_ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+
+
+async def collected(client: Client, request: Request = HI) -> list[StreamItem]:
+    """Everything that a stream yields; the client is closed afterwards."""
+    async with client, open_stream(client, request) as stream:
+        return [item async for item in stream]
+
+
+async def answered(client: Client, request: Request = HI, *, stream: bool = False) -> Response:
+    """The whole answer, asked for in either way; the client is closed afterwards."""
+    if not stream:
+        async with client:
+            return await client.run(request)
+    response = (await collected(client, request))[-1]
+    assert isinstance(response, Response)
+    return response
