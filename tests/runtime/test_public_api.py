@@ -30,8 +30,9 @@ from maverick import (
     run_sync,
     tool,
 )
+from maverick.exceptions import NetworkError
 from maverick.model import ExecutionMetrics, Message, Request, RequestConfig, Role, StopReason
-from maverick.testing import ScriptedClient, call, calls, reply
+from maverick.testing import ScriptedClient, call, calls, forbid_network, reply
 
 
 @tool
@@ -166,6 +167,19 @@ async def test_testing_an_agent_without_a_model() -> None:
 
     assert client.requests[1].messages[-1].role is Role.TOOL_RESULT
     assert counted.output == "1 messages so far"
+
+
+@pytest.mark.requirement("F-API", "P8")
+async def test_no_agent_goes_live_where_the_network_is_forbidden() -> None:
+    live = connect("claude:claude-sonnet-4-5-20250929", api_key="made-up")
+
+    with forbid_network():
+        result = await AgentExecutor(live).execute(reporter, inputs=INPUTS)
+
+    (error,) = result.errors
+    assert isinstance(error, NetworkError)
+    assert "forbid_network()" in str(error)
+    await live.aclose()
 
 
 @pytest.mark.requirement("F-API", "002-R8")

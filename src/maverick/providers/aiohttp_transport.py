@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError, MalformedResponseError
 from maverick.providers.connection_errors import connection_error
+from maverick.providers.network import is_loopback
 from maverick.providers.transport import Timeouts
 
 Result = TypeVar("Result")
@@ -204,7 +205,7 @@ def _find_route(url: str) -> _Route:
     name = host if port is None else f"{host}:{port}"
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(host):
+    if not proxy or is_loopback(host) or proxy_bypass(host):
         return _Route(name, None)
     if "://" not in proxy:
         proxy = f"http://{proxy}"

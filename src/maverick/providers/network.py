@@ -70,7 +70,7 @@ def check_network_allowed(provider: str, url: str) -> None:
     if not _switch.forbidden:
         return
     host = _host(url)
-    if not _is_loopback(host):
+    if not is_loopback(host):
         raise NetworkError(
             f"The provider {provider!r} would have connected to {host or 'an unknown host'}, but forbid_network() "
             "is in force. Use ScriptedClient or the 'offline:' model here, or call allow_network() first.",
@@ -85,7 +85,8 @@ def _host(url: str) -> str:
         return ""
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
