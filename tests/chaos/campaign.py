@@ -27,6 +27,11 @@ class Tally:
         self.figures: dict[str, Any] = {"kills": 0, "runs": 0, "points": [], "violations": 0}
         """The same in figures, as plain values that a test's report can carry."""
 
+    @property
+    def kills(self) -> int:
+        """How many processes were killed."""
+        return int(self.figures["kills"])
+
     def add(self, case: Case, found: Sequence[str]) -> None:
         """Count a case."""
         self.violations += [f"{case.scenario}, {case.folder.name}: {violation}" for violation in found]

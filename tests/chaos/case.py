@@ -78,9 +78,7 @@ class Case:
         """How the run ended, or how it stood when its newest process did."""
         return self.processes[-1].report if self.processes else None
 
-    def run(
-        self, launcher: Launcher, springs: Sequence[Spring] = (), delays: Sequence[float] = ()
-    ) -> None:
+    def run(self, launcher: Launcher, springs: Sequence[Spring] = (), delays: Sequence[float] = ()) -> None:
         """Run to the end: a process is killed for each spring, then for each delay; the others are let be.
 
         A spring that a process does not come to waits for it in the next one.

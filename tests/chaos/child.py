@@ -73,7 +73,9 @@ def perform(job: Job) -> int:
     if job.sabotage:
         SABOTAGES[job.sabotage]()
     BENCH.set_up(
-        Path(job.folder) / "ledger", Trap(job.file("trace"), job.spring), store(job.store, job.address).booking
+        Path(job.folder) / "ledger",
+        Trap(job.file("trace"), job.spring),
+        store(job.store, job.address).booking,
     )
     try:
         asyncio.run(_decide(job) if job.task == "decide" else _go(job))

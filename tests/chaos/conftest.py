@@ -1,14 +1,9 @@
-"""Fixtures for runs that are killed, and the summary of what came of them.
-
-``CHAOS_FULL=1`` kills at every occurrence of every point instead of at a sample of them; ``CHAOS_N`` is the number of
-kills at random times.
-"""
+"""Fixtures for runs that are killed, and the summary of what came of them."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +30,9 @@ def rescuer() -> Iterator[Launcher]:
         yield launcher
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    """An empty store of each kind."""
+    """An empty store of the kind that is asked for."""
     if request.param == "sqlite":
         store: Store = SqliteStore(str(tmp_path / "runs.db"))
     else:
@@ -48,41 +43,30 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 @pytest.fixture
 def tally(request: pytest.FixtureRequest) -> Tally:
-    """What a test counts; it comes with the test's report to whoever prints the summary."""
+    """What a test counts; it goes with the test's report to whoever prints the summary."""
     tally = Tally()
     request.node.user_properties.append(("chaos", tally.figures))
     return tally
 
 
 @pytest.fixture
-def campaign(
-    store: Store, launcher: Launcher, tmp_path: Path, tally: Tally
-) -> Callable[..., Campaign]:
-    """Makes the campaign of a scenario."""
-
-    def make(scenario: str, sabotage: str = "") -> Campaign:
-        return Campaign(scenario, store, launcher, tmp_path / "runs", tally, sabotage)
-
-    return make
-
-
-@pytest.fixture(scope="session")
-def full() -> bool:
-    """Whether everything is to be killed, and not only a sample."""
-    return os.environ.get("CHAOS_FULL") == "1"
-
-
-@pytest.fixture(scope="session")
-def random_kills() -> int:
-    return int(os.environ.get("CHAOS_N") or 100)
+def campaign(scenario: str, store: Store, launcher: Launcher, tmp_path: Path, tally: Tally) -> Campaign:
+    """The campaign of a scenario on a store."""
+    return Campaign(scenario, store, launcher, tmp_path / "runs", tally)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    reports = [r for found in terminalreporter.stats.values() for r in found if getattr(r, "when", "") == "call"]
-    figures = [value for report in reports for name, value in report.user_properties if name == "chaos"]
+    reports = [report for found in terminalreporter.stats.values() for report in found]
+    figures = [
+        value
+        for report in reports
+        if getattr(report, "when", "") == "call"
+        for name, value in report.user_properties
+        if name == "chaos"
+    ]
     if figures:
+        kills, runs, violations = (sum(f[name] for f in figures) for name in ("kills", "runs", "violations"))
         points = {point for figure in figures for point in figure["points"]}
-        kills, runs, violations = (sum(figure[name] for figure in figures) for name in ("kills", "runs", "violations"))
         terminalreporter.write_sep("=", "chaos")
         terminalreporter.write_line(
             f"{kills} kills at {len(points)} points in {runs} runs: {violations} violations"

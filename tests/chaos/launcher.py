@@ -30,7 +30,11 @@ class Launcher:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(_TESTS), os.environ.get("PYTHONPATH")))), "PYTHONWARNINGS": "error"},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(filter(None, (str(_TESTS), os.environ.get("PYTHONPATH")))),
+                "PYTHONWARNINGS": "error",
+            },
         )
 
     def run(self, job: Job) -> int:

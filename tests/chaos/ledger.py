@@ -32,11 +32,12 @@ class Ledger:
         self._path = path
 
     def add(self, deed: Deed) -> None:
-        """Write a deed down; no kill can take it back once this returns."""
+        """Write a deed down; no kill can take it back once this returns, and an effect outlives the machine too."""
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(file, msgspec.json.encode(deed) + b"\n")
-            os.fsync(file)
+            if deed.kind == "effect":
+                os.fsync(file)
         finally:
             os.close(file)
 

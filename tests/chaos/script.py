@@ -45,7 +45,9 @@ def steps(plans: Mapping[str, Callable[[str], Plan]]) -> Script:
             return reply(f"They had come to step-{newest}.", usage=usage(request))
         plan, done = plans[agent](task), progress(request)
         return (
-            calls(*plan[done], usage=usage(request)) if done < len(plan) else reply(told(request), usage=usage(request))
+            calls(*plan[done], usage=usage(request))
+            if done < len(plan)
+            else reply(told(request), usage=usage(request))
         )
 
     return answer

@@ -102,7 +102,9 @@ class _Reader:
 
     def _start(self) -> None:
         self._open = {
-            index: CallFact(f"{self._run_id}/{self._turn}/{index}", call.tool_name, call.arguments.get("item", ""))
+            index: CallFact(
+                f"{self._run_id}/{self._turn}/{index}", call.tool_name, call.arguments.get("item", "")
+            )
             for index, call in enumerate(self._asked)
             if index not in self._denied
         }

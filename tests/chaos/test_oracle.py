@@ -49,4 +49,6 @@ def test_an_overtaken_process_does_harm_without_the_fence(
     for spring in kills.springs:
         kills.overtake_at(replace(spring, freeze=True), rescuer)
 
-    assert [violation for violation in kills.tally.violations if "send step-1-a took effect 2 times" in violation]
+    assert [
+        violation for violation in kills.tally.violations if "send step-1-a took effect 2 times" in violation
+    ]

@@ -65,7 +65,7 @@ class Trap:
         before = sum(times for passing, times in self._seen.items() if passing and passing.before)
         return 2 * before > self._seen[None]
 
-    def __call__(self, point: str, before: bool) -> None:  # noqa: FBT001 - the shape of Journal.on_write
+    def __call__(self, point: str, before: bool) -> None:
         if not self.set:
             return
         passing, spring = Passing(point, before), self._spring

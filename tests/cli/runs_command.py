@@ -51,7 +51,7 @@ class Runs:
         written = []
         for stream in streams:
             stream.flush()
-            written.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+            written.append(stream.buffer.getvalue().decode())
         return subprocess.CompletedProcess(words, code, *written)
 
     def start(
@@ -68,7 +68,8 @@ class Runs:
 
     def refuse(self, verb: str, *arguments: str, code: int = 2) -> str:
         """Run a verb that must fail, and return the one line it complains with."""
-        done = self.run(verb, *arguments)
+        loads_agents = verb in ("resume", "replay", "fork")
+        done = self.start(verb, *arguments) if loads_agents else self.run(verb, *arguments)
         assert (done.returncode, done.stdout) == (code, "")
         (line,) = done.stderr.splitlines()
         assert line.startswith("maverick: ")

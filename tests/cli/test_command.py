@@ -6,10 +6,22 @@ from pathlib import Path
 
 import pytest
 
+import maverick
 from cli.command import run
 from maverick.cli.main import main
+from scripts import run_python
 
 Complaint = Callable[..., str]
+
+NOT_NEEDED = (
+    "maverick.runtime",
+    "maverick.journal",
+    "maverick.loop",
+    "asyncio",
+    "msgspec",
+    "pydantic",
+    "aiohttp",
+)
 
 
 @pytest.fixture
@@ -42,18 +54,62 @@ def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--version"])
 
     assert ended.value.code == 0
-    assert re.fullmatch(r"maverick \S.*\n", capsys.readouterr().out)
+    assert capsys.readouterr().out == f"maverick {maverick.__version__}\n"
 
 
-@pytest.mark.parametrize("wrong", [["chatt"], ["chat", "--modle", "x"], ["--nonsense"]])
-def test_a_wrong_command_or_option_is_named_and_ends_with_2(
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["chatt"],
+        ["chat", "--modle", "x"],
+        ["chat", "--mod", "x"],
+        ["--nonsense"],
+        ["runs", "lst"],
+        ["runs", "list", "--nonsense"],
+    ],
+)
+def test_a_wrong_command_or_option_is_named_in_a_line_and_ends_with_2(
     wrong: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(wrong)
 
     assert ended.value.code == 2
-    assert wrong[-1] in capsys.readouterr().err
+    (line,) = capsys.readouterr().err.splitlines()
+    assert wrong[-1] in line
+    assert line.endswith(" --help")
+
+
+@pytest.mark.parametrize("words", ["--help", "runs --help", "runs resume --help", "runs"])
+@pytest.mark.requirement("F-IMPORT")
+def test_help_loads_neither_the_runtime_nor_anything_else_it_does_not_need(words: str) -> None:
+    loaded = run_python(
+        f"""
+        import sys
+        from maverick.cli.main import main
+        try:
+            main({words.split()!r})
+        except SystemExit:
+            pass
+        print("LOADED", *(name for name in {NOT_NEEDED!r} if name in sys.modules))
+        """
+    )
+
+    assert "usage: maverick" in loaded
+    assert loaded.endswith("LOADED\n")
+
+
+def test_the_journal_is_looked_at_without_the_settings_when_it_is_named(tmp_path: Path) -> None:
+    loaded = run_python(
+        f"""
+        import sys
+        from maverick.cli.main import main
+        main(["runs", "list", "--journal", {str(tmp_path / "runs.db")!r}])
+        print("LOADED", *(name for name in ("pydantic", "aiohttp", "yaml") if name in sys.modules))
+        """
+    )
+
+    assert loaded == "LOADED\n"
 
 
 @pytest.mark.parametrize(

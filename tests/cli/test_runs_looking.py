@@ -10,9 +10,14 @@ import pytest
 
 from cli.command import run
 from cli.runs_command import WILD, Runs, fits, is_safe, table
-from maverick.journal import RunStatus
+from maverick.journal import Journal, RunStatus
 
 ALL = ["crash", "fail", "wild", "limit", "deep", "two", "wait", "nest", "sum"]
+
+
+async def delete_all(journal: Journal) -> None:
+    for run_id in ALL:
+        await journal.delete(run_id)
 
 
 # Listing
@@ -74,8 +79,7 @@ def test_a_number_that_is_none_is_refused(runs: Runs, number: str) -> None:
 
 
 def test_when_no_run_fits_that_is_said_beside_the_output(runs: Runs) -> None:
-    for run_id in ALL:
-        runs.use(lambda journal, run_id=run_id: journal.delete(run_id))  # type: ignore[misc]
+    runs.use(delete_all)
 
     assert runs.run("list").stderr == "There are no runs yet.\n"
     assert runs.run("list", "--status", "running").stderr == "There are no such runs.\n"

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from maverick.cli.screen import Screen, shortened, shown_call
+from maverick.cli.screen import Screen, shortened, shown_call, whole_call
 
 
 class Monitor(io.StringIO):
@@ -55,11 +55,18 @@ def test_control_characters_are_not_shown_but_lines_and_tabs_are() -> None:
 
     screen.say("a\x1b[2J\tb\x9b1A\x07\r\n")
     screen.remark("\x1b]0;title\x07")
+    screen.say("\u202etxt.exe\u2066\n")
 
-    assert shown.getvalue() == "a[2J\tb1A\n]0;title\n"
+    assert shown.getvalue() == "a[2J\tb1A\n]0;title\ntxt.exe\n"
 
 
 def test_calls_and_results_take_one_line() -> None:
     assert shown_call("add", {"a": 1, "b": "x"}) == "add(a=1, b='x')"
     assert shortened("two\nlines") == "two lines"
     assert len(shortened("x" * 10_000)) < 250
+
+
+def test_a_whole_call_hides_nothing() -> None:
+    assert whole_call("send", {"to": "\u202eana\n", "b='', c": "x" * 500}) == (
+        f"send(to='\\u202eana\\n', \"b='', c\"='{'x' * 500}')"
+    )

@@ -255,7 +255,9 @@ async def test_a_listener_that_fails_is_logged_with_the_run_and_harms_nothing(
     assert (result.success, result.output) == (True, "Done.")
     records = [record for record in caplog.records if "listener" in record.getMessage()]
     assert len(records) >= 9
-    assert "the screen is gone" in str(records[0].exc_info)
+    failure = records[0].__dict__["maverick"]
+    assert failure["error"] == "RuntimeError"
+    assert "in broken" in failure["where"]
     assert {record.__dict__["maverick"]["run_id"] for record in records} == {"run_7"}
     assert {record.__dict__["maverick"]["trace_id"] for record in records} == {"trace_7"}
 

@@ -54,6 +54,8 @@ class AgentRegistry:
         if isinstance(name, AgentDefinition):
             self._add(name.name, name)
             return name
+        if not isinstance(name, str) or not name.strip():
+            raise InvalidInputError(f"name: expected a non-empty string, got {name!r}.", field="name")
         if cls is not None:
             self._add(name, cls)
             return None
@@ -115,8 +117,6 @@ class AgentRegistry:
         return len(self._agents)
 
     def _add(self, name: str, agent: Registered) -> None:
-        if not isinstance(name, str) or not name.strip():
-            raise InvalidInputError(f"name: expected a non-empty string, got {name!r}.", field="name")
         if not isinstance(agent, AgentDefinition) and not (
             isinstance(agent, type) and callable(getattr(agent, "execute", None))
         ):

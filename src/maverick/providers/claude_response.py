@@ -10,10 +10,10 @@ writes: tool arguments that are not a JSON object make a ``ToolCall`` that says 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from maverick.model import Part, Price, Response, StopReason, Text, Thinking, ToolCall, Usage
 from maverick.providers.claude_errors import malformed, reported_error
@@ -35,13 +35,17 @@ _CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_OVERFLOW})
 _KNOWN_BLOCKS = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 
 
+_Count: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]
+"""A number of tokens; what is negative or astronomical is no count, and budgets must not be charged with it."""
+
+
 class WireUsage(Struct, frozen=True):
     """The counts of an answer, as far as it gives them."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+    input_tokens: _Count | None = None
+    output_tokens: _Count | None = None
+    cache_read_input_tokens: _Count | None = None
+    cache_creation_input_tokens: _Count | None = None
 
 
 class WireBlock(Struct, frozen=True):
@@ -103,7 +107,14 @@ class Exchange(Struct, frozen=True):
     def response(
         self, parts: Iterable[Part], stop_reason: str | None, model: str, usage: WireUsage
     ) -> Response:
-        """The answer, once all of it is known."""
+        """The answer, once all of it is known.
+
+        Raises:
+            MalformedResponseError: It calls a tool without a name, which the API would not take back.
+        """
+        parts = tuple(parts)
+        if any(type(part) is ToolCall and not part.tool_name for part in parts):
+            raise malformed("a call of a tool that has no name", b"", self.request_id)
         stop = _STOP_REASONS.get(stop_reason)
         if stop in _CUT_SHORT:
             parts = without_a_half_call(parts)

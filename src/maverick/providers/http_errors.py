@@ -17,6 +17,7 @@ from maverick.exceptions import (
     RateLimitError,
     ServerError,
 )
+from maverick.providers.wire_json import BAD_JSON
 
 _EXCERPT_CHARACTERS = 300
 
@@ -36,7 +37,7 @@ def read_error_answer(body: bytes) -> ErrorAnswer:
     """Find the service's words in an error body: JSON of any of the usual shapes, or else the text as it is."""
     try:
         answer = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except BAD_JSON:
         return ErrorAnswer(excerpt(body))
     if not isinstance(answer, dict):
         return ErrorAnswer(excerpt(body))

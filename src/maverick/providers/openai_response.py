@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from maverick.exceptions import AgentError, ServerError, StreamingError
 from maverick.model import (
@@ -80,14 +80,18 @@ class _Choice(Struct, frozen=True):
     finish_reason: str | None = None
 
 
+_Count: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]
+"""A number of tokens; what is negative or astronomical is no count, and budgets must not be charged with it."""
+
+
 class _PromptDetails(Struct, frozen=True):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
+    cached_tokens: _Count | None = None
+    cache_write_tokens: _Count | None = None
 
 
 class _Usage(Struct, frozen=True):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: _Count | None = None
+    completion_tokens: _Count | None = None
     prompt_tokens_details: _PromptDetails | None = None
 
 
@@ -273,6 +277,8 @@ class _Answer:
             )
         stop = StopReason.REFUSAL if self._refused else _STOP_REASONS.get(finish_reason)
         parts = self.parts()
+        if any(type(part) is ToolCall and not part.tool_name for part in parts):  # no server takes it back
+            raise exchange.not_a_completion("a call of a tool that has no name", b"")
         return Response(
             parts if stop is None else _without_a_half_call(parts),
             usage=NO_USAGE if usage is None else _usage(usage, exchange.price),

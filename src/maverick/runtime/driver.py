@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -30,12 +31,12 @@ from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall, Usage
 from maverick.runtime.abort import AbortSignal
 from maverick.runtime.approval_desk import ApprovalDesk
+from maverick.runtime.event_log import log_failure
 from maverick.runtime.interruption import Interruption, RunInterrupted
 from maverick.runtime.parking import RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.tool_batch import ToolBatch
 from maverick.runtime.tool_runner import StartAgent, ToolRunner
-from maverick.telemetry import logger
 
 T = TypeVar("T", default=str)
 
@@ -185,7 +186,7 @@ class Driver(Generic[T]):
     async def _ask_person(self, step: AwaitApproval) -> Step:
         planned, keeper = step.calls[0], self.run.keeper
         if self._approve is not None:
-            approved, why = await self._interruption.guard(_decide(self._approve, planned.call))
+            approved, why = await self._interruption.guard(self._decide(self._approve, planned.call))
             return await self.run.record(
                 ApprovalDecided(at=time.time(), index=planned.index, approved=approved, reason=why)
             )
@@ -197,6 +198,14 @@ class Driver(Generic[T]):
             )
         desk = ApprovalDesk(self.run, keeper, self._approval_expires_in)
         return await self.run.record(await desk.decision(step))
+
+    async def _decide(self, approve: Approver, call: ToolCall) -> tuple[bool, str]:
+        """A person's decision, and why it is a no if nobody could be asked."""
+        try:
+            return await approve(call) is True, ""
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, nobody has agreed
+            log_failure(logging.WARNING, "approval_failed", error, self.run.ids | {"tool": call.tool_name})
+            return False, "Nobody could be asked."
 
     async def _interrupt(self, reason: TerminateReason, message: str) -> Finish:
         """End the run, unless it has just ended by itself."""
@@ -214,15 +223,6 @@ class Driver(Generic[T]):
             )
         assert isinstance(step, Finish)  # noqa: S101 - an interrupted run is over
         return step
-
-
-async def _decide(approve: Approver, call: ToolCall) -> tuple[bool, str]:
-    """A person's decision, and why it is a no if nobody could be asked."""
-    try:
-        return await approve(call) is True, ""
-    except Exception:  # noqa: BLE001 - whatever went wrong, nobody has agreed
-        logger.warning("Asking for approval of %s failed", call.tool_name, exc_info=True)
-        return False, "Nobody could be asked."
 
 
 def _jittered(step: CallModel) -> float:

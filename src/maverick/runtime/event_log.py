@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from typing import Any
 
 from maverick.loop.events import (
@@ -38,6 +39,12 @@ def log_event(event: AgentActivityEvent) -> None:
     level = logging.DEBUG if isinstance(event, ContentChunk | Thinking) else logging.INFO
     figures = {name: getattr(event, name) for name in _FIGURES if hasattr(event, name)}
     log(level, event.type, ids_of(event) | figures | _details(event))
+
+
+def log_failure(level: int, message: str, error: BaseException, fields: dict[str, Any]) -> None:
+    """Write down that code of the user's failed, and where; not its message, which may quote what was said."""
+    where = "".join(traceback.format_tb(error.__traceback__))
+    log(level, message, fields | {"error": type(error).__name__, "where": where})
 
 
 def ids_of(event: AgentActivityEvent) -> dict[str, Any]:

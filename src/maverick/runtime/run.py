@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 from typing_extensions import TypeVar
 
@@ -15,10 +16,9 @@ from maverick.loop.narrator import Narrator
 from maverick.loop.result import AgentResult
 from maverick.loop.steps import Finish, RunTools, Step
 from maverick.model import LLMClient, TextDelta, ThinkingDelta
-from maverick.runtime.event_log import ids_of
+from maverick.runtime.event_log import ids_of, log_failure
 from maverick.runtime.keeper import RunKeeper
 from maverick.runtime.toolset import Toolset
-from maverick.telemetry import FIELDS, logger
 
 T = TypeVar("T", default=str)
 
@@ -55,6 +55,15 @@ class Run(Generic[T]):
         self.keeper = keeper
         self.listeners = listeners
         self._narrator = Narrator(loop, start.run_id, start.trace_id, start.agent) if listeners else None
+
+    @property
+    def ids(self) -> dict[str, Any]:
+        """What ties a log line to this run."""
+        return {
+            "run_id": self.start.run_id,
+            "trace_id": self.start.trace_id,
+            "agent": "/".join(self.start.agent),
+        }
 
     @property
     def watched(self) -> bool:
@@ -106,5 +115,5 @@ class Run(Generic[T]):
         for listener in self.listeners:
             try:
                 listener(event)
-            except Exception:  # noqa: BLE001 - a broken observer must not break what it observes; its error is logged
-                logger.exception("A listener failed on %s", event.type, extra={FIELDS: ids_of(event)})
+            except Exception as error:  # noqa: BLE001 - a broken observer must not break what it observes
+                log_failure(logging.ERROR, f"A listener failed on {event.type}", error, ids_of(event))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from math import inf
@@ -13,10 +14,10 @@ from maverick.loop.entries import ToolFinished
 from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
 from maverick.loop.steps import PlannedCall
 from maverick.model import Effect, Outcome, ToolContext, Usage
+from maverick.runtime.event_log import log_failure
 from maverick.runtime.parking import RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.toolset import ReadyTool
-from maverick.telemetry import logger
 from maverick.tools.rendering import cap, render, text_of
 
 _UNKNOWN = (
@@ -95,7 +96,7 @@ class ToolRunner:
             outcome, content = ToolOutcome.FAILED, cap(str(error), ready.max_output)
         except BaseException as error:  # noqa: BLE001 - not even SystemExit of a tool may end the run or the process
             outcome, content = ToolOutcome.FAILED, cap(_words(error), ready.max_output)
-            logger.debug("The tool %s failed", planned.call.tool_name, exc_info=True)
+            log_failure(logging.DEBUG, "tool_failed", error, self._run.ids | {"tool": planned.call.tool_name})
         return _finished(planned, outcome, content, began)
 
     async def _run_transaction(self, planned: PlannedCall, ready: ReadyTool, began: float) -> ToolFinished:
@@ -136,8 +137,9 @@ class ToolRunner:
             return Outcome.unknown()
         try:
             return await ready.reconcile(planned.call.arguments, self._context(planned, ready))
-        except Exception:  # noqa: BLE001 - whatever went wrong, nobody knows whether the call took effect
-            logger.warning("Asking the tool %s what happened failed", planned.call.tool_name, exc_info=True)
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, nobody knows whether the call took effect
+            fields = self._run.ids | {"tool": planned.call.tool_name}
+            log_failure(logging.WARNING, "reconcile_failed", error, fields)
             return Outcome.unknown()
 
     async def _run_agent(self, planned: PlannedCall, began: float) -> ToolFinished:

@@ -1,0 +1,105 @@
+"""``maverick runs approve`` and ``deny``: a person's word, given from another process than the run's."""
+
+from __future__ import annotations
+
+import getpass
+
+import pytest
+
+from cli.office_agents import clerk
+from cli.runs_command import AGENTS, Runs
+from maverick import AgentExecutor
+from maverick.journal import Approval, ApprovalStatus, Journal
+
+
+def request(runs: Runs, approval_id: str) -> Approval:
+    return runs.use(lambda journal: journal.get_approval(approval_id))
+
+
+@pytest.mark.requirement("P7")
+def test_an_approved_call_is_made_when_the_run_is_resumed(runs: Runs) -> None:
+    decided = runs.start("approve", "wait:1:0", "--by", "ana")
+    resumed = runs.start("resume", "wait", "--agents", AGENTS)
+
+    assert decided.returncode == 0, decided.stderr
+    assert decided.stdout.splitlines() == [
+        "wait:1:0 (delete_file) is approved by ana.",
+        f"Go on with: maverick runs resume wait --agents FILE --journal {runs.file}",
+    ]
+    assert resumed.returncode == 0, resumed.stderr
+    assert "deleted a.txt" in resumed.stdout
+    assert "(approved by ana)" in resumed.stderr
+
+
+@pytest.mark.requirement("P7")
+def test_a_denied_call_is_not_made_and_the_model_is_told_why(runs: Runs) -> None:
+    decided = runs.start("deny", "wait:1:0", "--by", "ana", "--reason", "Still needed.")
+    resumed = runs.start("resume", "wait", "--agents", AGENTS)
+
+    assert "is denied by ana." in decided.stdout
+    assert resumed.returncode == 0, resumed.stderr
+    assert "denied by ana. Still needed." in resumed.stderr
+    assert "deleted" not in resumed.stdout
+
+
+def test_the_run_is_enough_when_it_waits_for_one_decision(runs: Runs) -> None:
+    assert runs.json("approve", "wait", "--by", "ana")["approval_id"] == "wait:1:0"
+    assert request(runs, "wait:1:0").status is ApprovalStatus.APPROVED
+
+
+def test_the_outermost_run_stands_for_a_subagent_that_waits(runs: Runs) -> None:
+    done = runs.run("deny", "deep", "--by", "ana")
+
+    assert done.stdout.startswith(
+        "deep/1/0:1:0 (delete_file) is denied by ana.\nGo on with: maverick runs resume deep "
+    )
+
+
+def test_a_run_that_waits_for_several_decisions_has_them_named(runs: Runs) -> None:
+    line = runs.refuse("approve", "two", "--by", "ana")
+
+    assert "waits for 2 decisions. Name one of them: two:1:0, two:1:1." in line
+    assert request(runs, "two:1:0").status is ApprovalStatus.PENDING
+
+
+@pytest.mark.parametrize("run_id", ["sum", "nest/1/0"])
+def test_a_run_that_waits_for_nothing_says_so(runs: Runs, run_id: str) -> None:
+    assert f"The run '{run_id}' waits for no decision." in runs.refuse("approve", run_id)
+
+
+def test_by_default_the_user_of_the_computer_decides(runs: Runs) -> None:
+    runs.run("approve", "wait")
+
+    assert request(runs, "wait:1:0").decided_by == getpass.getuser()
+
+
+def test_a_user_without_a_name_has_to_say_who_decides(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> str:
+        raise KeyError("getpwuid(): uid not found: 1000")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+
+    assert "--by" in runs.refuse("approve", "wait")
+
+
+@pytest.mark.requirement("P7")
+def test_a_decision_counts_once(runs: Runs) -> None:
+    runs.run("approve", "wait:1:0")
+
+    assert "counts once" in runs.refuse("deny", "wait:1:0")
+
+
+@pytest.mark.requirement("P7")
+def test_only_the_user_the_run_acts_for_may_decide(runs: Runs) -> None:
+    async def ask(journal: Journal) -> None:
+        inputs = {"prompt": "delete the file 'e.txt'"}
+        await AgentExecutor(journal=journal).execute(clerk, inputs=inputs, run_id="hers", user_id="ana")
+
+    runs.use(ask)
+
+    assert "another user's to decide" in runs.refuse("approve", "hers", "--by", "eve")
+    assert runs.json("approve", "hers", "--by", "ana")["approved"] is True
+
+
+def test_a_request_for_nothing_known_is_one_line(runs: Runs) -> None:
+    assert "no run 'wait:9:9'" in runs.refuse("deny", "wait:9:9")

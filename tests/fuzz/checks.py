@@ -1,0 +1,169 @@
+"""What has to hold for every example: a typed error or a sound answer, and a conversation that can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from fuzz.codec import CODECS, KEY
+from fuzz.example import Example, undamaged
+from fuzz.prepared import completed
+from maverick import AgentDefinition, ToolConfig, tool
+from maverick.exceptions import AgentError
+from maverick.loop.entries import ModelCalled, ModelReplied, RunStarted, ToolFinished, ToolsStarted
+from maverick.loop.machine import AgentLoop
+from maverick.loop.result import ToolOutcome
+from maverick.loop.steps import CallModel, Finish, RunTools, Step
+from maverick.model import (
+    Message,
+    ModelInfo,
+    Request,
+    Response,
+    StopReason,
+    StreamItem,
+    TextDelta,
+    ThinkingDelta,
+)
+from maverick.providers import Client
+from maverick.providers.wrapper import open_stream
+from simulation.simulator import check_history
+
+_ASKED = Message.user("Go on.")
+_CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_OVERFLOW})
+
+
+@tool(effect="pure")
+async def add(a: int = 0, b: int = 0) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool(effect="pure")
+async def write_file(path: str = "") -> str:
+    """Write a file."""
+    return path
+
+
+_TOOLS = {made.name: made for made in (add, write_file)}
+_AGENT = AgentDefinition("fuzzed", "Reads what it gets.", tool_config=ToolConfig(tools=list(_TOOLS.values())))
+
+
+def check(example: Example) -> Response | AgentError:
+    """Give the example to its client and check what comes of it."""
+    outcome = _outcome(example)
+    if isinstance(outcome, AgentError):
+        _check_error(outcome)
+    else:
+        _check_next_turn(outcome)
+    _check_against_original(example, outcome)
+    return outcome
+
+
+def _outcome(example: Example) -> Response | AgentError:
+    client = example.codec.client_of(example.answer)
+    request = Request([_ASKED])
+    try:
+        return completed(_listen(client, request) if example.streamed else client.run(request))
+    except AgentError as error:
+        return error
+
+
+async def _listen(client: Client, request: Request) -> Response:
+    items: list[StreamItem] = []
+    async with open_stream(client, request) as stream:
+        async for item in stream:
+            items.append(item)  # noqa: PERF401 - an error must not lose what came before it
+    *deltas, response = items
+    assert isinstance(response, Response)
+    said = [delta.text for delta in deltas if isinstance(delta, TextDelta)]
+    thought = [delta.text for delta in deltas if isinstance(delta, ThinkingDelta)]
+    assert len(said) + len(thought) == len(deltas), "a response that is not the last item"
+    assert sum(map(len, said)) == len(response.content)
+    assert sum(map(len, thought)) == len(response.message.thinking)
+    return response
+
+
+def _check_error(error: AgentError) -> None:
+    assert type(error).__module__ == "maverick.exceptions"
+    assert str(error).endswith((".", ")")), "a message is a sentence"
+    assert KEY not in str(error)
+
+
+def _check_against_original(example: Example, outcome: Response | AgentError) -> None:
+    """What was only sliced is what was sent; what was only cut is that too, or an error."""
+    if set(example.damages) - {"cut"}:
+        return
+    if example.damages and isinstance(outcome, AgentError):
+        return
+    original = _outcome(undamaged(example.codec, example.sample, streamed=example.streamed))
+    assert isinstance(original, Response)
+    if not example.damages and example.answer.breaks_with is None:
+        assert outcome == original
+    elif isinstance(outcome, Response):
+        assert (outcome.parts, outcome.stop_reason) == (original.parts, original.stop_reason)
+
+
+def _check_next_turn(response: Response) -> None:
+    """The loop takes the answer, runs nothing that is broken, and both providers would take what follows."""
+    loop: AgentLoop[Any] = AgentLoop(_AGENT, _TOOLS)
+    step: Step = loop.feed(
+        RunStarted(
+            at=0.0,
+            run_id="run",
+            trace_id="trace",
+            agent=(_AGENT.name,),
+            system="",
+            messages=(_ASKED,),
+            head=1,
+            limits=_AGENT.run_config.limits,
+            info=ModelInfo(),
+        )
+    )
+    loop.feed(ModelCalled(at=0.0, turn=1))
+    step = loop.feed(ModelReplied(at=0.0, response=response))
+    if isinstance(step, RunTools):
+        step = _run_tools(loop, step, response)
+    messages = step.result.messages if isinstance(step, Finish) else loop.history
+    check_history(messages)
+    following = Request((*messages, Message.user("And now?")))
+    for codec, check_wire in zip(CODECS, (_check_claude_wire, _check_openai_wire), strict=True):
+        check_wire(codec.encode(following))
+
+
+def _run_tools(loop: AgentLoop[Any], step: RunTools, response: Response) -> Step:
+    run = [planned for planned in step.calls if not planned.refusal]
+    assert not any(planned.call.malformed for planned in run)
+    assert not run or response.stop_reason not in _CUT_SHORT
+    loop.feed(ToolsStarted(at=0.0, turn=1))
+    for planned in step.calls:
+        latest = loop.feed(
+            ToolFinished(at=0.0, index=planned.index, outcome=ToolOutcome.FINISHED, content="done")
+        )
+    assert isinstance(latest, CallModel | Finish)
+    return latest
+
+
+def _check_claude_wire(messages: Sequence[dict[str, Any]]) -> None:
+    assert [message["role"] for message in messages[:1]] == ["user"]
+    assert all(message["content"] for message in messages)
+    for before, after in pairwise(messages):
+        assert before["role"] != after["role"], "the sides take turns"
+        uses = [block for block in before["content"] if block["type"] == "tool_use"]
+        assert all(use["name"] for use in uses), "a call without a name"
+        results = [block["tool_use_id"] for block in after["content"] if block["type"] == "tool_result"]
+        assert results == [use["id"] for use in uses]
+
+
+def _check_openai_wire(messages: Sequence[dict[str, Any]]) -> None:
+    waiting: list[str] = []
+    for message in messages:
+        if message["role"] == "tool":
+            assert waiting.pop(0) == message["tool_call_id"]
+            continue
+        assert not waiting, "a call without its result"
+        calls = message.get("tool_calls", [])
+        assert message.get("content") or calls, "an empty message"
+        assert all(call["function"]["name"] for call in calls), "a call without a name"
+        waiting = [call["id"] for call in calls]
+    assert not waiting

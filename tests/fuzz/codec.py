@@ -1,0 +1,169 @@
+"""The two codecs as a fuzzer sees them: valid answers to begin with, and the client that reads them."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, ClassVar
+
+from fuzz.prepared import Answer, PreparedTransport
+from maverick.model import Price, Request
+from maverick.providers import Client, claude_api, openai_compatible
+from maverick.providers.claude_request import RequestEncoder as ClaudeEncoder
+from maverick.providers.openai_request import RequestEncoder as OpenAIEncoder
+from maverick.providers.transport import Transport
+from wire import claude_answers, openai_answers
+
+KEY = "sk-ant-fuzz-0123456789"
+
+_CLAUDE = "claude-sonnet-4-5"
+_OTHER = "test-model"
+_WORDS = ("Hello", " world", " 你好", " 🌍", "\n\n", '"quoted"', "data: x", "\\", "é" * 40, " ")
+_NAMES = ("add", "now", "write_file", "unheard_of")
+_VALUES = (0, -1, 2.5, True, None, "", "text 🌍", [], [1, "a"], {"deep": {"er": [None]}})
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A valid answer in both of its forms."""
+
+    events: Sequence[bytes]
+    """As events of a stream."""
+    body: bytes
+    """As one body."""
+
+
+class Codec(ABC):
+    """One provider's wire format."""
+
+    name: ClassVar[str]
+    headers: ClassVar[Mapping[str, str]]
+    """What a good answer begins with."""
+
+    def __init__(self) -> None:
+        self._transport = PreparedTransport()
+        self._client = self.connect(self._transport)
+
+    def client_of(self, answer: Answer) -> Client:
+        """A client that gets this answer to whatever it asks."""
+        self._transport.answer = answer
+        return self._client
+
+    @abstractmethod
+    def connect(self, transport: Transport) -> Client:
+        """A client on this transport, which knows what its model costs."""
+
+    @abstractmethod
+    def sample(self, rng: Random) -> Sample:
+        """A valid answer."""
+
+    @abstractmethod
+    def encode(self, request: Request) -> list[dict[str, Any]]:
+        """The messages of the request as they would be sent."""
+
+
+class ClaudeCodec(Codec):
+    """The Claude Messages API."""
+
+    name = "claude"
+    headers: ClassVar[Mapping[str, str]] = {"content-type": "text/event-stream", "request-id": "req_1"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._encoder = ClaudeEncoder()
+
+    def sample(self, rng: Random) -> Sample:
+        makers = (self._text, self._thinking, self._redacted, self._tool_use, self._tool_use, self._unknown)
+        content = [rng.choice(makers)(rng, index) for index in range(rng.choice((0, 1, 1, 2, 3, 4)))]
+        calls = any(block["type"] == "tool_use" for block in content)
+        usual = "tool_use" if calls else "end_turn"
+        reason = rng.choice((usual, usual, usual, "max_tokens", "refusal", "pause_turn", "stop_sequence"))
+        answer = claude_answers.Answer(content, reason, piece=rng.choice((5, 12, 40)))
+        return Sample(
+            [claude_answers.sse(event) for event in answer.events(_CLAUDE)],
+            json.dumps(answer.message(_CLAUDE)).encode(),
+        )
+
+    def connect(self, transport: Transport) -> Client:
+        return claude_api.connect(_CLAUDE, api_key=KEY, transport=transport)
+
+    def encode(self, request: Request) -> list[dict[str, Any]]:
+        body = self._encoder.message_request(request, model="any", max_tokens=1, stream=True)
+        messages: list[dict[str, Any]] = json.loads(body)["messages"]
+        return messages
+
+    def _text(self, rng: Random, _: int) -> dict[str, Any]:
+        return claude_answers.text(words(rng))
+
+    def _thinking(self, rng: Random, _: int) -> dict[str, Any]:
+        return claude_answers.thinking(words(rng))
+
+    def _redacted(self, rng: Random, _: int) -> dict[str, Any]:
+        return claude_answers.redacted("ZW5jcnlwdGVk")
+
+    def _tool_use(self, rng: Random, index: int) -> dict[str, Any]:
+        return claude_answers.tool_use(f"toolu_{index}", rng.choice(_NAMES), **arguments(rng))
+
+    def _unknown(self, rng: Random, _: int) -> dict[str, Any]:
+        return {"type": "hologram", "rows": [1, 2]}
+
+
+class OpenAICodec(Codec):
+    """Chat Completions."""
+
+    name = "openai"
+    headers: ClassVar[Mapping[str, str]] = {"content-type": "text/event-stream", "x-request-id": "req_1"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._encoder = OpenAIEncoder()
+
+    def sample(self, rng: Random) -> Sample:
+        calls = [
+            openai_answers.call(f"call_{index}", rng.choice(_NAMES), **arguments(rng))
+            for index in range(rng.choice((0, 0, 1, 1, 2, 3)))
+        ]
+        usual = "tool_calls" if calls else "stop"
+        answer = openai_answers.Answer(
+            text=words(rng) if rng.random() < 0.7 else "",
+            calls=calls,
+            finish_reason=rng.choice((usual, usual, usual, "length", "content_filter")),
+            thoughts=words(rng) if rng.random() < 0.3 else "",
+            refusal=words(rng) if rng.random() < 0.1 else "",
+            usage=rng.random() < 0.8,
+            numbering=rng.choice(("proper", "proper", "always_first", "none")),
+            piece=rng.choice((5, 12, 40)),
+        )
+        return Sample(
+            [*map(openai_answers.sse, answer.chunks(_OTHER)), openai_answers.DONE],
+            json.dumps(answer.completion(_OTHER)).encode(),
+        )
+
+    def connect(self, transport: Transport) -> Client:
+        prices = {_OTHER: Price(1, 2, 0.1, 1.25)}
+        return openai_compatible.connect(
+            _OTHER, api_key=KEY, base_url="http://localhost", transport=transport, prices=prices
+        )
+
+    def encode(self, request: Request) -> list[dict[str, Any]]:
+        body = self._encoder.completion_request(
+            request, model="any", max_tokens=1, token_limit="max_tokens", stream=True
+        )
+        messages: list[dict[str, Any]] = json.loads(body)["messages"]
+        return messages
+
+
+CODECS: tuple[Codec, ...] = (ClaudeCodec(), OpenAICodec())
+
+
+def words(rng: Random) -> str:
+    """Something a model might say."""
+    return "".join(rng.choices(_WORDS, k=rng.choice((1, 2, 5))))
+
+
+def arguments(rng: Random) -> dict[str, Any]:
+    """Something a model might call a tool with."""
+    return {name: rng.choice(_VALUES) for name in rng.sample(("a", "b", "path", "πäth"), k=rng.randint(0, 3))}
