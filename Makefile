@@ -6,9 +6,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 RUNS ?= 12000
+N ?= 200
+EXAMPLES ?= 1000000
 
 .DEFAULT_GOAL := help
-.PHONY: help chat test check format bench simulate docs lock clean
+.PHONY: help chat test check format bench simulate chaos fuzz docs lock clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,6 +52,12 @@ bench: $(VENV)/.dev ## Measure: speed, memory, imports
 
 simulate: $(VENV)/.dev ## Simulate many runs with faults (make simulate RUNS=1000000)
 	@$(BIN)/python -m pytest -n $(WORKERS) --runs $(RUNS) tests/simulation
+
+chaos: $(VENV)/.dev ## Kill runs at every write point, and N more at random (make chaos N=1000)
+	@CHAOS_FULL=1 CHAOS_N=$(N) $(BIN)/python -m pytest -n $(WORKERS) tests/chaos
+
+fuzz: $(VENV)/.dev ## Feed damaged streams to the wire codecs (make fuzz EXAMPLES=1000000)
+	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -n $(WORKERS) tests/fuzz
 
 docs: $(VENV)/.dev ## Build the API reference into build/docs
 	@$(BIN)/python docs/build.py

@@ -15,6 +15,7 @@ from benchmarks import (
     imports,
     machine,
     parallel_tools,
+    providers,
     streaming,
     table,
     turns,
@@ -34,6 +35,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "memory": idle_memory.measure,
     "imports": imports.measure,
     "journal": durable_turns.measure,
+    "providers": providers.measure,
 }
 
 

@@ -163,7 +163,7 @@ class CassetteMissError(AgentError):
     ) -> None:
         super().__init__(message, **details)
         self.line = line
-        self.difference = difference
+        self.difference: Any = difference
 
 
 class RefusalError(AgentError):

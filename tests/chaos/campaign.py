@@ -9,13 +9,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from chaos.case import Case, springs_of
-from chaos.launcher import Launcher
+from chaos.launcher import STOPPED, Launcher
 from chaos.oracle import violations
 from chaos.stores import Store
 from chaos.trap import Spring
 
-_TRIES = 10
+_TRIES = 3
 """Tools that run side by side do not always pass the same points; how often a kill that missed is tried again."""
 
 
@@ -95,15 +97,21 @@ class Campaign:
         self._judge(case)
         return case
 
-    def kill_at(self, *springs: Spring, tries: int = _TRIES) -> Case:
-        """Kill a run at these points, one process after the other."""
-        for _ in range(tries):
-            case = self._new_case()
-            case.run(self._launcher, springs)
-            if len(case.kills) == len(springs):
-                break
+    def kill_at(self, *springs: Spring) -> Case:
+        """Kill a run at these points, one process after the other, as far as they come there."""
+        case = self._new_case()
+        case.run(self._launcher, springs)
         self._judge(case)
         return case
+
+    def kill_surely_at(self, spring: Spring) -> Case:
+        """Kill a run at a point, and if it passes it less often than the reference did, at an earlier passing."""
+        for occurrence in range(spring.occurrence, 0, -1):
+            for _ in range(_TRIES):
+                case = self.kill_at(replace(spring, occurrence=occurrence))
+                if case.kills:
+                    return case
+        raise AssertionError(f"missed: {spring}")
 
     def kill_ever_later(self, stride: int) -> Case:
         """Kill a run's every process, each a few passings later than the one before, until one comes to the end."""
@@ -122,7 +130,7 @@ class Campaign:
     def overtake_at(self, spring: Spring, rescuer: Launcher) -> tuple[Case, int]:
         """Freeze a process, have others end its run, and let it go on; also says how it ended then."""
         case = self._new_case()
-        case.start(self._launcher, spring)
+        assert case.start(self._launcher, spring).exit_code == STOPPED, f"missed: {spring}"
         case.run(rescuer)
         exit_code = self._launcher.thaw()
         case.start(rescuer)

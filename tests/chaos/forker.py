@@ -21,8 +21,10 @@ from chaos.child import Job, perform
 
 STOPPED = 1000
 """Stands for the exit code of a process that has none yet, since it is frozen."""
+HUNG = 1001
+"""Stands for the exit code of a process that did not end, and was not to be killed."""
 PATIENCE = 60.0
-"""Seconds until a child that does not end is taken to hang."""
+"""Seconds after which a child is taken to hang."""
 _THAW = b"thaw\n"
 
 
@@ -30,16 +32,23 @@ def main() -> None:
     """Serve until the input ends."""
     if find_spec("asyncpg"):
         import_module("maverick.journal.postgres")
-    pid, deadline = 0, 0.0
+    assert "pytest" not in sys.modules, "a child is a plain process"
+    frozen = 0
     while line := _read_line():
         if line == _THAW:
+            assert frozen, "no child is frozen"
+            pid, kill_after = frozen, None
             os.kill(pid, signal.SIGCONT)
-            deadline = time.monotonic() + PATIENCE
         else:
+            _discard(frozen)
             job = msgspec.json.decode(line, type=Job)
-            pid = _start(job)
-            deadline = time.monotonic() + (job.kill_after or PATIENCE)
-        os.write(sys.stdout.fileno(), b"%d\n" % _wait(pid, deadline))
+            pid, kill_after = _start(job), job.kill_after
+        exit_code, in_time = _wait(pid, PATIENCE if kill_after is None else kill_after)
+        if kill_after is None and not in_time:
+            exit_code = HUNG
+        frozen = pid if exit_code == STOPPED else 0
+        os.write(sys.stdout.fileno(), b"%d\n" % exit_code)
+    _discard(frozen)
 
 
 def _read_line() -> bytes:
@@ -69,15 +78,24 @@ def _become_child(job: Job) -> NoReturn:
         os._exit(code)
 
 
-def _wait(pid: int, deadline: float) -> int:
-    """The exit code of a child, negative for a signal; a child that is late is killed."""
+def _wait(pid: int, seconds: float) -> tuple[int, bool]:
+    """The exit code of a child, negative for a signal, and whether it ended in time; if not, it is killed."""
+    deadline, in_time = time.monotonic() + seconds, True
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
         if ended:
-            return STOPPED if os.WIFSTOPPED(status) else os.waitstatus_to_exitcode(status)
-        if time.monotonic() > deadline:
+            return STOPPED if os.WIFSTOPPED(status) else os.waitstatus_to_exitcode(status), in_time
+        if in_time and time.monotonic() > deadline:
+            in_time = False
             os.kill(pid, signal.SIGKILL)  # not yet waited for, so the number is still its own
         time.sleep(0.0005)
+
+
+def _discard(frozen: int) -> None:
+    """End a child that nobody has let go on."""
+    if frozen:
+        os.kill(frozen, signal.SIGKILL)
+        os.waitpid(frozen, 0)
 
 
 if __name__ == "__main__":

@@ -25,16 +25,13 @@ class Launcher:
     """A process that forks the children, one at a time."""
 
     def __init__(self) -> None:
+        path = os.pathsep.join(filter(None, (str(_TESTS), os.environ.get("PYTHONPATH"))))
         self._forker = subprocess.Popen(
             [sys.executable, "-m", "chaos.forker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(filter(None, (str(_TESTS), os.environ.get("PYTHONPATH")))),
-                "PYTHONWARNINGS": "error",
-            },
+            env={**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "error"},
         )
 
     def run(self, job: Job) -> int:

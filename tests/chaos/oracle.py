@@ -33,6 +33,7 @@ def violations(case: Case, reference: Case) -> list[str]:
     unknown = _unknown(case, expected)
     return [
         *_effects(case, result),
+        *_approvals(case, result),
         *_reported(case, result, unknown),
         *_history(case, result),
         *_budget(case, reference, result, expected),
@@ -73,10 +74,15 @@ def _effects(case: Case, result: Report) -> Iterator[str]:
         times, allowed = done[tool, item], _allowed_times(call)
         if times not in allowed:
             yield f"P2 {tool} {item} took effect {times} times and is {call.outcome or 'open'}; allowed: {sorted(allowed)}"
+
+
+def _approvals(case: Case, result: Report) -> Iterator[str]:
+    """P7: what a person refused is not done, and nobody is asked for nothing."""
     decisions = SCENARIOS[case.scenario].decisions
-    for (tool, item), times in done.items():
-        if tool == "launch" and not decisions[item]:
-            yield f"P7 {item} was launched {times} times although a person refused it"
+    for deed in case.deeds:
+        if deed.what == "launch" and not decisions[deed.item]:
+            yield f"P7 {deed.item} was launched although a person refused it"
+    yield from (f"P7 {request} still waits for a decision" for request, _ in result.journal.pending)
 
 
 def _allowed_times(call: CallFact) -> frozenset[int]:

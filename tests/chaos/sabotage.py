@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from maverick.journal import sqlite, sqlite_transaction, sqlite_writer
+from maverick.journal import sqlite, sqlite_transaction
 from maverick.journal.records import Lease, RunStatus
 from maverick.journal.sqlite_entries import insert_entries
 from maverick.journal.sqlite_writer import SqliteWriter
@@ -43,19 +42,16 @@ def _without_fence() -> None:
 
 
 def _without_commit() -> None:
-    """A write is said to be durable before it is committed."""
+    """A write is said to be durable, and is committed only when the next one comes."""
 
-    def confirm_first(self: SqliteWriter, connection: sqlite3.Connection, jobs: list[Any]) -> None:
-        self._turns.ask().result()
+    def hold_back(self: SqliteWriter, connection: sqlite3.Connection, jobs: list[Any]) -> None:
+        if connection.in_transaction:
+            connection.execute("COMMIT")
         connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
             self._run(connection, job)
-        sqlite_writer._settle(jobs)
-        time.sleep(0.05)
-        connection.execute("COMMIT")
-        self._turns.pass_on()
 
-    SqliteWriter._commit = confirm_first  # type: ignore[method-assign]
+    SqliteWriter._commit = hold_back  # type: ignore[method-assign]
 
 
 def _without_transaction() -> None:

@@ -118,11 +118,13 @@ SCENARIOS: Mapping[str, Scenario] = {
     ),
     "approval": alone(
         [launch, charge],
-        [
-            [do("launch", "step-1-a"), do("launch", "step-1-b"), do("charge", "step-1-c")],
-            [do("launch", "step-2-a")],
-        ],
-        decisions={"step-1-a": True, "step-1-b": False, "step-2-a": True},
+        [[do("launch", "step-1-a"), do("launch", "step-1-b"), do("charge", "step-1-c")]],
+        decisions={"step-1-a": True, "step-1-b": False},
+    ),
+    "approval-again": alone(
+        [launch],
+        [[do("launch", "step-1-a")], [do("launch", "step-2-a")]],
+        decisions={"step-1-a": True, "step-2-a": False},
     ),
     "nested-approval": family(
         [[do("send", "step-1-a"), do("post", "step-1-b"), delegate("step-1-x")]],

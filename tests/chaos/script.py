@@ -40,15 +40,13 @@ def steps(plans: Mapping[str, Callable[[str], Plan]]) -> Script:
 
     def answer(request: Request) -> Turn:
         agent, _, task = request.messages[0].content.partition(" ")
-        if agent not in plans:
+        if agent not in plans:  # the loop's own question, for a summary
             newest = max(_STEP.findall(request.messages[0].content), key=int)
             return reply(f"They had come to step-{newest}.", usage=usage(request))
         plan, done = plans[agent](task), progress(request)
-        return (
-            calls(*plan[done], usage=usage(request))
-            if done < len(plan)
-            else reply(told(request), usage=usage(request))
-        )
+        if done == len(plan):
+            return reply(told(request), usage=usage(request))
+        return calls(*plan[done], usage=usage(request))
 
     return answer
 

@@ -8,7 +8,6 @@ from contextlib import closing
 from typing import Any
 
 from maverick.journal import Journal, SqliteJournal
-from postgres import run_statement
 
 _MAKE = "CREATE TABLE IF NOT EXISTS bookings (run_id TEXT NOT NULL, item TEXT NOT NULL, key TEXT NOT NULL)"
 
@@ -75,16 +74,23 @@ class PostgresStore(Store):
         return PostgresJournal(self.address)
 
     async def prepare(self) -> None:
-        await run_statement(self.address, _MAKE)
+        await self._query(_MAKE)
 
     async def bookings(self, run_id: str) -> list[tuple[str, str]]:
-        found = await run_statement(
-            self.address,
-            "SELECT item, key FROM bookings WHERE run_id = $1 OR run_id LIKE $2",
-            run_id,
-            f"{run_id}/%",
+        found = await self._query(
+            "SELECT item, key FROM bookings WHERE run_id = $1 OR run_id LIKE $2", run_id, f"{run_id}/%"
         )
         return [(row["item"], row["key"]) for row in found]
+
+    async def _query(self, statement: str, *values: str) -> list[Any]:
+        import asyncpg  # type: ignore[import-untyped]
+
+        connection = await asyncpg.connect(self.address)
+        try:
+            found: list[Any] = await connection.fetch(statement, *values)
+            return found
+        finally:
+            await connection.close()
 
 
 _STORES: dict[str, type[Store]] = {kind.kind: kind for kind in (SqliteStore, PostgresStore)}

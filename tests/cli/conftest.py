@@ -10,6 +10,9 @@ import pytest
 
 from cli.runs_command import Runs, fill
 from maverick.journal import SqliteJournal
+from postgres import postgres_server, postgres_url
+
+__all__ = ["postgres_server", "postgres_url"]
 
 
 @pytest.fixture(scope="session")

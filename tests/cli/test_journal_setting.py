@@ -77,7 +77,7 @@ def test_a_value_that_is_no_place_is_refused_by_name(tmp_path: Path, value: str)
 
 def test_a_misspelt_name_is_refused_with_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "maverick.yaml").write_text("jornal: runs.db")
-    with pytest.raises(ConfigError, match="Did you mean 'journal'?"):
+    with pytest.raises(ConfigError, match=r"Did you mean 'journal'\?"):
         load_config(tmp_path, tmp_path, {})
 
 

@@ -7,9 +7,11 @@ import getpass
 import pytest
 
 from cli.office_agents import clerk
-from cli.runs_command import AGENTS, Runs
+from cli.runs_command import AGENTS, Runs, fits
 from maverick import AgentExecutor
+from maverick.cli.screen import one_line
 from maverick.journal import Approval, ApprovalStatus, Journal
+from maverick.testing import ScriptedClient, call
 
 
 def request(runs: Runs, approval_id: str) -> Approval:
@@ -53,6 +55,17 @@ def test_the_outermost_run_stands_for_a_subagent_that_waits(runs: Runs) -> None:
     assert done.stdout.startswith(
         "deep/1/0:1:0 (delete_file) is denied by ana.\nGo on with: maverick runs resume deep "
     )
+
+
+def test_a_run_whose_id_only_looks_like_a_subagents_is_not_meant(runs: Runs) -> None:
+    async def ask(journal: Journal) -> None:
+        inputs = {"prompt": "delete the file 'e.txt'"}
+        await AgentExecutor(journal=journal).execute(clerk, inputs=inputs, run_id="wait/1/0")
+
+    runs.use(ask)
+
+    assert runs.json("approve", "wait")["approval_id"] == "wait:1:0"
+    assert "waits for no decision" in runs.refuse("approve", "wait")
 
 
 def test_a_run_that_waits_for_several_decisions_has_them_named(runs: Runs) -> None:
@@ -99,6 +112,36 @@ def test_only_the_user_the_run_acts_for_may_decide(runs: Runs) -> None:
 
     assert "another user's to decide" in runs.refuse("approve", "hers", "--by", "eve")
     assert runs.json("approve", "hers", "--by", "ana")["approved"] is True
+
+
+def test_the_whole_call_is_shown_and_how_long_there_is_to_decide(runs: Runs) -> None:
+    name = "\u202e" + "very-" * 50 + "long.txt"
+
+    async def ask(journal: Journal) -> None:
+        executor = AgentExecutor(
+            ScriptedClient([call("delete_file", name=name)]), journal=journal, approval_expires_in=7250
+        )
+        await executor.execute(clerk, inputs={"prompt": "Delete it."}, run_id="long")
+
+    runs.use(ask)
+    shown = runs.run("show", "long").stdout
+
+    told = shown[shown.index("It waits for a decision") :]
+    assert "2 h 0 min left:" in told
+    assert "delete_file(name='\\u202every-" in told
+    assert "".join(told.split()).count("very-") == 50
+    assert fits(told.split("  maverick runs")[0])
+
+
+def test_a_call_that_is_far_too_long_is_cut_off_and_says_so(runs: Runs) -> None:
+    async def ask(journal: Journal) -> None:
+        client = ScriptedClient([call("delete_file", name="x" * 10_000)])
+        await AgentExecutor(client, journal=journal).execute(clerk, inputs={"prompt": "Go."}, run_id="long")
+
+    runs.use(ask)
+
+    assert "more characters; --json shows them)" in one_line(runs.run("show", "long").stdout)
+    assert "x" * 10_000 in runs.json("show", "long")["approvals"][0]["arguments"]
 
 
 def test_a_request_for_nothing_known_is_one_line(runs: Runs) -> None:

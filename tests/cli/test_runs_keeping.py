@@ -1,16 +1,85 @@
-"""``maverick runs prune`` and ``export``: how long runs are kept, and where else."""
+"""``maverick runs export`` and ``prune``: where else runs are kept, and how long."""
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from pathlib import Path
+
 import pytest
 
-from cli.runs_command import Runs, fits, table
+from cli.runs_command import WILD, Runs, fits, is_safe, table
 
 ENDED = ["wild", "nest", "sum", "fail", "limit"]
 
 
 def kept(runs: Runs) -> set[str]:
     return {record["run_id"] for record in runs.json("list", "--all")}
+
+
+# Exporting
+
+
+def test_a_run_is_exported_line_by_line_with_its_subagents(runs: Runs) -> None:
+    done = runs.start("export", "nest")
+
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["run"]["run_id"] for line in lines if "run" in line] == ["nest", "nest/1/0"]
+    entries = [line for line in lines if "entry" in line]
+    assert [line["seq"] for line in entries] == [*range(1, 8), *range(1, 8)]
+    assert entries[0]["entry"]["type"] == "RunStarted"
+    assert done.stderr == ""
+
+
+def test_a_file_has_the_same_lines_as_the_output(runs: Runs, tmp_path: Path) -> None:
+    file = tmp_path / "wild.jsonl"
+    shown = runs.run("export", "wild")
+    done = runs.run("export", "wild", "-o", str(file))
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == f"Wrote 8 lines to {file}.\n"
+    in_file = [json.loads(line) for line in file.read_bytes().splitlines()]
+    assert in_file == [json.loads(line) for line in shown.stdout.splitlines()]
+    assert in_file[-1]["entry"]["response"]["parts"] == [{"type": "text", "text": WILD}]
+
+
+def test_nothing_that_a_run_says_reaches_the_terminal_as_a_command(runs: Runs) -> None:
+    assert is_safe(runs.run("export", "wild").stdout)
+
+
+def test_a_run_that_is_not_there_leaves_the_file_alone(runs: Runs, tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text("mine")
+
+    assert "no run 'nope'" in runs.refuse("export", "nope", "-o", str(file))
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["nowhere/run.jsonl", "."])
+def test_a_file_that_can_not_be_written_is_one_line(runs: Runs, tmp_path: Path, name: str) -> None:
+    assert "can not be written: " in runs.refuse("export", "sum", "-o", str(tmp_path / name))
+
+
+def test_a_full_disk_is_one_line(runs: Runs) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no such device")
+
+    assert "can not be written: No space left on device" in runs.refuse("export", "sum", "-o", str(full))
+
+
+def test_a_damaged_entry_can_be_exported_but_not_shown(runs: Runs) -> None:
+    with sqlite3.connect(runs.file) as database:
+        database.execute(
+            "UPDATE entries SET payload = ? WHERE run_id = 'sum' AND seq = 3", (b'{"type":\xff\n',)
+        )
+    database.close()
+
+    assert (
+        runs.run("export", "sum").stdout.splitlines()[3]
+        == '{"seq":3,"version":1,"entry":{"type":\\ufffd\\u000a}'
+    )
+    assert "damaged" in runs.refuse("show", "sum", code=1)
 
 
 # Pruning

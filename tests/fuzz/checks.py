@@ -10,7 +10,7 @@ from fuzz.codec import CODECS, KEY
 from fuzz.example import Example, undamaged
 from fuzz.prepared import completed
 from maverick import AgentDefinition, ToolConfig, tool
-from maverick.exceptions import AgentError
+from maverick.exceptions import AgentError, StreamingError
 from maverick.loop.entries import ModelCalled, ModelReplied, RunStarted, ToolFinished, ToolsStarted
 from maverick.loop.machine import AgentLoop
 from maverick.loop.result import ToolOutcome
@@ -24,13 +24,15 @@ from maverick.model import (
     StreamItem,
     TextDelta,
     ThinkingDelta,
+    ToolCall,
 )
 from maverick.providers import Client
 from maverick.providers.wrapper import open_stream
 from simulation.simulator import check_history
 
 _ASKED = Message.user("Go on.")
-_CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_OVERFLOW})
+CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_OVERFLOW})
+"""The reasons to stop after which no call of an answer may be run."""
 
 
 @tool(effect="pure")
@@ -51,7 +53,7 @@ _AGENT = AgentDefinition("fuzzed", "Reads what it gets.", tool_config=ToolConfig
 
 def check(example: Example) -> Response | AgentError:
     """Give the example to its client and check what comes of it."""
-    outcome = _outcome(example)
+    outcome = outcome_of(example)
     if isinstance(outcome, AgentError):
         _check_error(outcome)
     else:
@@ -60,7 +62,8 @@ def check(example: Example) -> Response | AgentError:
     return outcome
 
 
-def _outcome(example: Example) -> Response | AgentError:
+def outcome_of(example: Example) -> Response | AgentError:
+    """What the client makes of the example; anything but these two is a failure of the client."""
     client = example.codec.client_of(example.answer)
     request = Request([_ASKED])
     try:
@@ -88,6 +91,10 @@ def _check_error(error: AgentError) -> None:
     assert type(error).__module__ == "maverick.exceptions"
     assert str(error).endswith((".", ")")), "a message is a sentence"
     assert KEY not in str(error)
+    if isinstance(error, StreamingError):
+        for message in error.partial_messages:
+            last = message.parts[-1]
+            assert not isinstance(last, ToolCall) or last.malformed, "a call that may be cut off looks whole"
 
 
 def _check_against_original(example: Example, outcome: Response | AgentError) -> None:
@@ -96,7 +103,7 @@ def _check_against_original(example: Example, outcome: Response | AgentError) ->
         return
     if example.damages and isinstance(outcome, AgentError):
         return
-    original = _outcome(undamaged(example.codec, example.sample, streamed=example.streamed))
+    original = outcome_of(undamaged(example.codec, example.sample, streamed=example.streamed))
     assert isinstance(original, Response)
     if not example.damages and example.answer.breaks_with is None:
         assert outcome == original
@@ -134,7 +141,7 @@ def _check_next_turn(response: Response) -> None:
 def _run_tools(loop: AgentLoop[Any], step: RunTools, response: Response) -> Step:
     run = [planned for planned in step.calls if not planned.refusal]
     assert not any(planned.call.malformed for planned in run)
-    assert not run or response.stop_reason not in _CUT_SHORT
+    assert not run or response.stop_reason not in CUT_SHORT
     loop.feed(ToolsStarted(at=0.0, turn=1))
     for planned in step.calls:
         latest = loop.feed(

@@ -23,7 +23,7 @@ _CLAUDE = "claude-sonnet-4-5"
 _OTHER = "test-model"
 _WORDS = ("Hello", " world", " 你好", " 🌍", "\n\n", '"quoted"', "data: x", "\\", "é" * 40, " ")
 _NAMES = ("add", "now", "write_file", "unheard_of")
-_VALUES = (0, -1, 2.5, True, None, "", "text 🌍", [], [1, "a"], {"deep": {"er": [None]}})
+_VALUES: tuple[Any, ...] = (0, -1, 2.5, True, None, "", "text 🌍", [], [1, "a"], {"deep": {"er": [None]}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class ClaudeCodec(Codec):
         )
 
     def connect(self, transport: Transport) -> Client:
-        return claude_api.connect(_CLAUDE, api_key=KEY, transport=transport)
+        return claude_api.connect(_CLAUDE, api_key=KEY, base_url="http://localhost", transport=transport)
 
     def encode(self, request: Request) -> list[dict[str, Any]]:
         body = self._encoder.message_request(request, model="any", max_tokens=1, stream=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -40,6 +41,14 @@ def undamaged(codec: Codec, sample: Sample, *, streamed: bool) -> Example:
     """The answer as the service sent it, in one piece."""
     whole = b"".join(sample.events) if streamed else sample.body
     return Example(codec, sample, Answer([whole], headers=_headers(codec, streamed=streamed)), streamed)
+
+
+def streamed(
+    codec: Codec, sample: Sample, chunks: Sequence[bytes], *, damages: tuple[str, ...] = ()
+) -> Example:
+    """A stream in these pieces."""
+    answer = Answer(chunks, headers=_headers(codec, streamed=True))
+    return Example(codec, sample, answer, streamed=True, damages=damages)
 
 
 def make_example(rng: Random) -> Example:

@@ -118,7 +118,7 @@ def test_a_long_list_of_problems_is_cut_and_counted() -> None:
 
 
 @pytest.mark.requirement("003-FR5-AC3")
-@given(st.text(alphabet=st.sampled_from('{}[]"`\n jsonx:,1\\') | st.characters()))
+@given(st.text(alphabet='{}[]"`\n jsonx:,1\\é'))
 def test_no_text_makes_the_reader_raise_anything_else(text: str) -> None:
     try:
         value = READER.parse(text)

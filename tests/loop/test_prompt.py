@@ -39,7 +39,7 @@ def test_the_inputs_are_the_variables_when_none_are_declared() -> None:
 
 
 @pytest.mark.requirement("003-FR1-AC3")
-@given(st.text())
+@given(st.text(alphabet="${}secrtaid \n"))
 def test_a_value_is_put_in_as_it_is_even_when_it_looks_like_a_variable(value: str) -> None:
     definition = define("${secret}", "[${said}]")
 

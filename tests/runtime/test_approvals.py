@@ -118,9 +118,10 @@ async def test_a_run_can_be_stopped_while_a_person_thinks() -> None:
 
 
 @pytest.mark.requirement("F-APPROVAL", "P8")
-async def test_an_approver_that_fails_neither_raises_nor_lets_the_tool_run() -> None:
+@pytest.mark.parametrize("failure", [RuntimeError("the pager is off"), asyncio.CancelledError()], ids=repr)
+async def test_an_approver_that_fails_neither_raises_nor_lets_the_tool_run(failure: BaseException) -> None:
     async def approve(wanted: ToolCall) -> bool:
-        raise RuntimeError("the pager is off")
+        raise failure
 
     watched = await watch([call("delete", name="a"), "ok"], agent(delete), executor={"approve": approve})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -23,7 +23,7 @@ from maverick.exceptions import (
 )
 from maverick.exceptions import TimeoutError as OurTimeoutError
 from maverick.loop.events import ContentChunk, ErrorEvent, RetryScheduled, TurnStart
-from maverick.model import Request, Response, StreamItem
+from maverick.model import Request, Response, StreamItem, Usage
 from maverick.providers.scripted import Script
 from maverick.testing import ScriptedClient, call, fail, reply
 from scenario import agent, run, watch
@@ -213,6 +213,33 @@ async def test_a_stream_without_its_response_is_a_malformed_response() -> None:
     result = await AgentExecutor(Shapeless()).execute(agent(), on_activity=lambda _: None)
 
     assert isinstance(result.errors[0], MalformedResponseError)
+
+
+class Careless(Shapeless):
+    """A client that answers with what it was given, whatever that is."""
+
+    async def run(self, request: Request) -> Response:
+        return cast("Response", self.items[0])
+
+
+@pytest.mark.requirement("P8")
+@pytest.mark.parametrize("watching", [True, False], ids=["watched", "unwatched"])
+@pytest.mark.parametrize(
+    "answer",
+    ["a plain text", None, Response("x", usage=Usage(-5, -5))],
+    ids=["text", "nothing", "negative usage"],
+)
+async def test_an_answer_that_is_none_is_a_failure_of_the_model_and_not_of_the_caller(
+    answer: Any, watching: bool
+) -> None:
+    events: list[Any] = []
+
+    result = await AgentExecutor(Careless(answer)).execute(
+        agent(), on_activity=events.append if watching else None
+    )
+
+    assert (result.success, result.terminate_reason) == (False, TerminateReason.ERROR)
+    assert not watching or events[-1].result == result
 
 
 class Plain:

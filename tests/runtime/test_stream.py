@@ -80,7 +80,7 @@ async def test_leaving_the_iteration_stops_the_run_and_leaves_no_task(closed: bo
 
     async with asyncio.timeout(PATIENCE):
         if closed:
-            async with aclosing(executor.stream(agent(hang))) as events:  # type: ignore[type-var]
+            async with aclosing(executor.stream(agent(hang))) as events:
                 async for event in events:
                     if isinstance(event, ToolCallStart):
                         break
@@ -118,7 +118,7 @@ async def test_a_reader_that_raises_stops_the_run() -> None:
     hang, stopped = make_hanging_tool()
 
     async def read() -> None:
-        async with aclosing(AgentExecutor(ScriptedClient([call("hang")])).stream(agent(hang))) as events:  # type: ignore[type-var]
+        async with aclosing(AgentExecutor(ScriptedClient([call("hang")])).stream(agent(hang))) as events:
             async for event in events:
                 if event.type == "tool_call_start":
                     raise RuntimeError("the screen is gone")

@@ -183,6 +183,26 @@ async def test_an_earlier_conversation_is_continued() -> None:
     assert list(result.messages) == [*earlier, Message.user("Who am I?"), Message.assistant("You are Ana.")]
 
 
+@pytest.mark.requirement("P3")
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        [Message.user("Hi."), Message.assistant([ToolCall("a", "get_weather")])],
+        [Message.user("Hi."), Message.tool_result("a", "an answer to nothing")],
+        ["Hi."],
+    ],
+    ids=["open call", "stray result", "no message"],
+)
+async def test_an_earlier_conversation_no_provider_would_take_is_refused_by_name(earlier: Any) -> None:
+    client = ScriptedClient(["never"])
+
+    with pytest.raises(InvalidInputError) as caught:
+        await run(client, agent(get_weather), messages=earlier)
+
+    assert caught.value.field == "messages"
+    assert client.requests == []
+
+
 async def test_thoughts_stay_in_the_conversation_and_out_of_the_output() -> None:
     thought = Thinking("hm", signature="signed")
 

@@ -62,7 +62,7 @@ async def test_a_value_that_contains_itself_is_an_error_and_not_an_endless_loop(
 
 
 @pytest.mark.requirement("F-TOOL-OUTPUT")
-@given(st.text(max_size=50), st.integers(1, 60))
+@given(st.text(alphabet="ab\n", max_size=50), st.integers(1, 60))
 def test_a_cap_keeps_the_beginning_and_tells_how_much_is_missing(text: str, limit: int) -> None:
     capped = cap(text, limit)
 
@@ -91,6 +91,21 @@ async def test_an_endless_stream_is_read_no_further_than_needed_and_closed() -> 
     assert text.startswith("x" * 95 + "\n")
     assert "not read" in text
     assert (made, closed) == (10, True)
+
+
+@pytest.mark.requirement("F-TOOL-OUTPUT")
+async def test_a_stream_of_endless_nothing_ends_too() -> None:
+    made = 0
+
+    async def nothing() -> AsyncIterator[str]:
+        nonlocal made
+        while made < 100_000:
+            made += 1
+            yield ""
+
+    await render(nothing(), 100)
+
+    assert made < 1_000
 
 
 async def test_a_stream_that_fits_is_joined() -> None:

@@ -24,8 +24,8 @@ def json_text(value: object) -> str:
 
 
 def plain_json(encoded: bytes) -> str:
-    """The same JSON with only printable ASCII characters."""
-    return _NOT_PLAIN.sub(_escaped, encoded.decode())
+    """The same JSON with only printable ASCII characters; of bytes that are damaged, what can be read."""
+    return _NOT_PLAIN.sub(_escaped, encoded.decode(errors="replace").rstrip("\n"))
 
 
 def event_fields(event: AgentActivityEvent) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
         rows: The cells, row by row; leading spaces are kept, so that rows can be indented.
         width: How many characters a line may have.
     """
-    lines = [[column.title for column in columns], *([_cell(text) for text in row] for row in rows)]
+    lines = [[column.title for column in columns], *([_cell(text, width) for text in row] for row in rows)]
     widths = [max(map(width_of, cells)) for cells in zip(*lines, strict=True)]
     widths = _shrunk(widths, columns, width)
     for cells in lines:
@@ -49,21 +49,19 @@ def width_of(text: str) -> int:
 
 def fitted(text: str, width: int) -> str:
     """The text, cut off where it would take more columns than there are."""
-    if width_of(text) <= width:
-        return text
-    taken, kept = 1, ""
-    for character in text:
+    taken = kept = 0
+    for at, character in enumerate(text):
         taken += _width_of_character(character)
-        if taken > width:
-            break
-        kept += character
-    return f"{kept}…"
+        if taken < width:
+            kept = at + 1
+        elif taken > width:
+            return f"{text[:kept]}…"
+    return text
 
 
 def _shrunk(widths: list[int], columns: Sequence[Column], width: int) -> list[int]:
     """The widths, with the widest columns made narrower until the table fits: those first that may well be."""
-    room = width - len(_GAP) * (len(columns) - 1)
-    widths = [min(size, width) for size in widths]
+    widths, room = [*widths], width - len(_GAP) * (len(columns) - 1)
     first = [index for index, column in enumerate(columns) if column.shrinks]
     for group in (first, range(len(columns))):
         while sum(widths) > room and group:
@@ -80,12 +78,14 @@ def _padded(cell: str, size: int, *, right: bool) -> str:
     return space + cell if right else cell + space
 
 
-def _cell(text: str) -> str:
+def _cell(text: str, width: int) -> str:
     indent = text[: len(text) - len(text.lstrip(" "))]
-    return indent + printable(one_line(text))
+    return fitted(indent + printable(one_line(text)), width)
 
 
 def _width_of_character(character: str) -> int:
+    if character.isascii():
+        return 1
     if unicodedata.combining(character) or unicodedata.category(character) in ("Cf", "Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

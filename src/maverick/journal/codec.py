@@ -7,6 +7,7 @@ as a careless tool may return) and NUL characters come back as they were.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from math import isfinite
 from typing import Any, TypeVar
@@ -36,6 +37,8 @@ class _StoredError(Struct, frozen=True):
     details: dict[str, Any]
 
 
+_UNWRITABLE = (TypeError, ValueError, RecursionError, OverflowError)
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _OWN_FIELDS = frozenset(_StoredError.__struct_fields__)
 
 
@@ -49,7 +52,7 @@ def encode_entry(entry: Entry) -> bytes:
         for call in _calls_in(entry):
             _check_numbers(call.arguments)
         return encode_json(entry)
-    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+    except _UNWRITABLE as error:
         raise JournalError(
             f"A {type(entry).__name__} can not be written down: {error}. Tool arguments and results are JSON values.",
             cause=error,
@@ -67,6 +70,20 @@ def decode_entry(payload: bytes, version: int) -> Entry:
             f"The journal holds entries of format {version}; this Maverick reads {VERSION}. Use the version that wrote it."
         )
     return _decode(payload, _entry_decoder)
+
+
+def encode_approval(approval: Approval) -> bytes:
+    """The request for approval as JSON.
+
+    Raises:
+        JournalError: Something in it has no JSON form.
+    """
+    try:
+        return encode_json(approval)
+    except _UNWRITABLE as error:
+        raise JournalError(
+            f"The request {approval.approval_id!r} can not be written down: {error}.", cause=error
+        ) from error
 
 
 def decode_approval(payload: bytes) -> Approval:
@@ -88,8 +105,15 @@ def encode_json(value: object, *, sort: bool = False) -> bytes:
     try:
         return (_sorting_encoder if sort else _encoder).encode(value)
     except UnicodeEncodeError:  # msgspec writes UTF-8 only
-        plain = msgspec.to_builtins(value, enc_hook=_encode_error)
-        return json.dumps(plain, separators=(",", ":"), sort_keys=sort).encode()
+        text = json.dumps(to_plain(value), ensure_ascii=False, separators=(",", ":"), sort_keys=sort)
+        if _PAIR.search(text):
+            raise ValueError("two of its surrogates would be read as one other character") from None
+        return text.encode(errors="backslashreplace")
+
+
+def to_plain(value: object) -> Any:  # noqa: ANN401 - JSON of any shape
+    """A value as the dictionaries, lists, texts and numbers its JSON is made of."""
+    return msgspec.to_builtins(value, enc_hook=_encode_error)
 
 
 def _decode(payload: bytes, decoder: msgspec.json.Decoder[R]) -> R:

@@ -39,13 +39,13 @@ def _open_file(location: Path, *, create: bool) -> SqliteJournal:
     try:
         path = location.expanduser().absolute()
         if create:
-            path.parent.mkdir(
-                mode=0o700, parents=True, exist_ok=True
-            )  # what was said in a run is nobody else's
-        found = create or path.exists()
+            # For its owner only: what was said in a run is nobody else's.
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = _is_there(path) or create
     except (OSError, RuntimeError, ValueError) as error:  # no rights; no home folder; a NUL in the path
+        reason = error.strerror if isinstance(error, OSError) else str(error).rstrip(".")
         raise JournalError(
-            f"The journal {str(location)!r} can not be opened: {error}. Check the path and who may write there.",
+            f"The journal {str(location)!r} can not be opened: {reason}. Check the path, and who may write there.",
             cause=error,
         ) from error
     if not found:
@@ -54,3 +54,11 @@ def _open_file(location: Path, *, create: bool) -> SqliteJournal:
             "path with --journal or MAVERICK_JOURNAL."
         )
     return SqliteJournal(path)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True

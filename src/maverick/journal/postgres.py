@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from maverick.exceptions import ApprovalError, RunNotFoundError
-from maverick.journal.codec import decode_approval, encode_json
+from maverick.journal.codec import decode_approval, encode_approval
 from maverick.journal.postgres_database import PostgresDatabase
 from maverick.journal.postgres_driver import Connection, PostgresDriver, Row
 from maverick.journal.postgres_entries import RUN_COLUMNS, claim_run, create_run, write_entries
@@ -117,7 +117,7 @@ class PostgresJournal(Journal):
                     approval.run_id,
                     approval.status,
                     approval.requested_at,
-                    encode_json(approval),
+                    encode_approval(approval),
                 )
 
         await self._writer.submit(lease.run_id, work)
@@ -151,7 +151,7 @@ class PostgresJournal(Journal):
             changed = await db.execute(
                 "UPDATE maverick.approvals SET status = $1, payload = $2 WHERE approval_id = $3 AND status = $4",
                 approval.status,
-                encode_json(approval),
+                encode_approval(approval),
                 approval.approval_id,
                 expected,
             )

@@ -75,6 +75,9 @@ async def migrate(connection: Connection, name: str) -> None:
 
 
 async def _form(connection: Connection) -> int:
-    if await connection.fetchval("SELECT to_regclass('maverick.form')") is None:
+    # Asked of the catalogue itself: to_regclass() may not notice what was made while this process waited for the lock.
+    if not await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'maverick' AND tablename = 'form')"
+    ):
         return 0
     return int(await connection.fetchval("SELECT number FROM maverick.form"))

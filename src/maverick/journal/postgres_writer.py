@@ -10,15 +10,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from maverick.exceptions import JournalError, MaverickError
+from maverick.exceptions import MaverickError
 from maverick.journal.postgres_database import PostgresDatabase
-from maverick.journal.postgres_driver import FAULTS, Connection
+from maverick.journal.postgres_driver import Connection
 from maverick.journal.postgres_steps import SteppedTransaction
 
 R = TypeVar("R")
 
+_NOT_WRITTEN = "could not be written"
 _UNKNOWN = "did not answer a commit, so nobody knows whether it was made"
-_FAILURES: tuple[type[Exception], ...] = (*FAULTS, MaverickError)
 _MOST_AT_ONCE = 100
 """How many writes one transaction holds: more share a sync, but the first of them waits for the last."""
 
@@ -78,7 +78,7 @@ class PostgresWriter:
             self._task = None
 
     async def _write(self, jobs: list[_Job]) -> None:
-        failed = "could not be written"
+        failed = _NOT_WRITTEN
         try:
             async with self._database.writing() as connection:
                 transaction = SteppedTransaction(connection)
@@ -86,14 +86,10 @@ class PostgresWriter:
                     await self._attempt(transaction, job)
                 failed = _UNKNOWN
                 await transaction.commit()
-        except _FAILURES as error:
-            for job in jobs:
-                job.error = job.error or self._told(failed, error)
-        except asyncio.CancelledError as error:  # the event loop is being closed
-            for job in jobs:
-                job.error = job.error or JournalError(
-                    "The write was cut off with its event loop.", cause=error
-                )
+        except Exception as error:  # noqa: BLE001 - whatever it was, those who wait are told
+            self._fail(jobs, failed, error)
+        except asyncio.CancelledError:  # the event loop is being closed
+            self._fail(jobs, _UNKNOWN, ConnectionAbortedError("the event loop was closed"))
             raise
         finally:
             for job in jobs:
@@ -102,15 +98,17 @@ class PostgresWriter:
     async def _attempt(self, transaction: SteppedTransaction, job: _Job) -> None:
         try:
             job.value = await transaction.step(job.work)
-        except MaverickError as error:
-            job.error = error
-        except FAULTS as error:
+        except Exception as error:
             if transaction.is_broken:
                 raise
-            job.error = self._told("could not be written", error)
+            self._fail([job], _NOT_WRITTEN, error)
 
-    def _told(self, failed: str, error: Exception) -> MaverickError:
-        return error if isinstance(error, MaverickError) else self._database.driver.error(failed, error)
+    def _fail(self, jobs: list[_Job], failed: str, error: Exception) -> None:
+        for job in jobs:
+            if job.error is None:
+                job.error = (
+                    error if isinstance(error, MaverickError) else self._database.driver.error(failed, error)
+                )
 
 
 def _lock_order(job: _Job) -> str:

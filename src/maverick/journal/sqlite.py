@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from maverick.exceptions import ApprovalError, RunExistsError, RunNotFoundError
-from maverick.journal.codec import decode_approval, encode_json
+from maverick.journal.codec import decode_approval, encode_approval
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
 from maverick.journal.sqlite_entries import insert_entries, write_entries
 from maverick.journal.sqlite_errors import journal_error
@@ -145,7 +145,7 @@ class SqliteJournal(Journal):
             write_entries(db, lease, (), RunStatus.WAITING)
             db.executemany(
                 "INSERT OR IGNORE INTO approvals (approval_id, run_id, status, requested_at, payload) VALUES (?,?,?,?,?)",
-                [(a.approval_id, a.run_id, a.status, a.requested_at, encode_json(a)) for a in approvals],
+                [(a.approval_id, a.run_id, a.status, a.requested_at, encode_approval(a)) for a in approvals],
             )
 
         await self._writer.submit(work)
@@ -174,7 +174,7 @@ class SqliteJournal(Journal):
         def work(db: sqlite3.Connection) -> bool:
             changed = db.execute(
                 "UPDATE approvals SET status=?, payload=? WHERE approval_id=? AND status=?",
-                (approval.status, encode_json(approval), approval.approval_id, expected),
+                (approval.status, encode_approval(approval), approval.approval_id, expected),
             )
             return changed.rowcount == 1
 

@@ -140,6 +140,8 @@ class MessageStream:
     def _finish(self, data: bytes) -> None:
         if not self._started:
             raise self._malformed("the end of a message that had not begun", data)
+        if self._stop_reason is None:  # it may have been cut off, and then its calls must not be run
+            raise self._malformed("the end of a message that does not say why it ended", data)
         self.response = self._exchange.response(self._parts(), self._stop_reason, self._model, self._usage)
 
     def _parts(self) -> Iterator[Part]:

@@ -342,10 +342,8 @@ def _without_a_half_call(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 def _usage(wire: _Usage, price: Price | None) -> Usage:
     """The counts in our words, and what they cost."""
     details = wire.prompt_tokens_details or _PromptDetails()
-    used = Usage(
-        wire.prompt_tokens or 0,
-        wire.completion_tokens or 0,
-        details.cached_tokens or 0,
-        details.cache_write_tokens or 0,
-    )
+    cache_read, cache_write = details.cached_tokens or 0, details.cache_write_tokens or 0
+    # A server may count what was cached apart from the rest; what was cached was input all the same.
+    sent = max(wire.prompt_tokens or 0, cache_read + cache_write)
+    used = Usage(sent, wire.completion_tokens or 0, cache_read, cache_write)
     return used if price is None else msgspec.structs.replace(used, cost_usd=price.cost(used))

@@ -9,8 +9,9 @@ import pytest
 
 from conformance.journals.shelf import KeptShelf, MemoryShelf, PostgresShelf, Shelf, SqliteShelf
 from maverick.journal import Journal
-from postgres import postgres_server as postgres_server
-from postgres import postgres_url as postgres_url
+from postgres import postgres_server, postgres_url
+
+__all__ = ["postgres_server", "postgres_url"]
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])

@@ -64,7 +64,7 @@ def shelf_at(address: str) -> KeptShelf:
 
 def record(run_id: str = "r", **fields: Any) -> RunRecord:
     """A run that goes on."""
-    defaults = {
+    defaults: dict[str, Any] = {
         "agent": "clerk",
         "status": RunStatus.RUNNING,
         "created_at": 1.0,

@@ -144,7 +144,9 @@ async def test_expiry_is_settled_once_too(journal: Journal) -> None:
     await asked(journal, expires_at=100.0)
     pending = await journal.get_approval("r:1:0")
 
-    settled = [await journal.settle_approval(expired(pending, 101.0), ApprovalStatus.PENDING) for _ in range(2)]
+    settled = [
+        await journal.settle_approval(expired(pending, 101.0), ApprovalStatus.PENDING) for _ in range(2)
+    ]
 
     assert settled == [True, False]
     assert (await journal.get_approval("r:1:0")).decided_by == "expiry"
@@ -227,7 +229,9 @@ async def test_a_decision_fits_the_call_it_was_made_on_and_no_other(
 
 def test_the_order_of_arguments_does_not_matter_and_their_values_do() -> None:
     def asked_about(arguments: dict[str, Any]) -> str:
-        return approval_for("r", 1, 0, ToolCall("c", "wire_money", arguments), wire_money, None, None).arguments_hash
+        return approval_for(
+            "r", 1, 0, ToolCall("c", "wire_money", arguments), wire_money, None, None
+        ).arguments_hash
 
     assert asked_about({"to": {"a": 1, "b": 2}, "n": 1}) == asked_about({"n": 1, "to": {"b": 2, "a": 1}})
     assert asked_about({"to": "\ud800"}) != asked_about({"to": "\ud801"})

@@ -19,7 +19,7 @@ class CountedPages:
         self.rows = 0
         self.largest = 0
         self._read_page = journal.read_page
-        journal.read_page = self  # type: ignore[method-assign,assignment]
+        journal.read_page = self  # type: ignore[method-assign]
 
     async def __call__(self, run_id: str, after: int, limit: int) -> list[tuple[int, int, bytes]]:
         page = await self._read_page(run_id, after, limit)

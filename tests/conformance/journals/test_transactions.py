@@ -19,8 +19,9 @@ class Bank:
     def __init__(self, journal: Journal, shelf: KeptShelf) -> None:
         self.journal = journal
         self.lease: Lease
-        self.pay = "INSERT INTO payments (payee, amount) VALUES ({}, {})".format(*shelf.placeholders)
-        self.find = "SELECT payee, amount FROM payments WHERE payee = {}".format(*shelf.placeholders)
+        first, second = shelf.placeholders
+        self.insert = f"INSERT INTO payments (payee, amount) VALUES ({first}, {second})"  # noqa: S608 - our own
+        self.find = f"SELECT payee, amount FROM payments WHERE payee = {first}"  # noqa: S608 - our own
 
     async def open(self) -> Bank:
         self.lease = await self.journal.create(record(), [])
@@ -30,6 +31,13 @@ class Bank:
             )
             await transaction.commit(notes("made"))
         return self
+
+    async def pay(self, payee: str, *, error: Exception | None = None) -> None:
+        async with self.journal.transaction(self.lease) as transaction:
+            await transaction.session.execute(self.insert, payee, 5)
+            if error is not None:
+                raise error
+            await transaction.commit(notes(f"paid {payee}"))
 
     async def payees(self) -> list[str]:
         async with self.journal.transaction(self.lease) as transaction:
@@ -45,23 +53,19 @@ async def bank(kept: Journal, kept_shelf: KeptShelf) -> Bank:
 
 @pytest.mark.requirement("P2")
 async def test_effect_and_entry_are_committed_together(bank: Bank) -> None:
-    async with bank.journal.transaction(bank.lease) as transaction:
-        assert await transaction.session.execute(bank.pay, "Ana", 5) == 1
-        await transaction.commit(notes("paid"))
+    await bank.pay("Ana")
 
     assert await bank.payees() == ["Ana"]
-    assert await texts_of(bank.journal) == ["made", "paid"]
+    assert await texts_of(bank.journal) == ["made", "paid Ana"]
     assert (await bank.journal.get("r")).entries == 2
 
 
 @pytest.mark.requirement("P2")
 async def test_without_commit_nothing_has_happened(bank: Bank) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
-        await transaction.session.execute(bank.pay, "Ana", 5)
+        await transaction.session.execute(bank.insert, "Ana", 5)
     with pytest.raises(ZeroDivisionError):
-        async with bank.journal.transaction(bank.lease) as transaction:
-            await transaction.session.execute(bank.pay, "Ben", 5)
-            raise ZeroDivisionError
+        await bank.pay("Ben", error=ZeroDivisionError())
 
     assert await bank.payees() == []
     assert await texts_of(bank.journal) == ["made"]
@@ -69,11 +73,10 @@ async def test_without_commit_nothing_has_happened(bank: Bank) -> None:
 
 @pytest.mark.requirement("P2")
 async def test_a_run_that_was_taken_over_undoes_the_effect(bank: Bank) -> None:
+    await bank.journal.claim("r")
+
     with pytest.raises(LeaseLostError):
-        async with bank.journal.transaction(bank.lease) as transaction:
-            await bank.journal.claim("r")
-            await transaction.session.execute(bank.pay, "Ana", 5)
-            await transaction.commit(notes("paid"))
+        await bank.pay("Ana")
 
     assert await bank.payees() == []
     assert await texts_of(bank.journal) == ["made"]
@@ -83,16 +86,14 @@ async def test_a_lease_that_has_ended_commits_nothing(bank: Bank) -> None:
     bank.lease.ended = True
 
     with pytest.raises(LeaseLostError):
-        async with bank.journal.transaction(bank.lease) as transaction:
-            await transaction.session.execute(bank.pay, "Ana", 5)
-            await transaction.commit(notes("paid"))
+        await bank.pay("Ana")
 
     assert await bank.payees() == []
 
 
 async def test_a_tool_reads_what_it_has_written(bank: Bank) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
-        await transaction.session.execute(bank.pay, "Ana", 5)
+        await transaction.session.execute(bank.insert, "Ana", 5)
 
         assert await transaction.session.fetch(bank.find, "Ana") == [{"payee": "Ana", "amount": 5}]
         assert await transaction.session.fetch(bank.find, "Ben") == []
@@ -102,7 +103,7 @@ async def test_a_tool_reads_what_it_has_written(bank: Bank) -> None:
 
 async def test_nobody_else_sees_it_before_the_commit(bank: Bank, kept_shelf: KeptShelf) -> None:
     async with kept_shelf.open() as other, bank.journal.transaction(bank.lease) as transaction:
-        await transaction.session.execute(bank.pay, "Ana", 5)
+        await transaction.session.execute(bank.insert, "Ana", 5)
 
         assert await texts_of(other) == ["made"]
         await transaction.commit(notes("paid"))
@@ -112,17 +113,17 @@ async def test_nobody_else_sees_it_before_the_commit(bank: Bank, kept_shelf: Kep
 async def test_a_statement_that_is_refused_leaves_the_others_as_they_are(bank: Bank) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
         session = transaction.session
-        await session.execute(bank.pay, "Ana", 5)
+        await session.execute(bank.insert, "Ana", 5)
         for statement, values in (
-            (bank.pay, ("Ana", 6)),
-            (bank.pay, ("Ben", None)),
+            (bank.insert, ("Ana", 6)),
+            (bank.insert, ("Ben", None)),
             ("SELEKT 1", ()),
             ("SELECT * FROM nowhere", ()),
             (bank.find, ("\ud800",)),
         ):
             with pytest.raises(ToolError, match="refused"):
                 await session.execute(statement, *values)
-        await session.execute(bank.pay, "Cleo", 5)
+        await session.execute(bank.insert, "Cleo", 5)
         await transaction.commit(notes("paid"))
 
     assert await bank.payees() == ["Ana", "Cleo"]
@@ -134,7 +135,7 @@ async def test_a_statement_that_is_refused_leaves_the_others_as_they_are(bank: B
 )
 async def test_a_tool_can_not_end_its_transaction_itself(bank: Bank, statement: str) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
-        await transaction.session.execute(bank.pay, "Ana", 5)
+        await transaction.session.execute(bank.insert, "Ana", 5)
         with pytest.raises(ToolError, match="not for a tool"):
             await transaction.session.execute(statement)
 
@@ -146,7 +147,7 @@ async def test_a_tool_can_not_hide_a_commit_behind_another_statement(bank: Bank)
     async with bank.journal.transaction(bank.lease) as transaction:
         with pytest.raises(ToolError, match="refused"):
             await transaction.session.execute("DELETE FROM payments; COMMIT")
-        await transaction.session.execute(bank.pay, "Ana", 5)
+        await transaction.session.execute(bank.insert, "Ana", 5)
 
     assert await bank.payees() == []
 
@@ -158,7 +159,7 @@ async def test_a_session_can_not_be_used_after_its_end(bank: Bank, ending: str) 
             await transaction.commit(notes("nothing"))
 
     with pytest.raises(ToolError, match="over"):
-        await transaction.session.execute(bank.pay, "Ana", 5)
+        await transaction.session.execute(bank.insert, "Ana", 5)
 
     assert await bank.payees() == []
     await bank.journal.append(bank.lease, notes("not held up"))
@@ -175,7 +176,7 @@ async def test_a_tool_that_used_no_statement_has_its_entry(bank: Bank) -> None:
 async def test_forty_tools_at_once_have_all_their_effects_and_entries(bank: Bank) -> None:
     async def pay(number: int) -> None:
         async with bank.journal.transaction(bank.lease) as transaction:
-            await transaction.session.execute(bank.pay, f"payee {number:02}", number)
+            await transaction.session.execute(bank.insert, f"payee {number:02}", number)
             await asyncio.sleep(0.001)
             await transaction.session.fetch(bank.find, "somebody")
             await transaction.commit(notes(f"paid {number:02}"))
@@ -188,7 +189,7 @@ async def test_forty_tools_at_once_have_all_their_effects_and_entries(bank: Bank
 
 async def test_other_writes_wait_for_a_tool_and_are_not_lost(bank: Bank) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
-        await transaction.session.execute(bank.pay, "Ana", 5)
+        await transaction.session.execute(bank.insert, "Ana", 5)
         writing = asyncio.ensure_future(bank.journal.create(record("other"), notes("hi")))
         await asyncio.sleep(0.05)
         await transaction.commit(notes("paid"))
@@ -200,13 +201,13 @@ async def test_other_writes_wait_for_a_tool_and_are_not_lost(bank: Bank) -> None
 async def test_a_tool_that_is_cancelled_undoes_its_effect_and_holds_nobody_up(bank: Bank) -> None:
     began = asyncio.Event()
 
-    async def pay() -> None:
+    async def pay_and_wait() -> None:
         async with bank.journal.transaction(bank.lease) as transaction:
-            await transaction.session.execute(bank.pay, "Ana", 5)
+            await transaction.session.execute(bank.insert, "Ana", 5)
             began.set()
             await asyncio.Event().wait()
 
-    paying = asyncio.ensure_future(pay())
+    paying = asyncio.ensure_future(pay_and_wait())
     await began.wait()
     paying.cancel()
     await asyncio.wait([paying])
@@ -216,13 +217,8 @@ async def test_a_tool_that_is_cancelled_undoes_its_effect_and_holds_nobody_up(ba
 
 
 async def test_a_tool_cancelled_at_any_moment_leaves_all_or_nothing(bank: Bank) -> None:
-    async def pay(number: int) -> None:
-        async with bank.journal.transaction(bank.lease) as transaction:
-            await transaction.session.execute(bank.pay, f"{number:02}", 5)
-            await transaction.commit(notes(f"{number:02}"))
-
     for number in range(30):
-        paying = asyncio.ensure_future(pay(number))
+        paying = asyncio.ensure_future(bank.pay(f"{number:02}"))
         for _ in range(number):
             await asyncio.sleep(0)
         paying.cancel()
@@ -231,22 +227,28 @@ async def test_a_tool_cancelled_at_any_moment_leaves_all_or_nothing(bank: Bank) 
     lease = await bank.journal.claim("r")
     await bank.journal.append(lease, notes("end"))
     bank.lease = lease
-    assert await texts_of(bank.journal) == ["made", *await bank.payees(), "end"]
+    assert await texts_of(bank.journal) == [
+        "made",
+        *(f"paid {payee}" for payee in await bank.payees()),
+        "end",
+    ]
 
 
 async def test_statements_of_one_tool_may_overlap(bank: Bank) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
-        await asyncio.gather(*(transaction.session.execute(bank.pay, f"{n:02}", n) for n in range(10)))
+        await asyncio.gather(*(transaction.session.execute(bank.insert, f"{n:02}", n) for n in range(10)))
         await transaction.commit(notes("paid"))
 
     assert len(await bank.payees()) == 10
 
 
 @pytest.mark.parametrize("values", [("a", 2**70), ("a", object()), ("a",), ("a", 1, 2)])
-async def test_values_the_database_can_not_hold_are_a_typed_error(bank: Bank, values: tuple[Any, ...]) -> None:
+async def test_values_the_database_can_not_hold_are_a_typed_error(
+    bank: Bank, values: tuple[Any, ...]
+) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
         with pytest.raises(ToolError, match="refused"):
-            await transaction.session.execute(bank.pay, *values)
+            await transaction.session.execute(bank.insert, *values)
 
 
 async def test_a_store_that_is_no_database_says_so() -> None:

@@ -78,7 +78,11 @@ def _add_looking(verbs: Verbs) -> None:
     tail.add_argument(
         "-f", "--follow", action="store_true", help="go on with new ones until the run ends; Ctrl-C leaves"
     )
-    diff = verbs.add("diff", "compare two runs and say where they part")
+    diff = verbs.add(
+        "diff",
+        "compare two runs and say where they part",
+        "Compare two runs, times and ids aside, and say where they part. Ends with 0 if they are the same, else with 1.",
+    )
     diff.add_argument("run_id", metavar="RUN", type=unicode_text, help="a run's id")
     diff.add_argument("other_id", metavar="OTHER", type=unicode_text, help="the other run's id")
 
@@ -134,7 +138,7 @@ def _add_going_on(verbs: Verbs) -> None:
         "--edit",
         metavar="TEXT",
         type=unicode_text,
-        help="words to put before it, in place of the user's last",
+        help="words to put before it: in place of the user's last message, or after the last tool results",
     )
     fork.add_argument("--model", metavar="PROVIDER:MODEL", help="the model from here on")
     fork.add_argument("--new-id", metavar="ID", type=unicode_text, help="the id of the new run")
@@ -148,7 +152,11 @@ def _add_going_on(verbs: Verbs) -> None:
 
 
 def _add_keeping(verbs: Verbs) -> None:
-    export = verbs.add_for_run("export", "write a run as JSON, a line for each entry")
+    export = verbs.add_for_run(
+        "export",
+        "write a run as JSON, a line for each entry",
+        "Write a run and its subagents' runs as JSON: a line for each run, and one for each of its entries.",
+    )
     export.add_argument(
         "-o", "--output", metavar="FILE", help="the file to write; by default standard output"
     )

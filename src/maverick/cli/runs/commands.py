@@ -8,8 +8,9 @@ from typing import Any
 
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.deciding import approve, deny
+from maverick.cli.runs.difference import show_difference
 from maverick.cli.runs.driving import fork_run, replay_run, resume_run
-from maverick.cli.runs.exporting import export_run
+from maverick.cli.runs.exporting import write_export
 from maverick.cli.runs.listing import list_runs
 from maverick.cli.runs.page import show_run
 from maverick.cli.runs.pruning import prune_runs
@@ -20,7 +21,8 @@ from maverick.journal.opening import open_journal
 _VERBS: Mapping[str, Callable[..., Awaitable[int]]] = {
     "approve": approve,
     "deny": deny,
-    "export": export_run,
+    "diff": show_difference,
+    "export": write_export,
     "fork": fork_run,
     "list": list_runs,
     "prune": prune_runs,

@@ -1,10 +1,51 @@
-"""``maverick runs export``: a run as JSON lines, for another journal or another program."""
+"""``maverick runs export``: a run and its subagents' as JSON lines, on standard output or in a file."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.figures import counted
+from maverick.cli.json_text import plain_json
 from maverick.cli.runs.console import Console
+from maverick.exceptions import InvalidInputError
+from maverick.journal.export import export_run
 
 
-async def export_run(console: Console, *, run_id: str, output: str | None) -> int:
-    """Write a run."""
-    raise NotImplementedError
+async def write_export(console: Console, *, run_id: str, output: str | None) -> int:
+    """Write a run.
+
+    Args:
+        console: Where.
+        run_id: The run.
+        output: The file to write; by default standard output.
+
+    Raises:
+        RunNotFoundError: There is no such run; nothing is written.
+        InvalidInputError: The file can not be written.
+    """
+    lines = export_run(console.journal, run_id)
+    first = await anext(lines)
+    if output is None:
+        console.say([plain_json(first)])
+        async for line in lines:
+            console.say([plain_json(line)])
+        return SUCCESS
+    try:
+        written = await _write_file(Path(output), first, lines)
+    except OSError as error:
+        problem = f"--output: {output} can not be written: {error.strerror}. Name another file, or make room for it."
+        raise InvalidInputError(problem, field="output", cause=error) from error
+    console.screen.remark(f"Wrote {counted(written, 'line')} to {output}.")
+    return SUCCESS
+
+
+async def _write_file(path: Path, first: bytes, lines: AsyncIterator[bytes]) -> int:
+    with path.open("wb") as file:
+        file.write(first)
+        written = 1
+        async for line in lines:
+            file.write(line)
+            written += 1
+    return written

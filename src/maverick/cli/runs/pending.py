@@ -18,7 +18,7 @@ _LONGEST_CALL = 4_000
 async def pending_in(journal: Journal, run_id: str) -> list[Approval]:
     """What a run and its subagents wait for, oldest first."""
     asked = await journal.list_approvals(status=ApprovalStatus.PENDING)
-    return [approval for approval in asked if f"{approval.run_id}/".startswith(f"{run_id}/")]
+    return [approval for approval in asked if await _is_within(journal, approval.run_id, run_id)]
 
 
 def pending_lines(console: Console, approvals: Sequence[Approval]) -> Iterator[str]:
@@ -34,6 +34,16 @@ def pending_lines(console: Console, approvals: Sequence[Approval]) -> Iterator[s
         )
         yield f"  {console.command('approve', approval.approval_id)}"
         yield f"  {console.command('deny', approval.approval_id)}"
+
+
+async def _is_within(journal: Journal, run_id: str, outer: str) -> bool:
+    """Whether a run is another one, or a subagent somewhere in it."""
+    if run_id == outer:
+        return True
+    if not run_id.startswith(f"{outer}/"):  # as all subagents' ids do, but anybody may have chosen such an id
+        return False
+    parent = (await journal.get(run_id)).parent
+    return parent is not None and await _is_within(journal, parent, outer)
 
 
 def _call(approval: Approval) -> str:
