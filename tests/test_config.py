@@ -572,6 +572,7 @@ def test_every_setting_is_described_with_its_source(machine: Machine) -> None:
         Setting("agent.request_timeout", 600, "default"),
         Setting("agent.api_key", "***", "OPENAI_API_KEY"),
         Setting("agent.base_url", None, "default"),
+        Setting("journal", "~/.maverick/runs.db", "default"),
     ]
 
 

@@ -133,6 +133,7 @@ async def test_a_run_parks_when_its_subagent_does(journal: Journal, office: Offi
     running = AgentExecutor(ScriptedClient(script), journal=journal)  # type: ignore[arg-type]
     parked = await running.execute(clerk, run_id="r")
     assert parked.terminate_reason is TerminateReason.AWAITING_APPROVAL
+    assert (await journal.get("r")).status is RunStatus.WAITING
     [request] = await journal.list_approvals(status=ApprovalStatus.PENDING)
     await journal.approve(request.approval_id, by="ana")
 

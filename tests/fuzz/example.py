@@ -43,7 +43,7 @@ def undamaged(codec: Codec, sample: Sample, *, streamed: bool) -> Example:
     return Example(codec, sample, Answer([whole], headers=_headers(codec, streamed=streamed)), streamed)
 
 
-def streamed(
+def stream_of(
     codec: Codec, sample: Sample, chunks: Sequence[bytes], *, damages: tuple[str, ...] = ()
 ) -> Example:
     """A stream in these pieces."""

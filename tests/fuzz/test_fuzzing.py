@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from fuzz.checks import CUT_SHORT, check, outcome_of
 from fuzz.codec import CODECS, Codec, Sample
 from fuzz.damage import BYTE_DAMAGE, EVENT_DAMAGE
-from fuzz.example import make_example, streamed, undamaged
+from fuzz.example import make_example, stream_of, undamaged
 from maverick.exceptions import MalformedResponseError, StreamingError, TimeoutError
 from maverick.model import Response
 
@@ -56,7 +56,7 @@ def test_what_does_harm_is_made_small(rng: Random) -> None:
 @settings(max_examples=300)
 @given(st.sampled_from(CODECS), st.lists(st.binary(min_size=1), max_size=20))
 def test_any_bytes_at_all_do_no_harm(codec: Codec, chunks: list[bytes]) -> None:
-    check(streamed(codec, Sample((), b""), chunks, damages=("anything",)))
+    check(stream_of(codec, Sample((), b""), chunks, damages=("anything",)))
 
 
 json_values = st.recursive(
@@ -83,7 +83,7 @@ json_values = st.recursive(
 @given(st.sampled_from(CODECS), st.lists(json_values, max_size=5))
 def test_any_json_at_all_does_no_harm(codec: Codec, values: list[Any]) -> None:
     events = [f"data: {json.dumps(value)}\n\n".encode() for value in values]
-    check(streamed(codec, Sample((), b""), events, damages=("anything",)))
+    check(stream_of(codec, Sample((), b""), events, damages=("anything",)))
 
 
 @each_codec
@@ -95,8 +95,8 @@ def test_a_stream_may_be_sliced_at_every_byte(codec: Codec, seed: int) -> None:
 
     assert isinstance(original, Response)
     for place in range(1, len(whole)):
-        assert outcome_of(streamed(codec, sample, [whole[:place], whole[place:]])) == original
-    assert outcome_of(streamed(codec, sample, [bytes([byte]) for byte in whole])) == original
+        assert outcome_of(stream_of(codec, sample, [whole[:place], whole[place:]])) == original
+    assert outcome_of(stream_of(codec, sample, [bytes([byte]) for byte in whole])) == original
 
 
 @each_codec
@@ -106,8 +106,8 @@ def test_a_stream_that_breaks_off_at_any_byte_is_whole_or_an_error(codec: Codec,
     whole = b"".join(sample.events)
 
     for place in range(1, len(whole)):
-        check(streamed(codec, sample, [whole[:place]], damages=("cut",)))
-    outcome = outcome_of(streamed(codec, sample, [b"".join(sample.events[:2])], damages=("cut",)))
+        check(stream_of(codec, sample, [whole[:place]], damages=("cut",)))
+    outcome = outcome_of(stream_of(codec, sample, [b"".join(sample.events[:2])], damages=("cut",)))
     assert isinstance(outcome, StreamingError)
 
 
@@ -119,7 +119,7 @@ def test_no_lost_event_makes_a_call_runnable_that_was_cut_off(codec: Codec) -> N
         assert isinstance(original, Response)
         for lost in range(len(sample.events)):
             events = [*sample.events[:lost], *sample.events[lost + 1 :]]
-            outcome = check(streamed(codec, sample, events, damages=("drop",)))
+            outcome = check(stream_of(codec, sample, events, damages=("drop",)))
             if isinstance(outcome, Response) and outcome.tool_calls and original.stop_reason in CUT_SHORT:
                 assert outcome.stop_reason in CUT_SHORT, f"seed {seed}, event {lost}"
 

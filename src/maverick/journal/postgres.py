@@ -34,6 +34,9 @@ class PostgresJournal(Journal):
         url: ``postgresql://user:password@host/database``, as libpq has it.
         pool_size: The most connections for those who read and for tools' transactions; there is one more that writes.
         timeout: How many seconds to wait for the server, to connect and for each statement.
+
+    Raises:
+        InvalidInputError: The address is none.
     """
 
     def __init__(self, url: str, *, pool_size: int = 10, timeout: float = 30.0) -> None:

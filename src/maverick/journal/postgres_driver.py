@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
-from maverick.exceptions import AgentError, ErrorKind, JournalError
+from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, JournalError
 
 try:
     import asyncpg  # type: ignore[import-untyped]
@@ -24,6 +24,7 @@ FAULTS: tuple[type[Exception], ...] = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
     OSError,  # a socket's, or a timeout's
+    ValueError,  # of an address or a value it can not read
 )
 """Everything asyncpg raises."""
 
@@ -97,6 +98,9 @@ class PostgresDriver:
         url: ``postgresql://user:password@host/database``.
         pool_size: The most connections at once, beside the one that writes.
         timeout: How many seconds to wait for the server.
+
+    Raises:
+        InvalidInputError: The address is none.
     """
 
     def __init__(self, url: str, pool_size: int, timeout: float) -> None:
@@ -197,10 +201,17 @@ def _advice(error: Exception) -> str:
 
 
 def _without_secrets(url: str) -> str:
-    """A database's address without user, password and settings."""
+    """A database's address without user, password and settings.
+
+    Raises:
+        InvalidInputError: It is no such address.
+    """
     try:
         parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port else ""
-        return f"{parts.scheme or 'postgresql'}://{parts.hostname or ''}{port}{parts.path}"
-    except ValueError:  # it is no address at all; connecting will say so
-        return "postgresql"
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("postgresql", "postgres"):
+        raise InvalidInputError(
+            "url: expected an address such as postgresql://user:password@host/database.", field="url"
+        )
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -166,6 +166,9 @@ class Narrator:
 
     def _resumed(self, entry: Resumed) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
         yield RunResumed(**self._who)
+        if isinstance(self._loop.step, RunTools) and self._loop.tool_round.started:
+            for planned in self._loop.tool_round.unsettled:
+                yield ToolCallStart(**self._who, tool_call=planned.call)
 
     def _edited(self, entry: Edited) -> Iterator[AgentActivityEvent]:
         yield MessageAdded(**self._who, content=entry.content)

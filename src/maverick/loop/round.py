@@ -26,7 +26,7 @@ _TOO_DEEP = (
     "Not run: agents are already nested {depth} deep, which is as deep as they may be. Do it yourself."
 )
 _NO_BUDGET = "Not run: not enough of the budget is left for another agent. Finish with what you have."
-_NO_CALLS_LEFT = "Not run: the limit of {limit} tool calls is reached. Finish with what you have."
+_NO_CALLS_LEFT = "Not run: the limit of {limit} tool calls is reached."
 
 
 class ToolRound:

@@ -40,6 +40,8 @@ from maverick.runtime.tool_runner import StartAgent, ToolRunner
 
 T = TypeVar("T", default=str)
 
+_NOBODY = "Nobody could be asked."
+
 Approver: TypeAlias = Callable[[ToolCall], Awaitable[bool]]
 """Asks a person whether a tool call may be made."""
 
@@ -95,6 +97,7 @@ class Driver(Generic[T]):
         try:
             step = await self.run.record(first)
             while not isinstance(step, Finish):
+                self._interruption.check()
                 match step:
                     case CallModel():
                         step = await self._call_model(step)
@@ -121,7 +124,7 @@ class Driver(Generic[T]):
         )
         self._partial.clear()
         try:
-            response = await self._interruption.guard(self._ask_model(step.request))
+            response = _whole(await self._interruption.guard(self._ask_model(step.request)))
         except RunInterrupted:
             raise
         except AgentError as error:
@@ -173,6 +176,10 @@ class Driver(Generic[T]):
         try:
             while isinstance(latest, RunTools):
                 latest = await self.run.record(await self._interruption.guard(batch.next()))
+        except RunParked:
+            if self.run.keeper is not None:
+                await self.run.keeper.park(())
+            raise
         except (RunInterrupted, asyncio.CancelledError):
             for finished in await batch.stop():
                 await self.run.record(finished)
@@ -186,7 +193,10 @@ class Driver(Generic[T]):
     async def _ask_person(self, step: AwaitApproval) -> Step:
         planned, keeper = step.calls[0], self.run.keeper
         if self._approve is not None:
-            approved, why = await self._interruption.guard(self._decide(self._approve, planned.call))
+            try:
+                approved, why = await self._interruption.guard(self._decide(self._approve, planned.call))
+            except AgentError:  # it cancelled itself
+                approved, why = False, _NOBODY
             return await self.run.record(
                 ApprovalDecided(at=time.time(), index=planned.index, approved=approved, reason=why)
             )
@@ -205,7 +215,7 @@ class Driver(Generic[T]):
             return await approve(call) is True, ""
         except Exception as error:  # noqa: BLE001 - whatever went wrong, nobody has agreed
             log_failure(logging.WARNING, "approval_failed", error, self.run.ids | {"tool": call.tool_name})
-            return False, "Nobody could be asked."
+            return False, _NOBODY
 
     async def _interrupt(self, reason: TerminateReason, message: str) -> Finish:
         """End the run, unless it has just ended by itself."""
@@ -223,6 +233,17 @@ class Driver(Generic[T]):
             )
         assert isinstance(step, Finish)  # noqa: S101 - an interrupted run is over
         return step
+
+
+def _whole(response: Response) -> Response:
+    """The response, if it is one; a client from elsewhere may return anything (promise P8)."""
+    if not isinstance(response, Response):
+        raise MalformedResponseError(
+            f"The model's client returned a {type(response).__name__} in place of a Response."
+        )
+    if min(response.usage.input_tokens, response.usage.output_tokens) < 0:
+        raise MalformedResponseError("The model's client reported a negative number of tokens.")
+    return response
 
 
 def _jittered(step: CallModel) -> float:

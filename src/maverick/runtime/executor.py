@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
+from maverick.loop.conversation import check_conversation
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Entry, RunStarted
 from maverick.loop.events import AgentActivityEvent
@@ -100,10 +101,15 @@ class AgentExecutor:
             How the run ended. A run that fails or is stopped has a result too; it does not raise.
 
         Raises:
-            InvalidInputError: An input is missing, unknown or of the wrong type.
+            InvalidInputError: An input is missing, unknown or of the wrong type, or the conversation so far is not whole.
             InvalidToolError: A tool the definition names is not registered.
             JournalError: The run could not be written down; nothing is done that is not.
         """
+        if not isinstance(definition, AgentDefinition):
+            raise InvalidInputError(
+                f"definition: expected an AgentDefinition, got {definition!r}.", field="definition"
+            )
+        check_conversation(messages)
         client = self._client_for(definition)
         system, first = definition.render(inputs)
         start = RunStarted(

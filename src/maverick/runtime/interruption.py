@@ -92,6 +92,15 @@ class Interruption:
                 self._fired = False
                 self._task.uncancel()
 
+    def check(self) -> None:
+        """Stop here if the run is to be stopped.
+
+        Raises:
+            RunInterrupted: It is.
+        """
+        if self._cause is not None:
+            raise self._cause
+
     def _was_cancelled(self) -> bool:
         return self._task.cancelling() > self._cancels
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from typing import Any, cast
 
@@ -63,7 +64,9 @@ async def _collect(pieces: AsyncIterable[Any], limit: int) -> str:
     try:
         async for piece in pieces:
             texts.append(text_of(piece))
-            length += len(texts[-1])
+            length += max(len(texts[-1]), 1)  # pieces of nothing end too
+            if len(texts) % 100 == 0:
+                await asyncio.sleep(0)  # a stream that never waits must not hold up the event loop
             if length > limit:
                 return f"{''.join(texts)[:limit]}\n[… the rest was not read]"
     finally:

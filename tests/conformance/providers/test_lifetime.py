@@ -11,6 +11,7 @@ from conformance.providers.asking import HI, Way, ask, listen
 from conformance.providers.provider import Provider
 from conformance.providers.roster import both_ways, each_provider
 from conformance.providers.scenarios import Scenario
+from maverick.exceptions import AgentError, ErrorKind
 from maverick.model import LLMClient, Message, Request
 from maverick.providers.wrapper import close_client
 
@@ -49,6 +50,18 @@ async def test_it_can_be_closed_at_any_time_and_used_again(provider: Provider, w
         for _ in range(2):
             assert (await ask(stage.client, HI, way)).content == provider.hello
             await close_client(stage.client)
+
+
+@each_provider(Scenario.UNFINISHED, Scenario.CUT)
+async def test_closing_it_in_the_middle_of_a_stream_tells_the_reader(provider: Provider) -> None:
+    async with provider.stage(Scenario.UNFINISHED) as stage, asyncio.timeout(SOON):
+        reading = asyncio.create_task(listen(stage.client, HI))
+        await stage.asked()
+        await close_client(stage.client)
+        with pytest.raises(AgentError) as caught:
+            await reading
+
+    assert caught.value.kind is ErrorKind.NETWORK
 
 
 @pytest.mark.filterwarnings(
