@@ -66,12 +66,24 @@ async def fresh_database(server: str) -> AsyncIterator[str]:
 
 async def run_statement(url: str, statement: str, *values: Any) -> list[Any]:
     """Run a statement on a connection of its own; returns its rows."""
+    async with _connection(url) as connection:
+        found: list[Any] = await connection.fetch(statement, *values)
+        return found
+
+
+async def run_script(url: str, statements: str) -> None:
+    """Run statements on a connection of their own."""
+    async with _connection(url) as connection:
+        await connection.execute(statements)
+
+
+@asynccontextmanager
+async def _connection(url: str) -> AsyncIterator[Any]:
     import asyncpg  # type: ignore[import-untyped]
 
     connection = await asyncpg.connect(url)
     try:
-        found: list[Any] = await connection.fetch(statement, *values)
-        return found
+        yield connection
     finally:
         await connection.close()
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from conformance.journals.shelf import notes, record, texts_of
-from maverick.exceptions import JournalError, ToolError
+from maverick.exceptions import InvalidInputError, JournalError, ToolError
 from maverick.journal import PostgresJournal, postgres_schema
 from maverick.journal.postgres_schema import MIGRATIONS
-from postgres import run_statement
+from postgres import run_script, run_statement
 
 _BLOCKED = """
 import sys
@@ -27,9 +27,8 @@ except Exception as error:
 
 
 def run_python(source: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-c", source], capture_output=True, text=True, check=True
-    ).stdout.strip()  # noqa: S603 - our own
+    command = [sys.executable, "-c", source]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 - our own
 
 
 async def write_one_run(url: str) -> None:
@@ -174,16 +173,10 @@ CREATE TRIGGER watch BEFORE INSERT ON maverick.entries FOR EACH ROW EXECUTE FUNC
 """
 
 
-async def watch(url: str) -> None:
-    for statement in _WATCH.replace("BEGIN\n", "BEGIN ").replace(";\n    ", "; ").split(";\n"):
-        if statement.strip():
-            await run_statement(url, statement)
-
-
 async def test_writes_that_come_together_share_a_transaction(postgres_url: str) -> None:
     async with PostgresJournal(postgres_url) as journal:
         leases = [await journal.create(record(f"r{number}"), []) for number in range(200)]
-        await watch(postgres_url)
+        await run_script(postgres_url, _WATCH)
 
         await asyncio.gather(*(journal.append(lease, notes("hi")) for lease in leases))
 
@@ -197,7 +190,7 @@ async def test_every_commit_is_synced_to_the_disk_even_if_the_server_would_rathe
     postgres_url: str,
 ) -> None:
     await write_one_run(postgres_url)
-    await watch(postgres_url)
+    await run_script(postgres_url, _WATCH)
     database = postgres_url.partition("?")[0].rpartition("/")[2]
     await run_statement(postgres_url, f'ALTER DATABASE "{database}" SET synchronous_commit = off')
 
@@ -321,15 +314,18 @@ async def test_a_database_that_is_not_there_is_named(postgres_url: str) -> None:
         await PostgresJournal(missing).list_runs()
 
 
-@pytest.mark.parametrize(
-    "address", ["", "runs.db", "mysql://host/db", "postgresql://[bad/db", "postgresql://h:port/db"]
-)
-async def test_an_address_that_is_none_is_a_typed_error(address: str) -> None:
+@pytest.mark.parametrize("address", ["", "runs.db", "mysql://host/db", "postgresql://[bad/db"])
+def test_an_address_of_something_else_is_refused_at_once(address: str) -> None:
+    with pytest.raises(InvalidInputError, match="postgresql://"):
+        PostgresJournal(address)
+
+
+async def test_an_address_the_driver_can_not_read_is_a_typed_error() -> None:
     with pytest.raises(JournalError):
-        await PostgresJournal(address, timeout=2.0).list_runs()
+        await PostgresJournal("postgresql://host:port/db").list_runs()
 
 
-async def test_a_user_without_rights_is_told_so(postgres_url: str, request: pytest.FixtureRequest) -> None:
+async def test_a_user_without_rights_is_told_so(postgres_url: str) -> None:
     role = f"guest_{postgres_url.partition('?')[0][-12:]}"
     await run_statement(postgres_url, f'CREATE ROLE "{role}" LOGIN')
     try:

@@ -148,10 +148,15 @@ async def test_a_folder_that_is_not_there_is_a_typed_error(tmp_path: Path) -> No
         assert await texts_of(journal) == ["now"]
 
 
-async def test_another_kind_of_file_is_a_typed_error(path: Path) -> None:
+@pytest.fixture
+def letter(path: Path) -> Path:
+    """A file of another kind."""
     path.write_text("This is a letter, and a long one at that. " * 100)
+    return path
 
-    async with SqliteJournal(path) as journal:
+
+async def test_another_kind_of_file_is_a_typed_error(letter: Path) -> None:
+    async with SqliteJournal(letter) as journal:
         with pytest.raises(JournalError, match="right file"):
             await journal.create(record(), [])
         with pytest.raises(JournalError, match="right file"):
@@ -217,7 +222,7 @@ async def test_writes_that_come_together_share_a_commit(path: Path, monkeypatch:
     commits = 0
 
     class Counting(sqlite3.Connection):
-        def execute(self, sql: str, *values: object) -> sqlite3.Cursor:  # type: ignore[override]
+        def execute(self, sql: str, *values: object) -> sqlite3.Cursor:
             nonlocal commits
             commits += sql == "COMMIT"
             return super().execute(sql, *values)  # type: ignore[arg-type]

@@ -7,9 +7,10 @@ the next one: a step costs one message to the server beside its own.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeVar
 
-from maverick.journal.postgres_driver import Connection
+from maverick.journal.postgres_driver import FAULTS, Connection
 
 R = TypeVar("R")
 
@@ -28,7 +29,7 @@ class SteppedTransaction:
         try:
             return await work(self._connection)
         except Exception:
-            if not self.is_broken:
+            with suppress(*FAULTS):  # without a connection there is nothing to undo: the server has done so
                 await self._connection.execute("ROLLBACK TO SAVEPOINT step")
             raise
 

@@ -80,10 +80,11 @@ class PostgresTransaction(Transaction):
             if connection is None or self._pool is None:
                 return
             try:
-                if self._steps is not None:
-                    await self._steps.roll_back()
-            except FAULTS:
-                connection.terminate()  # the server rolls back what nobody is there to commit
+                with suppress(
+                    *FAULTS
+                ):  # without a connection there is nothing to undo: the server has done so
+                    if self._steps is not None:
+                        await self._steps.roll_back()
             finally:
                 with suppress(*FAULTS):
                     await self._pool.release(connection)

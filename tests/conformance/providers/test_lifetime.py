@@ -53,7 +53,7 @@ async def test_it_can_be_closed_at_any_time_and_used_again(provider: Provider, w
 
 
 @each_provider(Scenario.UNFINISHED, Scenario.CUT)
-async def test_closing_it_in_the_middle_of_a_stream_tells_the_reader(provider: Provider) -> None:
+async def test_closing_it_while_somebody_reads_tells_the_reader(provider: Provider) -> None:
     async with provider.stage(Scenario.UNFINISHED) as stage, asyncio.timeout(SOON):
         reading = asyncio.create_task(listen(stage.client, HI))
         await stage.asked()
