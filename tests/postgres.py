@@ -44,12 +44,12 @@ def running_server() -> Iterator[str]:
     pgserver = _package()
     test_run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     home = Path(tempfile.gettempdir()) / f"maverick-postgres-{test_run[:16]}"
-    with _alone(home):
+    with _alone():
         server = pgserver.get_server(home, cleanup_mode="delete")
     try:
         yield server.get_uri()
     finally:
-        with _alone(home):
+        with _alone():
             server.cleanup()  # which stops the server if nobody else uses it
 
 
@@ -96,12 +96,8 @@ def _package() -> Any:
 
 
 @contextmanager
-def _alone(home: Path) -> Iterator[None]:
+def _alone() -> Iterator[None]:
     """Keep the other workers out while the server is started or stopped."""
-    with _lock_of(home).open("w") as lock:
+    with (Path(tempfile.gettempdir()) / "maverick-postgres.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _lock_of(home: Path) -> Path:
-    return home.with_suffix(".lock")

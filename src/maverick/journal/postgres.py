@@ -9,7 +9,7 @@ from maverick.exceptions import ApprovalError, RunNotFoundError
 from maverick.journal.codec import decode_approval, encode_approval
 from maverick.journal.postgres_database import PostgresDatabase
 from maverick.journal.postgres_driver import Connection, PostgresDriver, Row
-from maverick.journal.postgres_entries import RUN_COLUMNS, claim_run, create_run, write_entries
+from maverick.journal.postgres_entries import RUN_COLUMNS, Append, claim_run, create_run, write_entries
 from maverick.journal.postgres_transaction import PostgresTransaction
 from maverick.journal.postgres_writer import PostgresWriter
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
@@ -54,7 +54,7 @@ class PostgresJournal(Journal):
         return await self._writer.submit(run_id, lambda db: claim_run(db, run_id))
 
     async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
-        await self._writer.submit(lease.run_id, lambda db: write_entries(db, lease, payloads, status, reason))
+        await self._writer.append(Append(lease, payloads, status, reason))
 
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""
@@ -111,7 +111,7 @@ class PostgresJournal(Journal):
 
     async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
         async def work(db: Connection) -> None:
-            await write_entries(db, lease, (), RunStatus.WAITING)
+            await write_entries(db, Append(lease, (), RunStatus.WAITING))
             for approval in approvals:
                 await db.execute(
                     "INSERT INTO maverick.approvals (approval_id, run_id, status, requested_at, payload) "

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from maverick.exceptions import JournalError, LeaseLostError, ToolError
 from maverick.journal.postgres_database import PostgresDatabase
 from maverick.journal.postgres_driver import DURABLE, FAULTS, Connection, PostgresPool, is_undone, said
-from maverick.journal.postgres_entries import write_entries
+from maverick.journal.postgres_entries import Append, write_entries
 from maverick.journal.postgres_steps import SteppedTransaction
 from maverick.journal.records import Lease
 from maverick.journal.transaction import Transaction, check_statement
@@ -65,7 +65,7 @@ class PostgresTransaction(Transaction):
         """Write the entries and commit."""
         self._lease.check()
         try:
-            await self._step(lambda connection: write_entries(connection, self._lease, payloads))
+            await self._step(lambda connection: write_entries(connection, Append(self._lease, payloads)))
             await self._commit()
         except ToolError as error:
             raise JournalError(

@@ -1,7 +1,8 @@
 """The one writer of a Postgres journal in an event loop: it commits for everybody who waits (group commit).
 
-A commit costs the server a sync of its disk, whatever it holds. So the writer takes all writes that have come while it
-was busy and puts them into one transaction. Each is a step of its own: one that fails takes nothing with it.
+A commit costs the server a sync of its disk, whatever it holds, and each statement a message there and back. So the
+writer takes all writes that have come while it was busy and puts them into one transaction, and the entries of all runs
+into one statement. One that fails takes nothing with it.
 """
 
 from __future__ import annotations
@@ -13,24 +14,28 @@ from typing import Any, TypeVar
 from maverick.exceptions import MaverickError
 from maverick.journal.postgres_database import PostgresDatabase
 from maverick.journal.postgres_driver import Connection
+from maverick.journal.postgres_entries import Append, write_all, write_entries
 from maverick.journal.postgres_steps import SteppedTransaction
 
 R = TypeVar("R")
 
 _NOT_WRITTEN = "could not be written"
 _UNKNOWN = "did not answer a commit, so nobody knows whether it was made"
-_MOST_AT_ONCE = 100
+_MOST_AT_ONCE = 500
 """How many writes one transaction holds: more share a sync, but the first of them waits for the last."""
 
 
 class _Job:
     """A write that somebody waits for."""
 
-    __slots__ = ("answer", "error", "run_id", "value", "work")
+    __slots__ = ("answer", "append", "error", "run_id", "value", "work")
 
-    def __init__(self, run_id: str, work: Callable[[Connection], Awaitable[Any]]) -> None:
+    def __init__(
+        self, run_id: str, work: Callable[[Connection], Awaitable[Any]], append: Append | None = None
+    ) -> None:
         self.run_id = run_id
         self.work = work
+        self.append = append
         self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.value: Any = None
         self.error: MaverickError | None = None
@@ -58,7 +63,13 @@ class PostgresWriter:
 
     def submit(self, run_id: str, work: Callable[[Connection], Awaitable[R]]) -> asyncio.Future[R]:
         """Have a write of a run done; the future is done when the server has it on its disk."""
-        job = _Job(run_id, work)
+        return self._queue(_Job(run_id, work))
+
+    def append(self, append: Append) -> asyncio.Future[None]:
+        """Have entries added to a run; the future is done when the server has them on its disk."""
+        return self._queue(_Job(append.lease.run_id, lambda db: write_entries(db, append), append))
+
+    def _queue(self, job: _Job) -> asyncio.Future[Any]:
         self._jobs.append(job)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._write_all())
@@ -82,7 +93,7 @@ class PostgresWriter:
         try:
             async with self._database.writing() as connection:
                 transaction = SteppedTransaction(connection)
-                for job in sorted(jobs, key=_lock_order):
+                for job in await self._append_together(transaction, jobs):
                     await self._attempt(transaction, job)
                 failed = _UNKNOWN
                 await transaction.commit()
@@ -94,6 +105,19 @@ class PostgresWriter:
         finally:
             for job in jobs:
                 job.settle()
+
+    async def _append_together(self, transaction: SteppedTransaction, jobs: list[_Job]) -> list[_Job]:
+        """Add what can be added in one statement; returns the writes that are left, in the order of their locks."""
+        together = {job.run_id: job.append for job in reversed(jobs) if job.append is not None}
+        appended: set[str] = set()
+        if len(together) > 1:
+            try:
+                appended = await transaction.step(lambda db: write_all(db, list(together.values())))
+            except Exception:
+                if transaction.is_broken:
+                    raise  # else one of them is at fault, and each has its own try
+        left = [job for job in jobs if job.run_id not in appended or job.append is not together[job.run_id]]
+        return sorted(left, key=lambda job: job.run_id)
 
     async def _attempt(self, transaction: SteppedTransaction, job: _Job) -> None:
         try:
@@ -109,8 +133,3 @@ class PostgresWriter:
                 job.error = (
                     error if isinstance(error, MaverickError) else self._database.driver.error(failed, error)
                 )
-
-
-def _lock_order(job: _Job) -> str:
-    """By run: two processes that write to the same runs lock them in the same order, so neither waits for the other."""
-    return job.run_id

@@ -45,6 +45,24 @@ async def test_a_run_another_process_has_claimed_is_no_longer_written_by_this_on
         assert await other.ask("append", "r", "stale") == "LeaseLostError"
 
 
+@pytest.mark.requirement("P1")
+async def test_nothing_is_written_by_another_process_after_its_run_was_claimed(kept_shelf: KeptShelf) -> None:
+    async with kept_shelf.open() as journal, other_processes(kept_shelf.address) as (other,):
+        for attempt in range(5):
+            run_id = f"r{attempt}"
+            await other.ask("create", run_id)
+            other.tell("write_for_ever", run_id)
+            await other.hear()
+
+            lease = await journal.claim(run_id)
+            seen = await texts_of(journal, run_id)
+            await journal.append(lease, notes("mine"))
+            while (said := await other.hear()) != "LeaseLostError":
+                assert said in seen
+
+            assert await texts_of(journal, run_id) == [*seen, "mine"]
+
+
 async def test_of_processes_that_create_the_same_run_one_succeeds(kept_shelf: KeptShelf) -> None:
     async with other_processes(kept_shelf.address, 3) as others:
         answers = await asyncio.gather(*(other.ask("create", "r") for other in others))

@@ -187,6 +187,16 @@ async def test_forty_tools_at_once_have_all_their_effects_and_entries(bank: Bank
     assert sorted(await texts_of(bank.journal)) == ["made", *(f"paid {number:02}" for number in range(40))]
 
 
+async def test_tools_that_commit_and_other_writes_of_their_run_may_overlap(bank: Bank) -> None:
+    appending = [bank.journal.append(bank.lease, notes(f"a{n:02}", f"a{n:02}")) for n in range(20)]
+    await asyncio.gather(*appending, *(bank.pay(f"{n:02}") for n in range(20)))
+
+    written = await texts_of(bank.journal)
+    assert sorted(written) == sorted(
+        ["made", *(f"a{n:02}" for n in range(20) for _ in range(2)), *(f"paid {n:02}" for n in range(20))]
+    )
+
+
 async def test_other_writes_wait_for_a_tool_and_are_not_lost(bank: Bank) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
         await transaction.session.execute(bank.insert, "Ana", 5)
