@@ -28,6 +28,11 @@ FAULTS: tuple[type[Exception], ...] = (
 )
 """Everything asyncpg raises."""
 
+DURABLE = (
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+)
+"""With it off, a server may forget the last commits when its power fails; any other setting is left as it is."""
+
 _UNDONE = (asyncpg.IntegrityConstraintViolationError, asyncpg.TransactionRollbackError)
 _ADVICE: Mapping[type[Exception], str] = {
     asyncpg.InvalidAuthorizationSpecificationError: "Check the user and the password.",
@@ -167,14 +172,8 @@ class PostgresPool:
         try:
             async with asyncio.timeout(self._timeout):
                 await self._pool.close()
-        except TimeoutError:
+        except FAULTS:
             self._pool.terminate()
-
-
-DURABLE = (
-    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
-)
-"""With it off, a server may forget the last commits when its power fails; any other setting is left as it is."""
 
 
 def is_lost(error: Exception) -> bool:

@@ -79,10 +79,9 @@ class PostgresTransaction(Transaction):
             connection, self._connection = self._connection, None
             if connection is None or self._pool is None:
                 return
+            # If the connection is gone, there is nothing to undo or to give back: the server has seen to it.
             try:
-                with suppress(
-                    *FAULTS
-                ):  # without a connection there is nothing to undo: the server has done so
+                with suppress(*FAULTS):
                     if self._steps is not None:
                         await self._steps.roll_back()
             finally:
@@ -90,7 +89,7 @@ class PostgresTransaction(Transaction):
                     await self._pool.release(connection)
 
     async def _commit(self) -> None:
-        steps, self._steps = self._steps, None
+        steps, self._steps, self._over = self._steps, None, True
         assert steps is not None  # noqa: S101 - the entries were a step
         try:
             await steps.commit()
@@ -115,9 +114,10 @@ class PostgresTransaction(Transaction):
                 raise ToolError(f"The database refused: {said(error)}.", cause=error) from error
 
     async def _begun(self) -> SteppedTransaction:
-        if self._steps is None:
+        if self._connection is None:
             self._pool = await self._database.pool()
             self._connection = await self._pool.acquire()
+        if self._steps is None:
             await self._connection.execute(DURABLE)
             self._steps = SteppedTransaction(self._connection)
         return self._steps

@@ -37,14 +37,14 @@ class SqliteJournal(Journal):
 
     Args:
         path: The file; it is made if it does not exist.
-        busy_timeout: How many seconds to wait for another process that writes.
+        busy_timeout: How many seconds to wait for another process, or a tool's transaction, that writes.
     """
 
     def __init__(self, path: str | Path, *, busy_timeout: float = 5.0) -> None:
         self._path = str(path)
         self._open = partial(open_database, self._path, busy_timeout)
         self._turns = Turns()
-        self._writer = SqliteWriter(self._open, self._turns, self._path)
+        self._writer = SqliteWriter(self._open, self._turns, self._path, busy_timeout)
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
 

@@ -71,6 +71,7 @@ class SqliteTransaction(Transaction):
         def finish(db: sqlite3.Connection) -> None:
             write_entries(db, self._lease, payloads)
             db.execute("COMMIT")
+            self._over = True
 
         try:
             await self._use(finish)

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from maverick.exceptions import MaverickError
+from maverick.exceptions import JournalError, MaverickError
 from maverick.journal.sqlite_errors import journal_error
 from maverick.journal.sqlite_turns import Turns
 
@@ -56,12 +56,16 @@ class SqliteWriter:
         connect: Opens the connection; called in the thread.
         turns: Who writes next in this process.
         path: The file, for error messages.
+        patience: How many seconds to wait for a tool that writes.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], turns: Turns, path: str) -> None:
+    def __init__(
+        self, connect: Callable[[], sqlite3.Connection], turns: Turns, path: str, patience: float
+    ) -> None:
         self._connect = connect
         self._turns = turns
         self._path = path
+        self._patience = patience
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
         self._jobs: _Jobs = queue.SimpleQueue()
@@ -107,7 +111,12 @@ class SqliteWriter:
             connection.close()
 
     def _commit(self, connection: sqlite3.Connection, jobs: list[_Job]) -> None:
-        self._turns.ask().result()
+        if not self._turns.wait_ahead(self._patience):
+            raise JournalError(
+                f"The journal {self._path!r} could not be written: a tool's transaction has held it for too long. "
+                "Keep such tools short, or give the journal a longer busy_timeout; then resume the run.",
+                retryable=True,
+            )
         try:
             connection.execute("BEGIN IMMEDIATE")
             for job in jobs:
@@ -120,7 +129,9 @@ class SqliteWriter:
         connection.execute("SAVEPOINT job")
         try:
             job.value = job.work(connection)
-        except (MaverickError, sqlite3.IntegrityError, ValueError, OverflowError) as error:
+        except sqlite3.OperationalError:  # the disk is full, or the like: no write can succeed
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with this write, the others are not to suffer
             job.error = self._describe(error)
             connection.execute("ROLLBACK TO job")
         connection.execute("RELEASE job")

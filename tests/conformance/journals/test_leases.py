@@ -97,6 +97,24 @@ async def test_a_write_that_fails_takes_no_other_run_with_it(journal: Journal) -
         assert await texts_of(journal, f"r{number}") == ([] if number == 7 else ["a", "b"])
 
 
+async def test_a_write_that_can_not_be_made_sense_of_takes_no_other_run_with_it(kept: Journal) -> None:
+    leases = [await kept.create(record(f"r{number}"), []) for number in range(20)]
+
+    results = await asyncio.gather(
+        *(
+            kept.append(lease, [object()] if number == 7 else notes("a"))  # type: ignore[list-item]
+            for number, lease in enumerate(leases)
+        ),
+        return_exceptions=True,
+    )
+
+    assert [type(result) for result in results] == [
+        JournalError if number == 7 else type(None) for number in range(20)
+    ]
+    assert await texts_of(kept, "r7") == []
+    assert await texts_of(kept, "r8") == ["a"]
+
+
 @pytest.mark.requirement("P1")
 async def test_many_runs_are_written_at_once_and_each_keeps_its_order(journal: Journal) -> None:
     async def write(run_id: str) -> None:

@@ -157,6 +157,8 @@ async def test_a_session_can_not_be_used_after_its_end(bank: Bank, ending: str) 
     async with bank.journal.transaction(bank.lease) as transaction:
         if ending == "committed":
             await transaction.commit(notes("nothing"))
+            with pytest.raises(ToolError, match="over"):
+                await transaction.session.execute(bank.insert, "Ana", 5)
 
     with pytest.raises(ToolError, match="over"):
         await transaction.session.execute(bank.insert, "Ana", 5)
