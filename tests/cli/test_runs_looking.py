@@ -49,7 +49,7 @@ def test_columns_begin_and_figures_end_at_the_same_place(runs: Runs) -> None:
 
 
 def test_runs_are_chosen_by_status_and_number(runs: Runs) -> None:
-    assert [row["run_id"] for row in runs.json("list", "--status", "waiting")] == ["two", "wait"]
+    assert [row["run_id"] for row in runs.json("list", "--status", "waiting")] == ["deep", "two", "wait"]
     assert [row["run_id"] for row in runs.json("list", "--limit", "2")] == ["crash", "fail"]
 
 

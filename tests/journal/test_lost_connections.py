@@ -44,7 +44,7 @@ class Cut:
         return self.cuts()
 
 
-@pytest.mark.requirement("P1", "P2", "003-NFR2")
+@pytest.mark.requirement("P1", "P2", "003-NFR2-INTENT")
 @_DELIVERED
 async def test_a_connection_lost_at_any_commit_stops_the_run_and_the_run_recovers(
     postgres_url: str, deliver: bool
@@ -166,7 +166,7 @@ class FullDisk(Fault):
         await run_script(self._url, "UPDATE fault SET nth = 0, for_good = false")
 
 
-@pytest.mark.requirement("P1", "P2", "003-NFR2")
+@pytest.mark.requirement("P1", "P2", "003-NFR2-INTENT")
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
 async def test_a_full_disk_at_any_write_stops_the_run_and_the_run_recovers(
     postgres_url: str, for_good: bool
@@ -212,7 +212,7 @@ class Disconnection(Fault):
                 elsewhere.submit(asyncio.run, run_statement(self._url, _END_CONNECTIONS)).result()
 
 
-@pytest.mark.requirement("P1", "P2", "003-NFR2")
+@pytest.mark.requirement("P1", "P2", "003-NFR2-INTENT")
 async def test_a_connection_that_breaks_before_any_write_stops_the_run_and_the_run_recovers(
     postgres_url: str,
 ) -> None:

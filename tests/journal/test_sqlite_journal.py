@@ -133,6 +133,22 @@ def test_every_commit_is_synced_to_the_disk(path: Path) -> None:
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
+async def test_a_new_file_that_somebody_else_is_just_writing_to_is_waited_for(
+    path: Path, raw: sqlite3.Connection
+) -> None:
+    raw.execute("CREATE TABLE somebody_elses (x)")
+    raw.execute("BEGIN IMMEDIATE")
+    async with SqliteJournal(path, busy_timeout=30) as journal:
+        writing = asyncio.ensure_future(journal.create(record(), notes("one")))
+        await asyncio.wait([writing], timeout=0.1)
+        assert not writing.done()
+        raw.execute("COMMIT")
+
+        await writing
+
+        assert await texts_of(journal) == ["one"]
+
+
 async def test_a_folder_that_is_not_there_is_a_typed_error(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "nowhere" / "runs.db")
 

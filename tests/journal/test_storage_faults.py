@@ -55,7 +55,7 @@ async def journal(shelf: SqliteShelf, monkeypatch: pytest.MonkeyPatch) -> AsyncI
         yield journal
 
 
-@pytest.mark.requirement("P1", "P2", "003-NFR2")
+@pytest.mark.requirement("P1", "P2", "003-NFR2-INTENT")
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
 async def test_a_full_disk_at_any_commit_stops_the_run_and_the_run_recovers(
     shelf: SqliteShelf, journal: Journal, for_good: bool
@@ -68,7 +68,7 @@ async def test_a_full_disk_at_any_commit_stops_the_run_and_the_run_recovers(
     assert nth > 10
 
 
-@pytest.mark.requirement("003-NFR2")
+@pytest.mark.requirement("003-NFR2-INTENT")
 async def test_every_run_that_shares_the_commit_is_told(journal: Journal) -> None:
     definition = agent()
     executor = AgentExecutor(ScriptedClient(lambda _: reply("Hello.")), journal=journal)
@@ -96,7 +96,7 @@ def file_size_limit(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.requirement("P1", "003-NFR2")
+@pytest.mark.requirement("P1", "003-NFR2-INTENT")
 async def test_a_file_that_may_not_grow_stops_the_run_and_the_run_recovers(tmp_path: Path) -> None:
     dispatched: list[str] = []
 
@@ -195,7 +195,7 @@ class Holder:
         self._process.communicate()
 
 
-@pytest.mark.requirement("P1", "P2", "003-NFR2")
+@pytest.mark.requirement("P1", "P2", "003-NFR2-INTENT")
 async def test_a_file_another_process_keeps_locked_stops_the_run_and_the_run_recovers(tmp_path: Path) -> None:
     dispatched: list[str] = []
     path = tmp_path / "runs.db"

@@ -57,7 +57,7 @@ async def leave_unfinished(errands: Errands, run_id: str, write: int) -> None:
             await AgentExecutor(errands.client, journal=journal).execute(errands.definition, run_id=run_id)
 
 
-@pytest.mark.requirement("P1", "P2", "003-NFR2")
+@pytest.mark.requirement("P1", "P2", "003-NFR2-INTENT")
 @pytest.mark.parametrize("head_start", [0, 0.06])
 async def test_processes_that_resume_a_run_at_once_do_nothing_twice(
     shelf: KeptShelf, tmp_path: Path, head_start: float

@@ -20,24 +20,25 @@ class Turns:
         self._waiting: deque[Future[None]] = deque()
         self._taken = False
 
-    def ask(self, *, ahead: bool = False) -> Future[None]:
-        """Stand in line. The future is done when it is one's turn; who no longer wants it cancels it.
-
-        Args:
-            ahead: Whether to be the next one, before all who wait.
-        """
+    def ask(self) -> Future[None]:
+        """Stand in line. The future is done when it is one's turn; who no longer wants it cancels it."""
         turn: Future[None] = Future()
         with self._guard:
             if self._taken:
-                (self._waiting.appendleft if ahead else self._waiting.append)(turn)
+                self._waiting.append(turn)
                 return turn
             self._taken = True
         turn.set_result(None)
         return turn
 
-    def wait_ahead(self, seconds: float) -> bool:
-        """Be the next one, and wait for it in this thread; says whether it was in time."""
-        turn = self.ask(ahead=True)
+    def jump_in(self, seconds: float) -> bool:
+        """Be the next one, before all who stand in line, and wait for it in this thread; says whether it was in time."""
+        with self._guard:
+            if not self._taken:
+                self._taken = True
+                return True
+            turn: Future[None] = Future()
+            self._waiting.appendleft(turn)
         try:
             turn.result(seconds)
         except TimeoutError:

@@ -111,7 +111,7 @@ class SqliteWriter:
             connection.close()
 
     def _commit(self, connection: sqlite3.Connection, jobs: list[_Job]) -> None:
-        if not self._turns.wait_ahead(self._patience):
+        if not self._turns.jump_in(self._patience):
             raise JournalError(
                 f"The journal {self._path!r} could not be written: a tool's transaction has held it for too long. "
                 "Keep such tools short, or give the journal a longer busy_timeout; then resume the run.",

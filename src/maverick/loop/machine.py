@@ -224,7 +224,9 @@ class AgentLoop(Generic[T]):
         self._paused += max(self._now - self._before, 0.0)
         self.ledger.limits = entry.limits
         if isinstance(step, Finish):
-            return self._next_turn() if step.result.terminate_reason in RESUMABLE else step
+            reason = step.result.terminate_reason
+            spent = reason is TerminateReason.MAX_TOOL_CALLS and self.ledger.tool_call_room() == 0
+            return step if spent or reason not in RESUMABLE else self._next_turn()
         if isinstance(step, CallModel) and self._in_flight:
             return replace(step, attempt=step.attempt + 1, delay=0.0)
         return step

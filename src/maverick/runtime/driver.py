@@ -171,7 +171,7 @@ class Driver(Generic[T]):
         if not tools.started:
             await self.run.record(ToolsStarted(at=time.time(), turn=step.turn))
         parallel = self.run.loop.definition.tool_config.max_parallel
-        batch = ToolBatch(tools.unsettled, run_call, runner.timeout, parallel)
+        batch = ToolBatch(tools.unsettled, run_call, runner.timeout, runner.may_expire, parallel)
         latest: Step = step
         try:
             while isinstance(latest, RunTools):

@@ -7,6 +7,7 @@ intent to call the model again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -79,9 +80,17 @@ class RunKeeper:
         return self.journal.transaction(self.lease)
 
     async def commit(self, transaction: Transaction, entry: ToolFinished) -> None:
-        """Write an entry in a tool's transaction, and commit both."""
+        """Write an entry in a tool's transaction, and commit both.
+
+        A tool that is stopped meanwhile is stopped too late: what is committed has happened, so this ends only when
+        that is known, and as if nobody had stopped it.
+        """
         self.journal.at_write_point("Transaction", before=True)
-        await _uninterrupted(transaction.commit([encode_entry(entry)]))
+        committing = asyncio.ensure_future(transaction.commit([encode_entry(entry)]))
+        while not committing.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([committing])
+        committing.result()
         self._written.add(id(entry))
         self.journal.at_write_point("Transaction", before=False)
 

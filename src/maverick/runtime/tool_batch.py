@@ -32,6 +32,7 @@ class ToolBatch:
         run: Runs one of them; what it raises is ``RunParked``, an error that ends the run, or ``CancelledError`` once it
             was cancelled.
         timeout: The seconds a call may take; ``None`` is as long as it likes.
+        may_expire: Whether a call whose time is up can still be cut off.
         max_parallel: How many run at once.
     """
 
@@ -40,12 +41,14 @@ class ToolBatch:
         calls: Iterable[PlannedCall],
         run: Callable[[PlannedCall], Coroutine[Any, Any, ToolFinished]],
         timeout: Callable[[PlannedCall], float | None],
+        may_expire: Callable[[PlannedCall], bool],
         max_parallel: int,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._deadlines = deadlines_of(self._loop)
         self._run = run
         self._timeout = timeout
+        self._may_expire = may_expire
         self._queued = deque(calls)
         self._running: dict[int, asyncio.Task[None]] = {}
         self._finished: deque[ToolFinished] = deque()
@@ -118,6 +121,8 @@ class ToolBatch:
             self._settle(result)
 
     def _expire(self, planned: PlannedCall, seconds: float) -> None:
+        if not self._may_expire(planned):
+            return
         task = self._running.pop(planned.index)
         _leave_behind(task)
         task.cancel()

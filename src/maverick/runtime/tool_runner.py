@@ -55,6 +55,7 @@ class ToolRunner:
         self._turn = turn
         self._deadline = inf if deadline is None else deadline
         self._start_agent = start_agent
+        self._committing: set[int] = set()
         self.lost_usage = Usage()
         """What subagents had used that were cut short."""
 
@@ -62,6 +63,10 @@ class ToolRunner:
         """The seconds a call may take; a subagent's own limits say how long it may."""
         ready = self._run.toolset.ready.get(planned.call.tool_name)
         return None if ready is None or ready.agent is not None else ready.timeout
+
+    def may_expire(self, planned: PlannedCall) -> bool:
+        """Whether a call can still be cut off; one whose effect is being committed can not."""
+        return planned.index not in self._committing
 
     async def run(self, planned: PlannedCall) -> ToolFinished:
         """Run a call. Whatever the tool does, there is a result, unless the task is cancelled.
@@ -112,6 +117,7 @@ class ToolRunner:
         async with opened as transaction:
             finished = await self._attempt(planned, ready, began, transaction.session)
             if finished.outcome is ToolOutcome.FINISHED:
+                self._committing.add(planned.index)
                 await keeper.commit(transaction, finished)
         return finished
 
