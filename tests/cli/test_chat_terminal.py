@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,9 @@ def test_a_person_can_talk_see_tools_at_work_and_leave(tmp_path: Path) -> None:
 def test_ctrl_c_and_ctrl_d_at_the_prompt_leave(key: str, tmp_path: Path) -> None:
     with Terminal("chat", home=tmp_path) as terminal:
         terminal.expect("> ")
+        time.sleep(
+            0.5
+        )  # Python loses a Ctrl-C between showing a prompt and waiting for a key; people are slower
         terminal.type(key)
 
         assert terminal.end() == 0
