@@ -255,3 +255,20 @@ async def test_a_taken_run_id_is_refused(journal: Journal, office: Office) -> No
 async def test_an_executor_without_a_journal_says_how_to_get_one(office: Office) -> None:
     with pytest.raises(InvalidInputError, match="journal=SqliteJournal"):
         await AgentExecutor(ScriptedClient([])).resume("r", office.clerk())
+
+
+@pytest.mark.requirement("P2")
+async def test_a_queued_tool_does_not_run_after_the_run_was_taken_over(
+    journal: Journal, office: Office
+) -> None:
+    @tool(effect="transactional")
+    async def wait() -> str:
+        """Let another process take the run over meanwhile."""
+        await journal.claim("r")
+        return "waited"
+
+    tools = ToolConfig(tools=[wait, *office.tools], max_parallel=1)
+    turn = calls(call("wait"), call("send", to="Ana"))
+    with pytest.raises(LeaseLostError):
+        await executor(journal, turn, DONE).execute(office.clerk(tool_config=tools), run_id="r")
+    assert office.done == []

@@ -253,7 +253,7 @@ async def test_tools_wait_for_a_free_connection(postgres_url: str) -> None:
 
 
 async def test_a_tool_that_gets_no_connection_in_time_is_a_typed_error(postgres_url: str) -> None:
-    async with PostgresJournal(postgres_url, pool_size=1, timeout=0.5) as journal:
+    async with PostgresJournal(postgres_url, pool_size=1, timeout=2.0) as journal:
         lease = await journal.create(record(), [])
         async with journal.transaction(lease) as holder, journal.transaction(lease) as waiting:
             await holder.session.fetch("SELECT 1")
@@ -265,7 +265,7 @@ async def test_a_tool_that_gets_no_connection_in_time_is_a_typed_error(postgres_
 
 
 async def test_a_statement_that_takes_too_long_is_a_typed_error(postgres_url: str) -> None:
-    async with PostgresJournal(postgres_url, timeout=0.5) as journal:
+    async with PostgresJournal(postgres_url, timeout=2.0) as journal:
         lease = await journal.create(record(), [])
         async with journal.transaction(lease) as transaction:
             with pytest.raises(ToolError, match="refused"):
@@ -275,7 +275,7 @@ async def test_a_statement_that_takes_too_long_is_a_typed_error(postgres_url: st
 
 
 async def test_a_journal_closed_with_a_tool_at_work_lets_go_of_it(postgres_url: str) -> None:
-    journal = PostgresJournal(postgres_url, timeout=0.5)
+    journal = PostgresJournal(postgres_url, timeout=2.0)
     lease = await journal.create(record(), [])
     async with journal.transaction(lease) as transaction:
         await transaction.session.fetch("SELECT 1")

@@ -250,28 +250,6 @@ async def test_a_tool_that_holds_the_file_for_too_long_holds_nobody_up_for_ever(
         assert await texts_of(journal, "other") == ["on"]
 
 
-async def test_other_runs_are_written_between_two_tools_that_wait_for_the_file(path: Path) -> None:
-    order: list[str] = []
-    async with SqliteJournal(path) as journal:
-        lease = await journal.create(record(), [])
-        other = await journal.create(record("other"), [])
-
-        async def act(number: int) -> None:
-            async with journal.transaction(lease) as transaction:
-                await transaction.session.fetch("SELECT 1")
-                await asyncio.sleep(0.01)
-                await transaction.commit(notes("done"))
-                order.append(f"tool {number}")
-
-        tools = [asyncio.ensure_future(act(number)) for number in range(10)]
-        await asyncio.sleep(0.005)
-        await journal.append(other, notes("meanwhile"))
-        order.append("other run")
-        await asyncio.gather(*tools)
-
-    assert order.index("other run") < 5
-
-
 async def test_writes_that_come_together_share_a_commit(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commits = 0
 

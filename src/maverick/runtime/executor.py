@@ -189,7 +189,7 @@ class AgentExecutor:
         """The events of a run as it happened, from the journal alone."""
         journal = self._kept_runs()
         entries = await history.load(journal, run_id)
-        for event in history.retell(entries, definition, self._toolset(definition).tools):
+        for event in history.retell(entries, definition, self._toolset(definition).tools, self._max_depth):
             yield event
 
     async def fork(

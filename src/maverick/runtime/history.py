@@ -65,11 +65,11 @@ def check_unchanged(start: RunStarted, now: Fingerprint | None, *, accept_change
 
 
 def retell(
-    entries: Sequence[Entry], definition: AgentDefinition[Any], tools: Mapping[str, Tool]
+    entries: Sequence[Entry], definition: AgentDefinition[Any], tools: Mapping[str, Tool], max_depth: int
 ) -> Iterator[AgentActivityEvent]:
     """The events of a run, told from its entries."""
     start = beginning(entries)
-    loop: AgentLoop[Any] = AgentLoop(definition, tools)
+    loop: AgentLoop[Any] = AgentLoop(definition, tools, max_depth=max_depth)
     narrator = Narrator(loop, start.run_id, start.trace_id, start.agent)
     for entry in entries:
         loop.feed(entry)

@@ -98,6 +98,8 @@ class RunKeeper:
         """Have what was kept written without waiting for it; the next write waits for both."""
         if self._unconfirmed is None and self._pending:
             self._unconfirmed = asyncio.ensure_future(self._append("ToolFinished", RunStatus.RUNNING, ""))
+            # Whoever writes next is told if it fails; a run that ends otherwise has an error of its own.
+            self._unconfirmed.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     async def finish(self, result: AgentResult[Any]) -> None:
         """Write down how the run ended."""

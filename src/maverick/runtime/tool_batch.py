@@ -114,6 +114,7 @@ class ToolBatch:
             result = _failed(planned, f"The tool cancelled itself. {_UNCERTAIN}")
         except BaseException as error:  # noqa: BLE001 - not the tool's: the run itself can not go on
             self._broken = error
+            self._queued.clear()
             self._wake()
             return
         if self._running.pop(planned.index, None) is not None:
