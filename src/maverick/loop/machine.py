@@ -157,7 +157,8 @@ class AgentLoop(Generic[T]):
         if calls and not have_own_ids(calls, self._call_ids):
             response = with_own_ids(response, self.turn, self._call_ids)
             calls = response.tool_calls
-        self._call_ids.update(call.id for call in calls)
+        for call in calls:
+            self._call_ids.add(call.id)
         if response.parts:  # no provider takes an empty message back
             self._say(response.message, response.usage.total_tokens)
         self.text = response.content or self.text

@@ -241,7 +241,7 @@ def _whole(response: Response) -> Response:
         raise MalformedResponseError(
             f"The model's client returned a {type(response).__name__} in place of a Response."
         )
-    if min(response.usage.input_tokens, response.usage.output_tokens) < 0:
+    if response.usage.input_tokens < 0 or response.usage.output_tokens < 0:
         raise MalformedResponseError("The model's client reported a negative number of tokens.")
     return response
 

@@ -20,6 +20,8 @@ async def render(value: object, limit: int) -> str:
     Raises:
         ToolError: The value can not be turned into text.
     """
+    if type(value) is str or type(value) is int:  # nearly always; the questions below cost more
+        return cap(text_of(value), limit)
     if hasattr(value, "__next__"):
         return await _collect(_pull(cast("Iterator[Any]", value)), limit)
     if hasattr(value, "__aiter__"):
