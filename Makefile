@@ -8,6 +8,8 @@ WORKERS ?= auto
 RUNS ?= 12000
 N ?= 200
 EXAMPLES ?= 1000000
+# What the suite tests besides the core; the other extras are heavy and skipped with a reason where absent.
+DEV_EXTRAS := $(addprefix --extra ,server claude-code claude-sdk mcp otel postgres tui)
 
 .DEFAULT_GOAL := help
 .PHONY: help chat test check format bench simulate chaos fuzz docs lock clean
@@ -64,9 +66,9 @@ docs: $(VENV)/.dev ## Build the API reference into build/docs
 
 lock: $(VENV)/.dev ## Resolve the dependencies again
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
-		--custom-compile-command "make lock" --group dev pyproject.toml -o requirements/dev.txt
+		--custom-compile-command "make lock" $(DEV_EXTRAS) --group dev pyproject.toml -o requirements/dev.txt
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
-		--custom-compile-command "make lock" -c requirements/dev.txt --no-annotate pyproject.toml -o requirements/run.txt
+		--custom-compile-command "make lock" -c requirements/dev.txt --no-annotate --extra server pyproject.toml -o requirements/run.txt
 
 clean: ## Remove what was built
 	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
