@@ -49,7 +49,7 @@ def _without_commit() -> None:
             connection.execute("COMMIT")
         connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
-            self._run(connection, job)
+            job.value = job.work(connection)
 
     SqliteWriter._commit = hold_back  # type: ignore[method-assign]
 

@@ -47,11 +47,11 @@ class PostgresJournal(Journal):
 
     async def create(self, record: RunRecord, payloads: Sequence[bytes]) -> Lease:
         """Add a run with its first entries."""
-        return await self._writer.submit(record.run_id, lambda db: create_run(db, record, payloads))
+        return await self._writer.write(record.run_id, lambda db: create_run(db, record, payloads))
 
     async def claim(self, run_id: str) -> Lease:
         """Take the lease on a run."""
-        return await self._writer.submit(run_id, lambda db: claim_run(db, run_id))
+        return await self._writer.write(run_id, lambda db: claim_run(db, run_id))
 
     async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
         await self._writer.append(Append(lease, payloads, status, reason))
@@ -101,7 +101,7 @@ class PostgresJournal(Journal):
                 await db.execute(f"DELETE FROM maverick.{table} WHERE run_id = ANY($1)", family)  # noqa: S608 - our own names
             return len(family)
 
-        return await self._writer.submit(run_id, work)
+        return await self._writer.write(run_id, work)
 
     def transaction(self, lease: Lease) -> PostgresTransaction:
         """A transaction for a tool's effect and its entry."""
@@ -123,7 +123,7 @@ class PostgresJournal(Journal):
                     encode_approval(approval),
                 )
 
-        await self._writer.submit(lease.run_id, work)
+        await self._writer.write(lease.run_id, work)
 
     async def get_approval(self, approval_id: str) -> Approval:
         """One request."""
@@ -160,7 +160,7 @@ class PostgresJournal(Journal):
             )
             return changed == "UPDATE 1"
 
-        return await self._writer.submit(approval.run_id, work)
+        return await self._writer.write(approval.run_id, work)
 
     # Lifetime ---------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from maverick.journal.postgres_database import PostgresDatabase
 from maverick.journal.postgres_driver import Connection
 from maverick.journal.postgres_entries import Append, write_all, write_entries
 from maverick.journal.postgres_steps import SteppedTransaction
+from maverick.journal.write import Write
 
 R = TypeVar("R")
 
@@ -25,28 +26,18 @@ _MOST_AT_ONCE = 500
 """How many writes one transaction holds: more share a sync, but the first of them waits for the last."""
 
 
-class _Job:
+class _Job(Write[R]):
     """A write that somebody waits for."""
 
-    __slots__ = ("answer", "append", "error", "run_id", "value", "work")
+    __slots__ = ("append", "run_id", "work")
 
     def __init__(
-        self, run_id: str, work: Callable[[Connection], Awaitable[Any]], append: Append | None = None
+        self, run_id: str, work: Callable[[Connection], Awaitable[R]], append: Append | None = None
     ) -> None:
+        super().__init__()
         self.run_id = run_id
         self.work = work
         self.append = append
-        self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.value: Any = None
-        self.error: MaverickError | None = None
-
-    def settle(self) -> None:
-        if self.answer.done():
-            return
-        if self.error is None:
-            self.answer.set_result(self.value)
-        else:
-            self.answer.set_exception(self.error)
 
 
 class PostgresWriter:
@@ -58,22 +49,22 @@ class PostgresWriter:
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
-        self._jobs: list[_Job] = []
+        self._jobs: list[_Job[Any]] = []
         self._task: asyncio.Task[None] | None = None
 
-    def submit(self, run_id: str, work: Callable[[Connection], Awaitable[R]]) -> asyncio.Future[R]:
-        """Have a write of a run done; the future is done when the server has it on its disk."""
-        return self._queue(_Job(run_id, work))
+    async def write(self, run_id: str, work: Callable[[Connection], Awaitable[R]]) -> R:
+        """Have a write of a run done; the server has it on its disk when this returns."""
+        return await self._queued(_Job(run_id, work)).outcome()
 
-    def append(self, append: Append) -> asyncio.Future[None]:
-        """Have entries added to a run; the future is done when the server has them on its disk."""
-        return self._queue(_Job(append.lease.run_id, lambda db: write_entries(db, append), append))
+    async def append(self, append: Append) -> None:
+        """Have entries added to a run; the server has them on its disk when this returns."""
+        await self._queued(_Job(append.lease.run_id, lambda db: write_entries(db, append), append)).outcome()
 
-    def _queue(self, job: _Job) -> asyncio.Future[Any]:
+    def _queued(self, job: _Job[R]) -> _Job[R]:
         self._jobs.append(job)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._write_all())
-        return job.answer
+        return job
 
     async def finish(self) -> None:
         """Wait until everything that was submitted is written."""
@@ -88,7 +79,7 @@ class PostgresWriter:
         finally:
             self._task = None
 
-    async def _write(self, jobs: list[_Job]) -> None:
+    async def _write(self, jobs: list[_Job[Any]]) -> None:
         failed = _NOT_WRITTEN
         try:
             async with self._database.writing() as connection:
@@ -106,7 +97,7 @@ class PostgresWriter:
             for job in jobs:
                 job.settle()
 
-    async def _append_together(self, transaction: SteppedTransaction, jobs: list[_Job]) -> list[_Job]:
+    async def _append_together(self, transaction: SteppedTransaction, jobs: list[_Job[Any]]) -> list[_Job[Any]]:
         """Add what can be added in one statement; returns the writes that are left, in the order of their locks."""
         together = {job.run_id: job.append for job in reversed(jobs) if job.append is not None}
         appended: set[str] = set()
@@ -119,7 +110,7 @@ class PostgresWriter:
         left = [job for job in jobs if job.run_id not in appended or job.append is not together[job.run_id]]
         return sorted(left, key=lambda job: job.run_id)
 
-    async def _attempt(self, transaction: SteppedTransaction, job: _Job) -> None:
+    async def _attempt(self, transaction: SteppedTransaction, job: _Job[Any]) -> None:
         try:
             job.value = await transaction.step(job.work)
         except Exception as error:
@@ -127,7 +118,7 @@ class PostgresWriter:
                 raise
             self._fail([job], _NOT_WRITTEN, error)
 
-    def _fail(self, jobs: list[_Job], failed: str, error: Exception) -> None:
+    def _fail(self, jobs: list[_Job[Any]], failed: str, error: Exception) -> None:
         for job in jobs:
             if job.error is None:
                 job.error = (

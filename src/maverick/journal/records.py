@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
 from enum import StrEnum
+from types import TracebackType
 
 from msgspec import Struct
 
@@ -64,19 +64,20 @@ class Lease(Struct):
     token: int
     ended: bool = False
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         """Write something under the lease; if that fails, the lease has ended.
 
         Raises:
             LeaseLostError: It had ended before.
         """
         self.check()
-        try:
-            yield
-        except BaseException:
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Whoever was cancelled was told after the write was made.
+        if kind is not None and kind is not asyncio.CancelledError:
             self.ended = True
-            raise
 
     def check(self) -> None:
         """Make sure that the lease has not ended.

@@ -75,7 +75,7 @@ class SqliteJournal(Journal):
             insert_entries(db, record.run_id, 1, payloads)
             return Lease(record.run_id, 1)
 
-        return await self._writer.submit(work)
+        return await self._writer.write(work)
 
     async def claim(self, run_id: str) -> Lease:
         """Take the lease on a run."""
@@ -88,10 +88,10 @@ class SqliteJournal(Journal):
                 raise RunNotFoundError(run_id=run_id)
             return Lease(run_id, claimed[0])
 
-        return await self._writer.submit(work)
+        return await self._writer.write(work)
 
     async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
-        await self._writer.submit(lambda db: write_entries(db, lease, payloads, status, reason))
+        await self._writer.write(lambda db: write_entries(db, lease, payloads, status, reason))
 
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""
@@ -132,7 +132,7 @@ class SqliteJournal(Journal):
                 db.executemany(f"DELETE FROM {table} WHERE run_id = ?", family)  # noqa: S608 - our own names
             return len(family)
 
-        return await self._writer.submit(work)
+        return await self._writer.write(work)
 
     def transaction(self, lease: Lease) -> SqliteTransaction:
         """A transaction for a tool's effect and its entry."""
@@ -148,7 +148,7 @@ class SqliteJournal(Journal):
                 [(a.approval_id, a.run_id, a.status, a.requested_at, encode_approval(a)) for a in approvals],
             )
 
-        await self._writer.submit(work)
+        await self._writer.write(work)
 
     async def get_approval(self, approval_id: str) -> Approval:
         """One request."""
@@ -178,7 +178,7 @@ class SqliteJournal(Journal):
             )
             return changed.rowcount == 1
 
-        return await self._writer.submit(work)
+        return await self._writer.write(work)
 
     # Lifetime ---------------------------------------------------------------------------------------------------
 

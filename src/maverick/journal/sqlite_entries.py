@@ -23,14 +23,14 @@ def write_entries(
     Raises:
         LeaseLostError: Somebody else has claimed the run.
     """
-    changed = db.execute(
-        "UPDATE runs SET status=?, reason=?, updated_at=?, entries=entries+? WHERE run_id=? AND token=?",
+    run = db.execute(
+        "UPDATE runs SET status=?, reason=?, updated_at=?, entries=entries+? WHERE run_id=? AND token=? "
+        "RETURNING entries",
         (status, reason, time.time(), len(payloads), lease.run_id, lease.token),
-    )
-    if changed.rowcount != 1:
+    ).fetchone()
+    if run is None:
         raise LeaseLostError(run_id=lease.run_id)
-    (last,) = db.execute("SELECT entries FROM runs WHERE run_id=?", (lease.run_id,)).fetchone()
-    insert_entries(db, lease.run_id, last - len(payloads) + 1, payloads)
+    insert_entries(db, lease.run_id, run[0] - len(payloads) + 1, payloads)
 
 
 def insert_entries(db: sqlite3.Connection, run_id: str, first: int, payloads: Sequence[bytes]) -> None:

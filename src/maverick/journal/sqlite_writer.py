@@ -1,8 +1,8 @@
 """The one writer of a SQLite file in this process: a thread that commits for everybody who waits (group commit).
 
 A commit costs a sync of the disk, whatever it holds. So the thread takes all writes that have come while it was busy,
-puts them into one transaction and syncs once. Each write has a savepoint of its own: one that fails takes nothing with
-it. The event loop never touches the disk.
+puts them into one transaction and syncs once. If one of them fails they are all undone and made one by one, so that it
+takes nothing with it. The event loop never touches the disk.
 """
 
 from __future__ import annotations
@@ -18,34 +18,24 @@ from typing import Any, TypeVar
 from maverick.exceptions import JournalError, MaverickError
 from maverick.journal.sqlite_errors import journal_error
 from maverick.journal.sqlite_turns import Turns
+from maverick.journal.write import Write
 
 R = TypeVar("R")
 
 _MOST_AT_ONCE = 1_000
 
 
-class _Job:
+class _Job(Write[R]):
     """A write that somebody waits for."""
 
-    __slots__ = ("answer", "error", "loop", "value", "work")
+    __slots__ = ("work",)
 
-    def __init__(self, work: Callable[[sqlite3.Connection], Any], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, work: Callable[[sqlite3.Connection], R]) -> None:
+        super().__init__()
         self.work = work
-        self.loop = loop
-        self.answer: asyncio.Future[Any] = loop.create_future()
-        self.value: Any = None
-        self.error: BaseException | None = None
-
-    def settle(self) -> None:
-        if self.answer.done():
-            return
-        if self.error is None:
-            self.answer.set_result(self.value)
-        else:
-            self.answer.set_exception(self.error)
 
 
-_Jobs = queue.SimpleQueue[_Job | None]
+_Jobs = queue.SimpleQueue[_Job[Any] | None]
 """The writes of one thread, in order; ``None`` is the last."""
 
 
@@ -70,9 +60,12 @@ class SqliteWriter:
         self._thread: threading.Thread | None = None
         self._jobs: _Jobs = queue.SimpleQueue()
 
-    def submit(self, work: Callable[[sqlite3.Connection], R]) -> asyncio.Future[R]:
-        """Have a write done; the future is done when it is on the disk."""
-        job = _Job(work, asyncio.get_running_loop())
+    async def write(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        """Have a write done; it is on the disk when this returns.
+
+        It may be tried again after it was rolled back, so it does nothing but use the connection.
+        """
+        job = _Job(work)
         with self._guard:
             if self._thread is None:
                 self._jobs = queue.SimpleQueue()
@@ -81,7 +74,7 @@ class SqliteWriter:
                 )
                 self._thread.start()
             self._jobs.put(job)
-        return job.answer
+        return await job.outcome()
 
     def close(self) -> threading.Thread | None:
         """Take no more writes; returns the thread, if there is one, which ends when it has finished those it has."""
@@ -110,7 +103,7 @@ class SqliteWriter:
         if connection is not None:
             connection.close()
 
-    def _commit(self, connection: sqlite3.Connection, jobs: list[_Job]) -> None:
+    def _commit(self, connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> None:
         if not self._turns.jump_in(self._patience):
             raise JournalError(
                 f"The journal {self._path!r} could not be written: a tool's transaction has held it for too long. "
@@ -118,31 +111,45 @@ class SqliteWriter:
                 retryable=True,
             )
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            for job in jobs:
-                self._run(connection, job)
-            connection.execute("COMMIT")
+            if not self._all_at_once(connection, jobs):
+                for job in jobs:
+                    self._on_its_own(connection, job)
         finally:
             self._turns.pass_on()
 
-    def _run(self, connection: sqlite3.Connection, job: _Job) -> None:
-        connection.execute("SAVEPOINT job")
+    def _all_at_once(self, connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> bool:
+        """Make all writes in one transaction; says whether it went well. One that fails undoes them all."""
+        connection.execute("BEGIN IMMEDIATE")
         try:
-            job.value = job.work(connection)
+            for job in jobs:
+                job.value = job.work(connection)
         except sqlite3.OperationalError:  # the disk is full, or the like: no write can succeed
             raise
+        except Exception:  # noqa: BLE001 - each of them is tried on its own, and whoever is at fault is told then
+            connection.execute("ROLLBACK")
+            return False
+        connection.execute("COMMIT")
+        return True
+
+    def _on_its_own(self, connection: sqlite3.Connection, job: _Job[Any]) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            job.value = job.work(connection)
+        except sqlite3.OperationalError:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever is wrong with this write, the others are not to suffer
+            connection.execute("ROLLBACK")
             job.error = self._describe(error)
-            connection.execute("ROLLBACK TO job")
-        connection.execute("RELEASE job")
+        else:
+            connection.execute("COMMIT")
 
     def _describe(self, error: Exception) -> MaverickError:
         return error if isinstance(error, MaverickError) else journal_error(self._path, "written", error)
 
 
-def _take(queued: _Jobs) -> tuple[list[_Job], bool]:
+def _take(queued: _Jobs) -> tuple[list[_Job[Any]], bool]:
     """Wait for a write and take all others that are there; ``False`` when it was the last."""
-    jobs: list[_Job] = []
+    jobs: list[_Job[Any]] = []
     item = queued.get()
     while item is not None:
         jobs.append(item)
@@ -152,9 +159,9 @@ def _take(queued: _Jobs) -> tuple[list[_Job], bool]:
     return jobs, False
 
 
-def _settle(jobs: list[_Job]) -> None:
+def _settle(jobs: list[_Job[Any]]) -> None:
     """Tell those who wait, waking each event loop once."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = defaultdict(list)
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = defaultdict(list)
     for job in jobs:
         by_loop[job.loop].append(job)
     for loop, settled in by_loop.items():
@@ -164,6 +171,6 @@ def _settle(jobs: list[_Job]) -> None:
             continue
 
 
-def _settle_all(jobs: list[_Job]) -> None:
+def _settle_all(jobs: list[_Job[Any]]) -> None:
     for job in jobs:
         job.settle()

@@ -54,16 +54,18 @@ class Journal(ABC):
     ) -> None:
         """Write entries, all or none; they are durable when this returns.
 
+        Whoever is cancelled meanwhile is told so when they are written.
+
         Raises:
             LeaseLostError: Somebody else has claimed the run, or an earlier write under this lease failed.
             JournalError: They could not be written, or nobody knows whether they were; the lease has ended.
         """
-        with lease.writing():
+        with lease:
             await self._append(lease, payloads, status, reason)
 
     @abstractmethod
     async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
-        """Write entries after those that are there, if the lease's token is the run's newest."""
+        """Write entries after those that are there, if the lease's token is the run's newest; see it through."""
 
     @abstractmethod
     async def get(self, run_id: str) -> RunRecord:
@@ -137,7 +139,7 @@ class Journal(ABC):
             LeaseLostError: Somebody else has claimed the run, or an earlier write under this lease failed.
             JournalError: They could not be written; the lease has ended.
         """
-        with lease.writing():
+        with lease:
             await self._request_approvals(lease, approvals)
 
     @abstractmethod

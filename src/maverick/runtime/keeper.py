@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from maverick.journal import Journal
@@ -96,8 +96,9 @@ class RunKeeper:
 
     def write_soon(self) -> None:
         """Have what was kept written without waiting for it; the next write waits for both."""
-        if self._unconfirmed is None and self._pending:
-            self._unconfirmed = asyncio.ensure_future(self._append("ToolFinished", RunStatus.RUNNING, ""))
+        if self._unconfirmed is None and self._pending and self.lease is not None:
+            writing = self._append(self.lease, "ToolFinished", RunStatus.RUNNING, "")
+            self._unconfirmed = asyncio.ensure_future(writing)
             # Whoever writes next is told if it fails; a run that ends otherwise has an error of its own.
             self._unconfirmed.add_done_callback(lambda task: task.cancelled() or task.exception())
 
@@ -113,22 +114,28 @@ class RunKeeper:
         await self._write("Parked")
         assert self.lease is not None  # noqa: S101 - the write has just made sure of it
         self.journal.at_write_point("ApprovalRequested", before=True)
-        await _uninterrupted(self.journal.request_approvals(self.lease, approvals))
+        await self.journal.request_approvals(self.lease, approvals)
         self.journal.at_write_point("ApprovalRequested", before=False)
 
     async def _write(self, point: str, status: RunStatus = RunStatus.RUNNING, reason: str = "") -> None:
         if self._unconfirmed is not None:
             earlier, self._unconfirmed = self._unconfirmed, None
             await _uninterrupted(earlier)
-        await _uninterrupted(self._append(point, status, reason))
+        if self.lease is None:
+            await _uninterrupted(self._create(point, status, reason))
+        else:
+            await self._append(self.lease, point, status, reason)
 
-    async def _append(self, point: str, status: RunStatus, reason: str) -> None:
+    async def _create(self, point: str, status: RunStatus, reason: str) -> None:
         payloads, self._pending = self._pending, []
         self.journal.at_write_point(point, before=True)
-        if self.lease is None:
-            self.lease = await self.journal.create(self._record(status, reason), payloads)
-        else:
-            await self.journal.append(self.lease, payloads, status, reason)
+        self.lease = await self.journal.create(self._record(status, reason), payloads)
+        self.journal.at_write_point(point, before=False)
+
+    async def _append(self, lease: Lease, point: str, status: RunStatus, reason: str) -> None:
+        payloads, self._pending = self._pending, []
+        self.journal.at_write_point(point, before=True)
+        await self.journal.append(lease, payloads, status, reason)
         self.journal.at_write_point(point, before=False)
 
     def _record(self, status: RunStatus, reason: str) -> RunRecord:
@@ -149,11 +156,11 @@ class RunKeeper:
         )
 
 
-async def _uninterrupted(writing: Any) -> Any:  # noqa: ANN401 - whatever the write returns
+async def _uninterrupted(writing: Awaitable[None]) -> None:
     """Wait for a write to end even when the waiting task is cancelled: half a write is not known."""
     task = asyncio.ensure_future(writing)
     try:
-        return await asyncio.shield(task)
+        await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
         raise
