@@ -164,13 +164,15 @@ class Journal(ABC):
     async def settle_approval(self, approval: Approval, expected: ApprovalStatus) -> bool:
         """Replace a request by its new state, if its status still is the expected one; says whether it was."""
 
-    async def approve(self, approval_id: str, *, by: str, at: float | None = None) -> Approval:
+    async def approve(
+        self, approval_id: str, *, by: str, reason: str = "", at: float | None = None
+    ) -> Approval:
         """Agree to a tool call. The run goes on when it is next resumed.
 
         Raises:
             ApprovalError: It is unknown, already decided, expired, or another user's to decide.
         """
-        return await self._decide(approval_id, approved=True, by=by, reason="", at=at)
+        return await self._decide(approval_id, approved=True, by=by, reason=reason, at=at)
 
     async def deny(self, approval_id: str, *, by: str, reason: str = "", at: float | None = None) -> Approval:
         """Refuse a tool call; the model is told so when the run is next resumed.
