@@ -18,6 +18,7 @@ from benchmarks import (
     providers,
     streaming,
     table,
+    tracing,
     turns,
 )
 from benchmarks.figure import Figure
@@ -36,6 +37,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "imports": imports.measure,
     "journal": durable_turns.measure,
     "providers": providers.measure,
+    "tracing": tracing.measure,
 }
 
 

@@ -33,7 +33,7 @@ class _Agent(Protocol):
     async def aclose(self) -> None: ...
 
 
-class _MaverickAgent:
+class MaverickAgent:
     def __init__(self, base_url: str) -> None:
         self._client = connect("claude:claude-bench", api_key="any", base_url=base_url, max_tokens=1024)
         self._executor = AgentExecutor(self._client)
@@ -82,33 +82,33 @@ def _measure_both(base_url: str) -> tuple[dict[str, float], dict[str, float]]:
 
     async def both() -> tuple[dict[str, float], dict[str, float]]:
         bare = await _costs(BareAgent(base_url, add))
-        return bare, await _costs(_MaverickAgent(base_url))
+        return bare, await _costs(MaverickAgent(base_url))
 
     return asyncio.run(both())
 
 
 async def _costs(agent: _Agent) -> dict[str, float]:
     """The seconds of a turn, of a turn of a long run, of a word, and of a turn when many agents run at once."""
-    await _check(agent.run("loop-20"), "done")
-    await _check(agent.count_words("stream-200"), 200)
+    await check(agent.run("loop-20"), "done")
+    await check(agent.count_words("stream-200"), 200)
     try:
         return {
-            "turn": await _cpu(lambda: _check(agent.run(f"loop-{_TURNS}"), "done")) / _TURNS,
-            "late turn": await _cpu(lambda: _check(agent.run(f"loop-{_MANY_TURNS}"), "done")) / _MANY_TURNS,
-            "word": await _cpu(lambda: _check(agent.count_words(f"stream-{_WORDS}"), _WORDS)) / _WORDS,
+            "turn": await cpu(lambda: check(agent.run(f"loop-{_TURNS}"), "done")) / _TURNS,
+            "late turn": await cpu(lambda: check(agent.run(f"loop-{_MANY_TURNS}"), "done")) / _MANY_TURNS,
+            "word": await cpu(lambda: check(agent.count_words(f"stream-{_WORDS}"), _WORDS)) / _WORDS,
             "turn of many": await _wall_of_many(agent) / (_AGENTS * _TURNS_OF_EACH),
         }
     finally:
         await agent.aclose()
 
 
-async def _check(work: Awaitable[object], expected: object) -> None:
+async def check(work: Awaitable[object], expected: object) -> None:
     """Make sure that the work was really done."""
     done = await work
     assert done == expected, done
 
 
-async def _cpu(work: Callable[[], Awaitable[None]]) -> float:
+async def cpu(work: Callable[[], Awaitable[None]]) -> float:
     began = time.process_time()
     await work()
     return time.process_time() - began
@@ -116,5 +116,5 @@ async def _cpu(work: Callable[[], Awaitable[None]]) -> float:
 
 async def _wall_of_many(agent: _Agent) -> float:
     began = time.perf_counter()
-    await asyncio.gather(*(_check(agent.run(f"loop-{_TURNS_OF_EACH}"), "done") for _ in range(_AGENTS)))
+    await asyncio.gather(*(check(agent.run(f"loop-{_TURNS_OF_EACH}"), "done") for _ in range(_AGENTS)))
     return time.perf_counter() - began

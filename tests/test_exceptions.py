@@ -43,6 +43,7 @@ from maverick.exceptions import (
     RunExistsError,
     RunNotFoundError,
     ServerError,
+    StorageError,
     StreamingError,
     TimeoutError,
     ToolError,
@@ -78,6 +79,7 @@ TREE: dict[type[MaverickError], type[Exception]] = {
     LeaseLostError: JournalError,
     RunChangedError: JournalError,
     ApprovalError: JournalError,
+    StorageError: AgentError,
     DuplicateAgentError: AgentError,
     AgentNotFoundError: AgentError,
     WorkflowError: MaverickError,
@@ -112,6 +114,7 @@ KINDS: dict[type[AgentError], tuple[str, bool]] = {
     LeaseLostError: ("agent", False),
     RunChangedError: ("invalid", False),
     ApprovalError: ("invalid", False),
+    StorageError: ("agent", True),
     DuplicateAgentError: ("invalid", False),
     AgentNotFoundError: ("invalid", False),
 }

@@ -28,6 +28,7 @@
     │   │   ├── LeaseLostError         another process has taken the run over (run_id)
     │   │   ├── RunChangedError        the agent is not the one the run was made with (changes)
     │   │   └── ApprovalError          the decision does not fit what was asked (approval_id)
+    │   ├── StorageError               what a chat keeps could not be written or read back
     │   ├── DuplicateAgentError        the name is taken (agent_name)
     │   └── AgentNotFoundError         no agent has this name (agent_name)
     ├── WorkflowError                  a workflow of agents failed
@@ -362,6 +363,12 @@ class ApprovalError(JournalError):
     def __init__(self, message: str, *, approval_id: str = "", **details: Any) -> None:
         super().__init__(message, **details)
         self.approval_id = approval_id
+
+
+class StorageError(AgentError):
+    """The database of a chat could not be opened, written or read. What was being written has not happened."""
+
+    default_retryable = True
 
 
 class DuplicateAgentError(AgentError):

@@ -57,17 +57,6 @@ def test_the_outermost_run_stands_for_a_subagent_that_waits(runs: Runs) -> None:
     )
 
 
-def test_a_run_whose_id_only_looks_like_a_subagents_is_not_meant(runs: Runs) -> None:
-    async def ask(journal: Journal) -> None:
-        inputs = {"prompt": "delete the file 'e.txt'"}
-        await AgentExecutor(journal=journal).execute(clerk, inputs=inputs, run_id="wait/1/0")
-
-    runs.use(ask)
-
-    assert runs.json("approve", "wait")["approval_id"] == "wait:1:0"
-    assert "waits for no decision" in runs.refuse("approve", "wait")
-
-
 def test_a_run_that_waits_for_several_decisions_has_them_named(runs: Runs) -> None:
     line = runs.refuse("approve", "two", "--by", "ana")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from durable.office import Office, executor
-from maverick import AgentExecutor, ModelConfig, ToolConfig, tool
+from maverick import AgentDefinition, AgentExecutor, ModelConfig, ToolConfig, tool
 from maverick.exceptions import InvalidInputError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.loop.events import AgentActivityEvent, ContentChunk
@@ -34,6 +34,26 @@ async def test_a_replay_tells_the_same_events_without_a_model(journal: Journal, 
 
     assert told(replayed) == told(live)
     assert {event.run_id for event in replayed} == {"r"}
+
+
+async def test_a_replay_tells_what_subagents_did_where_they_did_it(journal: Journal, office: Office) -> None:
+    live: list[AgentActivityEvent] = []
+    boss = AgentDefinition(
+        name="boss", description="Delegates.", tool_config=ToolConfig(tools=[office.clerk().as_tool()])
+    )
+    turns = (call("clerk"), call("look", what="door"), reply("It is shut."), reply("All is well."))
+    await executor(journal, *turns).execute(boss, inputs={"prompt": "Go."}, run_id="r", on_activity=live.append)
+
+    silent = AgentExecutor(ScriptedClient([]), journal=journal)
+    replayed = [event async for event in silent.replay("r", boss)]
+
+    assert told(replayed) == told(live)
+    assert {"/".join(event.agent) for event in replayed} == {"boss", "boss/clerk"}
+
+
+async def test_an_id_that_a_subagent_could_have_is_refused(journal: Journal, office: Office) -> None:
+    with pytest.raises(InvalidInputError, match="run_id"):
+        await executor(journal, reply("Hi.")).execute(office.clerk(), run_id="r/1/0")
 
 
 async def test_replaying_an_unknown_run_says_so(journal: Journal, office: Office) -> None:

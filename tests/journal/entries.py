@@ -13,6 +13,7 @@ from maverick import exceptions
 from maverick.exceptions import AgentError, ErrorKind
 from maverick.loop.entries import (
     ApprovalDecided,
+    CallRuled,
     Edited,
     Entry,
     Interrupted,
@@ -27,6 +28,7 @@ from maverick.loop.entries import (
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
 from maverick.loop.result import TerminateReason, ToolOutcome
+from maverick.loop.ruling import Verdict
 from maverick.model import (
     Message,
     ModelInfo,
@@ -162,6 +164,7 @@ ENTRIES: dict[type[Any], SearchStrategy[Any]] = {
         turns=counts,
         tool_calls=counts,
     ),
+    CallRuled: st.builds(CallRuled, at=moments, index=counts, verdict=st.sampled_from(Verdict), reason=texts),
     ApprovalDecided: st.builds(
         ApprovalDecided, at=moments, index=counts, approved=st.booleans(), by=texts, reason=texts
     ),

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from maverick.loop.entries import (
     ApprovalDecided,
+    CallRuled,
     Edited,
     Entry,
     Interrupted,
@@ -85,6 +86,9 @@ class Timeline:
         line = self.turns[-1].tools[entry.index]
         line.outcome, line.result, line.duration_ms = entry.outcome.value, entry.content, entry.duration_ms
 
+    def _ruled(self, entry: CallRuled) -> None:
+        self._note(f"{self.turns[-1].tools[entry.index].tool_name}: {entry.verdict.value}, {entry.reason}")
+
     def _decided(self, entry: ApprovalDecided) -> None:
         verb = "approved" if entry.approved else "denied"
         self._note(f"{self.turns[-1].tools[entry.index].tool_name} was {verb} by {entry.by or 'the user'}")
@@ -107,6 +111,7 @@ class Timeline:
         ModelReplied: _replied,
         ModelFailed: _failed,
         ToolFinished: _finished,
+        CallRuled: _ruled,
         ApprovalDecided: _decided,
         Interrupted: _interrupted,
         Resumed: _resumed,

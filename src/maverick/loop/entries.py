@@ -15,6 +15,7 @@ from maverick.exceptions import AgentError
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
 from maverick.loop.result import TerminateReason, ToolOutcome
+from maverick.loop.ruling import Verdict
 from maverick.model import Message, ModelInfo, Response, Usage
 from maverick.model.response import NO_USAGE
 
@@ -88,6 +89,14 @@ class ToolFinished(_Entry, frozen=True, kw_only=True):
     """The tool calls a subagent made."""
 
 
+class CallRuled(_Entry, frozen=True, kw_only=True):
+    """The executor's permissions forbid a tool call, or want a person asked about it. Consent leaves no entry."""
+
+    index: int
+    verdict: Verdict
+    reason: str = ""
+
+
 class ApprovalDecided(_Entry, frozen=True, kw_only=True):
     """A person decided on a tool call that waited for it."""
 
@@ -128,6 +137,7 @@ Entry: TypeAlias = (
     | ModelFailed
     | ToolsStarted
     | ToolFinished
+    | CallRuled
     | ApprovalDecided
     | Interrupted
     | Resumed

@@ -112,6 +112,8 @@ class ApprovalRequested(AgentActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "approval_requested"
     tool_call: ToolCall
+    reason: str = ""
+    """Why a person is asked; empty when the tool always wants it."""
 
 
 class ApprovalGiven(AgentActivityEvent, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from maverick.loop.context import ContextWindow
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import (
     ApprovalDecided,
+    CallRuled,
     Edited,
     Entry,
     Interrupted,
@@ -41,6 +42,7 @@ from maverick.loop.output import repair_prompt
 from maverick.loop.result import AgentResult, AgentUsage, TerminateReason, ToolRecord
 from maverick.loop.retry import backoff
 from maverick.loop.round import NO_TOOLS, RoundPlanner, have_own_ids, with_own_ids
+from maverick.loop.ruling import Verdict
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.model import (
     History,
@@ -188,6 +190,20 @@ class AgentLoop(Generic[T]):
                 return replace(step, attempt=step.attempt + 1, delay=delay, exact_delay=exact)
         return self._condense("") if step.compaction else self._finish(TerminateReason.ERROR, error)
 
+    def _on_call_ruled(self, entry: CallRuled, step: RunTools | AwaitApproval) -> Step:
+        tools = self.tool_round
+        if tools.started or entry.index not in tools.runnable:
+            raise InvalidInputError(f"Tool call {entry.index} can not be ruled on now.", field="index")
+        waiting = {planned.index for planned in step.calls} if isinstance(step, AwaitApproval) else set()
+        if entry.verdict is Verdict.DENY:
+            tools.refuse(entry.index, f"Not run: {entry.reason}")
+            waiting.discard(entry.index)
+        elif entry.verdict is Verdict.ASK:
+            tools.ask(entry.index, entry.reason)
+            waiting.add(entry.index)
+        asked = tuple(planned for planned in tools.calls if planned.index in waiting)
+        return AwaitApproval(self.turn, asked) if asked else RunTools(self.turn, tools.calls)
+
     def _on_approval_decided(self, entry: ApprovalDecided, step: AwaitApproval) -> Step:
         waiting = tuple(planned for planned in step.calls if planned.index != entry.index)
         if len(waiting) == len(step.calls):
@@ -243,6 +259,7 @@ class AgentLoop(Generic[T]):
         ModelCalled: ((CallModel,), _on_model_called),
         ModelReplied: ((CallModel,), _on_model_replied),
         ModelFailed: ((CallModel,), _on_model_failed),
+        CallRuled: ((RunTools, AwaitApproval), _on_call_ruled),
         ApprovalDecided: ((AwaitApproval,), _on_approval_decided),
         ToolsStarted: ((RunTools,), _on_tools_started),
         ToolFinished: ((RunTools,), _on_tool_finished),

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from maverick.loop.entries import (
     ApprovalDecided,
+    CallRuled,
     Edited,
     Entry,
     Interrupted,
@@ -39,7 +40,8 @@ from maverick.loop.events import (
 )
 from maverick.loop.machine import AgentLoop
 from maverick.loop.result import AgentResult
-from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools
+from maverick.loop.ruling import Verdict
+from maverick.loop.steps import AwaitApproval, CallModel, Finish, PlannedCall, RunTools
 from maverick.model import Text, TextDelta, ThinkingDelta, ToolCall
 from maverick.model import Thinking as ThinkingPart
 
@@ -58,6 +60,7 @@ class Narrator:
         self._loop = loop
         self._who: dict[str, Any] = {"run_id": run_id, "trace_id": trace_id, "agent": agent, "at": 0.0}
         self._calls: dict[int, ToolCall] = {}
+        self._asked: set[str] = set()
         self._open_turn = 0
         self._compacting = False
         self._streamed = False
@@ -119,7 +122,7 @@ class Narrator:
         step = self._loop.step
         if isinstance(step, AwaitApproval):
             for planned in step.calls:
-                yield ApprovalRequested(**self._who, tool_call=planned.call)
+                yield self._ask(planned)
 
     def _model_failed(self, entry: ModelFailed) -> Iterator[AgentActivityEvent]:
         yield ErrorEvent(**self._who, error=entry.error)
@@ -129,6 +132,15 @@ class Narrator:
             yield RetryScheduled(**self._who, attempt=step.attempt, delay=step.delay)
         elif self._compacting:
             yield Compacted(**self._who, context_tokens=self._loop.context.tokens)
+
+    def _call_ruled(self, entry: CallRuled) -> Iterator[AgentActivityEvent]:
+        planned = self._loop.tool_round.calls[entry.index]
+        if entry.verdict is Verdict.ASK and planned.call.id not in self._asked:
+            yield self._ask(planned)
+
+    def _ask(self, planned: PlannedCall) -> AgentActivityEvent:
+        self._asked.add(planned.call.id)
+        return ApprovalRequested(**self._who, tool_call=planned.call, reason=planned.question)
 
     def _approval_decided(self, entry: ApprovalDecided) -> Iterator[AgentActivityEvent]:
         call = self._loop.tool_round.calls[entry.index].call
@@ -178,6 +190,7 @@ class Narrator:
         ModelCalled: _model_called,
         ModelReplied: _model_replied,
         ModelFailed: _model_failed,
+        CallRuled: _call_ruled,
         ApprovalDecided: _approval_decided,
         ToolsStarted: _tools_started,
         ToolFinished: _tool_finished,

@@ -56,6 +56,11 @@ class ToolRound:
             return self.calls
         return tuple(planned for planned in self.calls if planned.index not in self._results)
 
+    @property
+    def runnable(self) -> frozenset[int]:
+        """The calls that nobody has refused."""
+        return frozenset(planned.index for planned in self.calls if not planned.refusal)
+
     def settle(self, result: ToolFinished) -> None:
         """Take the result of a call.
 
@@ -73,6 +78,13 @@ class ToolRound:
         """Decide that a call is not to be run."""
         self.calls = tuple(
             replace(planned, refusal=refusal) if planned.index == index else planned for planned in self.calls
+        )
+
+    def ask(self, index: int, question: str) -> None:
+        """Decide that a person is to be asked about a call, and why."""
+        self.calls = tuple(
+            replace(planned, question=question) if planned.index == index else planned
+            for planned in self.calls
         )
 
     def cancel_open(self, at: float) -> None:
@@ -128,7 +140,12 @@ class RoundPlanner:
         self._depth = depth
         self._max_depth = max_depth
         self._agents = {name for name, tool in tools.items() if isinstance(tool, AgentTool)}
-        self._asking = {name for name, tool in tools.items() if getattr(tool, "approval", False)}
+        self._asking = {
+            name: wanted if isinstance(wanted, str) else ""
+            for name, tool in tools.items()
+            if (wanted := getattr(tool, "approval", False))
+        }
+        """The tools that want a person asked about each call, and why if they say so."""
 
     def plan(
         self,
@@ -159,7 +176,7 @@ class RoundPlanner:
                     refusal = _NO_CALLS_LEFT.format(limit=self._ledger.limits.tool_calls)
                 else:
                     room -= 1
-            planned.append(PlannedCall(index, call, refusal))
+            planned.append(PlannedCall(index, call, refusal, None, self._asking.get(call.tool_name, "")))
         return ToolRound(turn, self._with_grants(planned, elapsed, reserve_tokens), over_limit=over_limit)
 
     def needing_approval(self, calls: Sequence[PlannedCall]) -> tuple[PlannedCall, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol, runtime_checkable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -19,7 +20,8 @@ class LLMClient(Protocol):
     A client holds no conversation and never retries: both are the caller's. It raises
     :class:`~maverick.exceptions.AgentError` and nothing else, and when its task is cancelled it stops at once.
 
-    A client may also have ``model_info(model) -> ModelInfo`` and ``async aclose()``.
+    A client may also have ``model_info(model) -> ModelInfo``, ``async aclose()``, and ``for_run()``, an async context
+    manager that is entered for the length of a run.
     """
 
     async def run(self, request: Request) -> Response:
@@ -49,3 +51,9 @@ def model_info(client: LLMClient, model: str) -> ModelInfo:
     """What the client knows of the model, if it says."""
     describe = getattr(client, "model_info", None)
     return UNKNOWN_MODEL if describe is None else describe(model)
+
+
+def run_scope(client: LLMClient) -> AbstractAsyncContextManager[Any]:
+    """What the client keeps open for the length of a run, if it keeps anything."""
+    keep = getattr(client, "for_run", None)
+    return nullcontext() if keep is None else keep()

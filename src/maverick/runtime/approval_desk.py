@@ -55,7 +55,7 @@ class ApprovalDesk:
             found = await self._keeper.journal.get_approval(request.approval_id)
             if (decided := await self._decided(found, request)) is not None:
                 return decided
-        raise RunParked(_waits_for(asked[0]))
+        raise RunParked(_waits_for(asked[0], step.calls[0].question))
 
     async def _decided(self, found: Approval, asked: Approval) -> ApprovalDecided | None:
         now, journal = time.time(), self._keeper.journal
@@ -76,9 +76,10 @@ class ApprovalDesk:
         )
 
 
-def _waits_for(approval: Approval) -> ApprovalRequiredError:
+def _waits_for(approval: Approval, why: str) -> ApprovalRequiredError:
     return ApprovalRequiredError(
-        f"The run waits for a decision on {approval.tool_name}({approval.arguments}). "
+        f"The run waits for a decision on {approval.tool_name}({approval.arguments})"
+        f"{f', because {why}' if why else '.'} "
         f"Decide with: maverick runs approve {approval.approval_id}",
         tool_name=approval.tool_name,
         call_id=approval.approval_id,

@@ -27,13 +27,16 @@ from maverick.loop.entries import (
 from maverick.loop.limits import Limits
 from maverick.loop.machine import RESUMABLE
 from maverick.loop.result import AgentResult, TerminateReason
+from maverick.loop.ruling import Policy
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall, Usage
+from maverick.model.client import run_scope
 from maverick.runtime.abort import AbortSignal
 from maverick.runtime.approval_desk import ApprovalDesk
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.interruption import Interruption, RunInterrupted
 from maverick.runtime.parking import RunParked
+from maverick.runtime.permission_desk import PermissionDesk
 from maverick.runtime.run import Run
 from maverick.runtime.tool_batch import ToolBatch
 from maverick.runtime.tool_runner import StartAgent, ToolRunner
@@ -54,6 +57,7 @@ class Driver(Generic[T]):
         metrics: Where model calls are counted.
         approve: Asks a person about a tool call; without it, the run parks in its journal, or ends if it has none.
         approval_expires_in: The seconds after which a request nobody decided on is denied.
+        permissions: Rules on each tool call before it runs; without it, every call may.
         start_agent: Makes the driver of a subagent.
         entries: What is written down of the run, if it is to go on where it had been left.
     """
@@ -64,6 +68,7 @@ class Driver(Generic[T]):
         metrics: ExecutionMetrics,
         approve: Approver | None,
         approval_expires_in: float | None,
+        permissions: Policy | None,
         start_agent: StartAgent,
         entries: Sequence[Entry] = (),
     ) -> None:
@@ -72,6 +77,7 @@ class Driver(Generic[T]):
         self._metrics = metrics
         self._approve = approve
         self._approval_expires_in = approval_expires_in
+        self._permissions = PermissionDesk(run, permissions)
         self._start_agent = start_agent
         self._partial: list[str] = []
         self._lost = Usage()
@@ -79,12 +85,18 @@ class Driver(Generic[T]):
     async def drive(self, signal: AbortSignal | None = None) -> AgentResult[T]:
         """Run to the end; one that came to an end of its own earlier has its result already."""
         if not self._entries:
-            return await self._drive(self.run.start, signal)
+            return await self._drive_in_scope(self.run.start, signal)
         for entry in self._entries:
             step = self.run.recall(entry)
         if isinstance(step, Finish) and step.result.terminate_reason not in RESUMABLE:
             return step.result
-        return await self._drive(Resumed(at=time.time(), limits=self._limits()), signal)
+        return await self._drive_in_scope(Resumed(at=time.time(), limits=self._limits()), signal)
+
+    async def _drive_in_scope(
+        self, first: RunStarted | Resumed, signal: AbortSignal | None
+    ) -> AgentResult[T]:
+        async with run_scope(self.run.client):
+            return await self._drive(first, signal)
 
     def _limits(self) -> Limits:
         """The limits a resumed run goes on with: what its definition says now, or what its caller granted it."""
@@ -101,6 +113,9 @@ class Driver(Generic[T]):
                 match step:
                     case CallModel():
                         step = await self._call_model(step)
+                    case RunTools() | AwaitApproval() if self._permissions.is_due:
+                        for ruled in self._permissions.rulings():
+                            step = await self.run.record(ruled)
                     case RunTools():
                         step = await self._run_tools(step)
                     case AwaitApproval():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 import inspect
 import os
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from operator import attrgetter
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar
@@ -23,6 +25,7 @@ from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
 from maverick.loop.machine import AgentLoop
 from maverick.loop.result import AgentResult
+from maverick.loop.ruling import Policy
 from maverick.loop.steps import PlannedCall
 from maverick.model import ExecutionMetrics, LLMClient, Message, model_info
 from maverick.providers import Client, connect
@@ -34,7 +37,12 @@ from maverick.runtime.event_log import is_logged, log_event
 from maverick.runtime.keeper import RunKeeper
 from maverick.runtime.run import Listener, Run
 from maverick.runtime.toolset import Toolset
+from maverick.runtime.tracing import RunTracer
+from maverick.telemetry import current_trace_id, instruments
 from maverick.tools import ToolRegistry
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
 
 T = TypeVar("T", default=str)
 
@@ -49,6 +57,8 @@ class AgentExecutor:
         approve: Asks a person about tools that need approval. Without it, the run parks in its journal until somebody
             has decided; without a journal too, such a call ends the run.
         approval_expires_in: The seconds after which a request nobody decided on is denied.
+        permissions: Rules on each tool call before it runs, subagents' calls included. Without them every call may run
+            that its tool does not want a person asked about.
         max_depth: How deep agents may be nested in each other.
     """
 
@@ -60,6 +70,7 @@ class AgentExecutor:
         journal: Journal | None = None,
         approve: Approver | None = None,
         approval_expires_in: float | None = None,
+        permissions: Policy | None = None,
         max_depth: int = 5,
     ) -> None:
         self.metrics = ExecutionMetrics()
@@ -71,6 +82,7 @@ class AgentExecutor:
         self._journal = journal
         self._approve = approve
         self._approval_expires_in = approval_expires_in
+        self._permissions = permissions
         self._max_depth = max_depth
 
     async def execute(
@@ -93,7 +105,7 @@ class AgentExecutor:
             signal: Stops the run when it is aborted.
             on_activity: Called with each event, in order.
             messages: The conversation so far, if the run continues one.
-            run_id: The run's id, if it is to have a certain one.
+            run_id: The run's id, if it is to have a certain one; without ``/``, which is for subagents' runs.
             trace_id: The id of the request it serves; it is on every event and log line.
             user_id: The verified user it acts for; tools see it, the model does not.
 
@@ -114,8 +126,8 @@ class AgentExecutor:
         system, first = definition.render(inputs)
         start = RunStarted(
             at=time.time(),
-            run_id=run_id or _new_run_id(),
-            trace_id=trace_id or os.urandom(16).hex(),
+            run_id=_checked(run_id) or _new_run_id(),
+            trace_id=trace_id or current_trace_id() or os.urandom(16).hex(),
             agent=(definition.name,),
             system=system,
             messages=(*messages, *first),
@@ -188,8 +200,7 @@ class AgentExecutor:
     ) -> AsyncGenerator[AgentActivityEvent, None]:
         """The events of a run as it happened, from the journal alone."""
         journal = self._kept_runs()
-        entries = await history.load(journal, run_id)
-        for event in history.retell(entries, definition, self._toolset(definition).tools, self._max_depth):
+        for event in heapq.merge(*await self._tellings(journal, run_id, definition), key=attrgetter("at")):
             yield event
 
     async def fork(
@@ -223,7 +234,7 @@ class AgentExecutor:
             await history.load(journal, run_id),
             turn,
             edit,
-            run_id=new_run_id or _new_run_id(),
+            run_id=_checked(new_run_id) or _new_run_id(),
             trace_id=os.urandom(16).hex(),
             fingerprint=self._fingerprint(definition),
             info=model_info(client, definition.model_config.model),
@@ -259,22 +270,30 @@ class AgentExecutor:
         listeners: Sequence[Listener],
         keeper: RunKeeper | None,
         entries: Sequence[Entry] = (),
+        caller: Context | None = None,
     ) -> Driver[T]:
         toolset = self._toolset(definition)
         loop = AgentLoop(definition, toolset.tools, max_depth=self._max_depth)
-        run = Run(start, loop, client, toolset, listeners, keeper)
+        run = Run(start, loop, client, toolset, listeners, keeper, self._tracer(definition, start, caller))
         return Driver(
-            run, self.metrics, self._approve, self._approval_expires_in, self._subagent, entries=entries
+            run,
+            self.metrics,
+            self._approve,
+            self._approval_expires_in,
+            self._permissions,
+            self._subagent,
+            entries=entries,
         )
 
     async def _subagent(self, parent: Run[Any], planned: PlannedCall, turn: int) -> Driver[Any]:
         definition = parent.toolset.ready[planned.call.tool_name].agent
         assert definition is not None  # noqa: S101 - asked only about tools that are agents
         client, run_id = self._client_for(definition), f"{parent.start.run_id}/{turn}/{planned.index}"
+        caller = None if parent.tracer is None else parent.tracer.context_of(planned.index)
         if self._journal is not None and (kept := await history.claim_if_there(self._journal, run_id)):
             lease, entries = kept
             start, resumed = history.beginning(entries), RunKeeper(self._journal, lease)
-            return self._driver(definition, start, client, parent.listeners, resumed, entries)
+            return self._driver(definition, start, client, parent.listeners, resumed, entries, caller)
         system, first = definition.render(planned.call.arguments)
         start = RunStarted(
             at=time.time(),
@@ -291,7 +310,27 @@ class AgentExecutor:
             parent=parent.start.run_id,
         )
         keeper = None if self._journal is None else RunKeeper(self._journal)
-        return self._driver(definition, start, client, parent.listeners, keeper)
+        return self._driver(definition, start, client, parent.listeners, keeper, caller=caller)
+
+    def _tracer(
+        self, definition: AgentDefinition[Any], start: RunStarted, caller: Context | None
+    ) -> RunTracer | None:
+        traced = instruments()
+        return None if traced is None else RunTracer(traced, start, definition.model_config.model, caller)
+
+    async def _tellings(
+        self, journal: Journal, run_id: str, definition: AgentDefinition[Any]
+    ) -> list[Iterator[AgentActivityEvent]]:
+        """The events of a run, and of each of its subagents' runs."""
+        toolset, entries = self._toolset(definition), await history.load(journal, run_id)
+        tellings = [history.retell(entries, definition, toolset.tools, self._max_depth)]
+        agents = {
+            ready.agent.name: ready.agent for ready in toolset.ready.values() if ready.agent is not None
+        }
+        for child in await journal.list_runs(parent=run_id, limit=1_000_000):
+            if (agent := agents.get(child.agent.rpartition("/")[2])) is not None:
+                tellings += await self._tellings(journal, child.run_id, agent)
+        return tellings
 
     def _toolset(self, definition: AgentDefinition[Any]) -> Toolset:
         toolset = self._toolsets.get(definition)
@@ -330,6 +369,16 @@ def _listeners(on_activity: Listener | None) -> list[Listener]:
         )
     listeners: list[Listener] = [log_event] if is_logged() else []
     return listeners if on_activity is None else [*listeners, on_activity]
+
+
+def _checked(run_id: str | None) -> str | None:
+    """The id a caller wants for a run."""
+    if run_id is not None and "/" in run_id:
+        raise InvalidInputError(
+            f"run_id: {run_id!r} has a '/', which is how the runs of subagents are named. Use another character.",
+            field="run_id",
+        )
+    return run_id
 
 
 def _new_run_id() -> str:

@@ -19,6 +19,7 @@ from maverick.model import LLMClient, TextDelta, ThinkingDelta
 from maverick.runtime.event_log import ids_of, log_failure
 from maverick.runtime.keeper import RunKeeper
 from maverick.runtime.toolset import Toolset
+from maverick.runtime.tracing import RunTracer
 
 T = TypeVar("T", default=str)
 
@@ -35,9 +36,10 @@ class Run(Generic[T]):
         toolset: The tools it may run.
         listeners: Who is told what happens.
         keeper: What writes it down, if it is to be resumed one day.
+        tracer: What tells OpenTelemetry of it, if somebody asked for that.
     """
 
-    __slots__ = ("_narrator", "client", "keeper", "listeners", "loop", "start", "toolset")
+    __slots__ = ("_narrator", "client", "keeper", "listeners", "loop", "start", "toolset", "tracer")
 
     def __init__(
         self,
@@ -47,12 +49,14 @@ class Run(Generic[T]):
         toolset: Toolset,
         listeners: Sequence[Listener],
         keeper: RunKeeper | None,
+        tracer: RunTracer | None = None,
     ) -> None:
         self.start = start
         self.loop = loop
         self.client = client
         self.toolset = toolset
         self.keeper = keeper
+        self.tracer = tracer
         self.listeners = listeners
         self._narrator = Narrator(loop, start.run_id, start.trace_id, start.agent) if listeners else None
 
@@ -85,6 +89,8 @@ class Run(Generic[T]):
                 await keeper.finish(step.result)
             elif isinstance(entry, ToolFinished) and isinstance(step, RunTools):
                 keeper.write_soon()
+        if self.tracer is not None:
+            self.tracer.observe(entry, step)
         if self._narrator is not None:
             for event in self._narrator.tell(entry):
                 self._emit(event)
@@ -100,8 +106,11 @@ class Run(Generic[T]):
 
     def leave(self, result: AgentResult[T]) -> AgentResult[T]:
         """Tell those who watch that the run is parked, with what there is of its result."""
+        now = time.time()
+        if self.tracer is not None:
+            self.tracer.end(now, result)
         if self._narrator is not None:
-            self._emit(self._narrator.parked(result, time.time()))
+            self._emit(self._narrator.parked(result, now))
         return result
 
     def hear(self, delta: TextDelta | ThinkingDelta, at: float) -> None:

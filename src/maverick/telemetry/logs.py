@@ -1,4 +1,4 @@
-"""Structured logs. Nothing is set up, and nothing costs anything, until somebody asks for it."""
+"""Structured log lines."""
 
 from __future__ import annotations
 

@@ -1,0 +1,44 @@
+"""What a policy says of a tool call before it runs: yes, ask a person, or no."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Protocol
+
+from msgspec import Struct
+
+from maverick.model import Tool, ToolCall
+
+
+class Verdict(StrEnum):
+    """Whether a call may run."""
+
+    ALLOW = "allow"
+    """It runs."""
+    ASK = "ask"
+    """It runs if a person agrees."""
+    DENY = "deny"
+    """It does not run."""
+
+    @property
+    def strictness(self) -> int:
+        """How much it forbids; of several verdicts on one call, the strictest counts."""
+        return _STRICTNESS[self]
+
+
+_STRICTNESS = {Verdict.ALLOW: 0, Verdict.ASK: 1, Verdict.DENY: 2}
+
+
+class Ruling(Struct, frozen=True):
+    """A verdict and why it is what it is, in words for the model and for whoever is asked."""
+
+    verdict: Verdict
+    reason: str = ""
+
+
+class Policy(Protocol):
+    """Rules on tool calls. It is asked once about each call, before anything of its turn runs."""
+
+    def rule(self, call: ToolCall, tool: Tool) -> Ruling:
+        """Whether a call of a tool may run; decided by the call alone, and at once."""
+        ...

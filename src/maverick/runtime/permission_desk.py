@@ -1,0 +1,63 @@
+"""Has the executor's permissions rule on the tool calls of a run, before they run."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from maverick.loop.entries import CallRuled
+from maverick.loop.round import ToolRound
+from maverick.loop.ruling import Policy, Ruling, Verdict
+from maverick.loop.steps import PlannedCall
+from maverick.runtime.event_log import log_failure
+from maverick.runtime.run import Run
+
+_BROKEN = Ruling(Verdict.DENY, "the permissions could not be checked, so nothing may run. Tell the user.")
+
+
+class PermissionDesk:
+    """Asks the policy about each round of tools once; a resumed run has a new desk, and asks again.
+
+    Args:
+        run: The run whose calls are ruled on.
+        policy: Rules on them; without it, every call may run.
+    """
+
+    __slots__ = ("_policy", "_ruled", "_run")
+
+    def __init__(self, run: Run[Any], policy: Policy | None) -> None:
+        self._run = run
+        self._policy = policy
+        self._ruled: ToolRound | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is a round that has not been ruled on and has not begun."""
+        if self._policy is None:
+            return False
+        tools = self._run.loop.tool_round
+        return tools is not self._ruled and not tools.started
+
+    def rulings(self) -> Iterator[CallRuled]:
+        """What stands in the way of a call; of one that may run, or that is asked about already, nothing is said."""
+        tools = self._ruled = self._run.loop.tool_round
+        for planned in tools.calls:
+            if planned.refusal:
+                continue
+            ruling = self._rule(planned)
+            if ruling.verdict is Verdict.DENY or (ruling.verdict is Verdict.ASK and not planned.question):
+                yield CallRuled(
+                    at=time.time(), index=planned.index, verdict=ruling.verdict, reason=ruling.reason
+                )
+
+    def _rule(self, planned: PlannedCall) -> Ruling:
+        assert self._policy is not None  # noqa: S101 - nothing is due without one
+        name = planned.call.tool_name
+        try:
+            ruling = self._policy.rule(planned.call, self._run.toolset.tools[name])
+        except Exception as error:  # noqa: BLE001 - a policy that fails has allowed nothing
+            log_failure(logging.ERROR, "permissions_failed", error, self._run.ids | {"tool": name})
+            return _BROKEN
+        return ruling if isinstance(ruling, Ruling) else _BROKEN

@@ -1,0 +1,93 @@
+"""What traces and metrics are written with: OpenTelemetry's tracer and meter, once somebody has asked for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from maverick.exceptions import ConfigError
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
+_TOKEN_BUCKETS = [4**power for power in range(14)]
+_SECOND_BUCKETS = [0.01 * 2**power for power in range(14)]
+
+
+class Instruments:
+    """A tracer, and the metrics of the conventions for generative AI.
+
+    Args:
+        tracer_provider: Where spans go; by default where the process has set OpenTelemetry up to send them.
+        meter_provider: Where metrics go; by default the same.
+    """
+
+    def __init__(
+        self, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
+    ) -> None:
+        from opentelemetry import metrics, trace
+
+        self.tracer = trace.get_tracer("maverick", tracer_provider=tracer_provider)
+        meter = metrics.get_meter("maverick", meter_provider=meter_provider)
+        self.tokens = meter.create_histogram(
+            "gen_ai.client.token.usage",
+            unit="{token}",
+            description="Tokens of a model call.",
+            explicit_bucket_boundaries_advisory=_TOKEN_BUCKETS,
+        )
+        self.duration = meter.create_histogram(
+            "gen_ai.client.operation.duration",
+            unit="s",
+            description="How long a model call took.",
+            explicit_bucket_boundaries_advisory=_SECOND_BUCKETS,
+        )
+        self.cost = meter.create_counter(
+            "maverick.cost", unit="{USD}", description="What model calls cost, as far as prices are known."
+        )
+
+
+_instruments: Instruments | None = None
+
+
+def instrument(
+    *, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
+) -> None:
+    """Trace and measure every run that begins from now on, by the GenAI conventions of OpenTelemetry.
+
+    Spans hold names, ids and figures, never what was said.
+
+    Args:
+        tracer_provider: Where spans go; by default where the process has set OpenTelemetry up to send them.
+        meter_provider: Where metrics go; by default the same.
+
+    Raises:
+        ConfigError: OpenTelemetry is not installed.
+    """
+    global _instruments  # noqa: PLW0603 - one switch for the whole process, as OpenTelemetry's own
+    try:
+        _instruments = Instruments(tracer_provider, meter_provider)
+    except ImportError as error:
+        raise ConfigError(
+            "Traces need OpenTelemetry. Install it with: pip install 'maverick[otel]'"
+        ) from error
+
+
+def uninstrument() -> None:
+    """Trace no run that begins from now on."""
+    global _instruments  # noqa: PLW0603 - see instrument()
+    _instruments = None
+
+
+def instruments() -> Instruments | None:
+    """What to trace and measure with, if anybody asked for it."""
+    return _instruments
+
+
+def current_trace_id() -> str | None:
+    """The id of the OpenTelemetry trace that the caller is in, if runs are traced and there is one."""
+    if _instruments is None:
+        return None
+    from opentelemetry import trace
+
+    context = trace.get_current_span().get_span_context()
+    return format(context.trace_id, "032x") if context.is_valid else None

@@ -1,0 +1,57 @@
+"""The modes: what becomes of a call that no rule speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from maverick.exceptions import InvalidInputError
+from maverick.loop.ruling import Verdict
+from maverick.tools.permissions.access import Access
+
+
+class Mode(StrEnum):
+    """How much an agent may do without being told."""
+
+    PLAN = "plan"
+    """Look and think; change nothing."""
+    ASK = "ask"
+    """Look freely, ask before anything else."""
+    ACCEPT_EDITS = "accept-edits"
+    """Change files of the workspace freely, ask before anything else."""
+    YOLO = "yolo"
+    """Do anything that no rule forbids. Never a default, and never read from a file."""
+
+    @classmethod
+    def named(cls, mode: str) -> Mode:
+        """The mode of this name.
+
+        Raises:
+            InvalidInputError: There is none.
+        """
+        try:
+            return cls(mode)
+        except ValueError as error:
+            raise InvalidInputError(
+                f"mode: there is no mode {mode!r}; choose one of {', '.join(cls)}.", field="mode", cause=error
+            ) from error
+
+    def verdict(self, access: Access) -> Verdict:
+        """What this mode says of a tool that reaches this far."""
+        return _VERDICTS[self][access]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether its denials hold even where a rule allows the call."""
+        return self is Mode.PLAN
+
+
+_VERDICTS: Mapping[Mode, Mapping[Access, Verdict]] = {
+    mode: dict(zip((Access.READ, Access.EDIT, Access.NETWORK, Access.EXECUTE), verdicts, strict=True))
+    for mode, verdicts in {
+        Mode.PLAN: (Verdict.ALLOW, Verdict.DENY, Verdict.ASK, Verdict.DENY),
+        Mode.ASK: (Verdict.ALLOW, Verdict.ASK, Verdict.ASK, Verdict.ASK),
+        Mode.ACCEPT_EDITS: (Verdict.ALLOW, Verdict.ALLOW, Verdict.ASK, Verdict.ASK),
+        Mode.YOLO: (Verdict.ALLOW, Verdict.ALLOW, Verdict.ALLOW, Verdict.ALLOW),
+    }.items()
+}

@@ -1,0 +1,99 @@
+"""One rule: which calls it is about."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from maverick.exceptions import InvalidInputError
+from maverick.model import Tool, ToolCall
+from maverick.tools.glob import PathGlob, TextGlob
+from maverick.tools.permissions.subject import Subject, TextSubject, shown
+
+_RULE = re.compile(r"([A-Za-z0-9_*?-]+)(?:\((.*)\))?", re.DOTALL)
+_NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+
+
+class Rule:
+    """Which calls are meant: ``shell``, ``shell(git status*)``, ``send_mail(to=*@example.org)``, ``mcp__*``.
+
+    In brackets is a pattern for the argument the tool is about (a path, a command, an address), or for an argument by
+    name. ``*`` stands for any text; in paths and addresses it stops at ``/``, and ``**`` does not.
+
+    Args:
+        text: The rule as it is written.
+
+    Raises:
+        InvalidInputError: It is not a rule.
+    """
+
+    def __init__(self, text: str) -> None:
+        found = _RULE.fullmatch(text) if isinstance(text, str) else None
+        if found is None:
+            raise InvalidInputError(
+                f"permissions: {text!r} is not a rule. Write a tool's name, or name(pattern), such as "
+                "'shell(git status*)'.",
+                field="permissions",
+            )
+        self.text = text
+        self._name = TextGlob(found.group(1))
+        self._pattern: str | None = found.group(2)
+        self._globs: dict[tuple[str, bool, bool], TextGlob | PathGlob] = {}
+
+    def forbids(self, call: ToolCall, tool: Tool) -> bool:
+        """Whether it matches a call in any way the call can be understood."""
+        if not self._name.matches(call.tool_name):
+            return False
+        if self._pattern is None:
+            return True
+        subject, pattern = self._about(tool, self._pattern)
+        if subject is None:  # nobody knows which argument is meant, so each of them may be
+            return any(self._matches(pattern, shown(value)) for value in call.arguments.values())
+        value = shown(_argument(call, tool, subject.argument))
+        return any(
+            self._matches(pattern, reading, segmented=subject.segmented, strict=True)
+            for reading in subject.readings(value)
+        )
+
+    def allows(self, call: ToolCall, tool: Tool) -> bool:
+        """Whether it matches a call in the one way it will be understood."""
+        if not self._name.matches(call.tool_name):
+            return False
+        if self._pattern is None:
+            return True
+        subject, pattern = self._about(tool, self._pattern)
+        if subject is None:
+            return False
+        value = shown(_argument(call, tool, subject.argument))
+        exact = subject.exact(value)
+        if exact is None or not subject.covers(value):
+            return exact == pattern
+        return self._matches(pattern, exact, segmented=subject.segmented)
+
+    def _about(self, tool: Tool, pattern: str) -> tuple[Subject | None, str]:
+        """The argument the pattern is for, and the pattern without the argument's name."""
+        own: Subject | None = getattr(tool, "subject", None)
+        named = _NAMED.fullmatch(pattern)
+        if named is None or named.group(1) not in tool.parameters.get("properties", {}):
+            return own, pattern
+        if own is not None and own.argument == named.group(1):
+            return own, named.group(2)
+        return TextSubject(named.group(1)), named.group(2)
+
+    def _matches(self, pattern: str, text: str, *, segmented: bool = False, strict: bool = False) -> bool:
+        """Whether a pattern describes a text; a strict one also catches what is the same file on some disks."""
+        key = (pattern, segmented, strict)
+        if key not in self._globs:
+            kind = PathGlob if segmented else TextGlob
+            self._globs[key] = kind(pattern, ignore_case=strict)
+        return self._globs[key].matches(text)
+
+    def __repr__(self) -> str:
+        return f"Rule({self.text!r})"
+
+
+def _argument(call: ToolCall, tool: Tool, name: str) -> Any:  # noqa: ANN401 - JSON of any shape
+    """An argument of the call, or what it is when the model leaves it out."""
+    if name in call.arguments:
+        return call.arguments[name]
+    return tool.parameters.get("properties", {}).get(name, {}).get("default", "")
