@@ -61,8 +61,9 @@ chaos: $(VENV)/.dev ## Kill runs at every write point, and N more at random (mak
 fuzz: $(VENV)/.dev ## Feed damaged streams to the wire codecs (make fuzz EXAMPLES=1000000)
 	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -n $(WORKERS) tests/fuzz
 
-docs: $(VENV)/.dev ## Build the API reference into build/docs
+docs: $(VENV)/.dev ## Build the API reference and the map of requirements into build/docs
 	@$(BIN)/python docs/build.py
+	@$(BIN)/python docs/requirements_page.py
 
 lock: $(VENV)/.dev ## Resolve the dependencies again
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
