@@ -32,6 +32,8 @@ from simulation.simulator import check_history
 
 _ASKED = Message.user("Go on.")
 CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_OVERFLOW})
+"""The reasons to stop that cut an answer off."""
+_RUNS_NOTHING = CUT_SHORT | {StopReason.REFUSAL}
 """The reasons to stop after which no call of an answer may be run."""
 
 
@@ -141,7 +143,7 @@ def _check_next_turn(response: Response) -> None:
 def _run_tools(loop: AgentLoop[Any], step: RunTools, response: Response) -> Step:
     run = [planned for planned in step.calls if not planned.refusal]
     assert not any(planned.call.malformed for planned in run)
-    assert not run or response.stop_reason not in CUT_SHORT
+    assert not run or response.stop_reason not in _RUNS_NOTHING
     loop.feed(ToolsStarted(at=0.0, turn=1))
     for planned in step.calls:
         latest = loop.feed(

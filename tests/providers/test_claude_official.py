@@ -29,6 +29,7 @@ from maverick.model import (
 )
 from maverick.providers.claude_api import connect
 from maverick.providers.claude_request import RequestEncoder
+from wire.claude_answers import REQUEST_ID
 from wire.claude_server import ANSWERS, ClaudeServer
 
 pytestmark = pytest.mark.requirement("002-R5", "002-AC9")
@@ -142,6 +143,30 @@ async def test_the_sdk_reads_the_same_answer_from_the_same_server(
             assert theirs.stop_reason == mine.stop_reason.value
         else:
             assert mine.stop_reason in {StopReason.COMPLETE, StopReason.TOOL_USE}
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        ("bad_request", anthropic.BadRequestError),
+        ("wrong_key", anthropic.AuthenticationError),
+        ("forbidden", anthropic.PermissionDeniedError),
+        ("no_such_model", anthropic.NotFoundError),
+        ("rate_limited", anthropic.RateLimitError),
+        ("server_error", anthropic.InternalServerError),
+        ("overloaded", anthropic.OverloadedError),
+    ],
+)
+async def test_the_sdk_takes_a_refusal_of_our_server_for_what_it_is(
+    server: ClaudeServer, fault: str, error: type[anthropic.APIStatusError]
+) -> None:
+    async with anthropic.AsyncAnthropic(base_url=server.at(fault), api_key="k", max_retries=0) as official:
+        with pytest.raises(error) as caught:
+            await official.messages.create(max_tokens=100, **QUESTION)
+
+    refusal = anthropic.types.ErrorResponse.model_validate(caught.value.body, strict=True)
+    assert refusal.error.message
+    assert caught.value.request_id == REQUEST_ID
 
 
 def _as_part(block: Any) -> Text | Thinking | ToolCall:

@@ -385,7 +385,7 @@ class TestEncodingOnce:
             tools = tuple(Add({"title": str(number)}) for _ in range(1))
             body = body_of(Request([Message.user("x")], tools), encoder)
             assert body["tools"][0]["input_schema"]["title"] == str(number)
-        assert len(encoder._heads._made) <= 256
+        assert len(encoder._heads) <= 256
 
     def test_requests_with_different_settings_do_not_share_their_head(self) -> None:
         encoder, messages = RequestEncoder(), [Message.user("x")]

@@ -22,7 +22,8 @@ from maverick.model import (
     ToolCall,
     Usage,
 )
-from maverick.providers.claude_response import Exchange, read_message
+from maverick.providers.claude_exchange import ClaudeExchange
+from maverick.providers.claude_response import read_message
 from maverick.providers.claude_stream import MessageStream
 from maverick.providers.prices import PriceTable
 from maverick.providers.sse import SSEDecoder
@@ -30,7 +31,7 @@ from wire.claude_answers import Answer, sse
 from wire.claude_server import ANSWERS
 
 MODEL = "claude-sonnet-4-5"
-EXCHANGE = Exchange(MODEL, {"request-id": "req_7"}, PriceTable())
+EXCHANGE = ClaudeExchange(MODEL, {"request-id": "req_7"}, PriceTable())
 REQUEST = {
     "model": MODEL,
     "messages": [{"role": "user", "content": [{"type": "text", "text": "Ünïcödé 🌍"}]}],
@@ -44,7 +45,7 @@ def whole(answer: Answer) -> Response:
 
 def streamed(*events: dict[str, Any]) -> tuple[list[TextDelta | ThinkingDelta], Response]:
     stream = MessageStream(EXCHANGE)
-    deltas = [delta for event in events if (delta := stream.feed(json.dumps(event).encode())) is not None]
+    deltas = [delta for event in events for delta in stream.feed(json.dumps(event).encode())]
     assert stream.response is not None
     return deltas, stream.response
 
@@ -96,7 +97,7 @@ def test_input_is_the_whole_request_and_costs_what_the_table_says() -> None:
     ids=["unknown", "by the model that answered", "by the user's own price"],
 )
 def test_cost_is_known_or_none(asked: str, answered: str, cost: float | None) -> None:
-    exchange = Exchange(asked, {}, PriceTable({"mine": Price(1, 1)}))
+    exchange = ClaudeExchange(asked, {}, PriceTable({"mine": Price(1, 1)}))
     response = read_message(json.dumps(ANSWERS["text"](REQUEST).message(answered)).encode(), exchange)
     assert response.usage.cost_usd == (None if cost is None else pytest.approx(cost))
 
@@ -249,10 +250,10 @@ def test_events_out_of_order_are_malformed(events: list[dict[str, Any]]) -> None
 def test_what_arrived_of_a_broken_stream_is_not_lost() -> None:
     events = list(ANSWERS["tool"](REQUEST).events(MODEL))
     stream = MessageStream(EXCHANGE)
-    assert stream.partial_messages() == []
+    assert stream.broken("Cut.").partial_messages == []
     for event in events[:-4]:
         stream.feed(json.dumps(event).encode())
-    (message,) = stream.partial_messages()
+    (message,) = stream.broken("Cut.").partial_messages
     assert message.content == "Let me see."
     assert message.tool_calls[0].malformed
 
@@ -293,6 +294,6 @@ def test_a_stream_that_was_tampered_with_ends_in_an_answer_or_in_one_of_our_erro
         for chunk in (raw[:cut], raw[cut:]):
             for event in decoder.feed(chunk):
                 stream.feed(event.data)
-    assert all(message.parts for message in stream.partial_messages())
+    assert all(message.parts for message in stream.broken("Cut.").partial_messages)
     if stream.response is not None:
         assert all(type(call.arguments) is dict for call in stream.response.tool_calls)

@@ -17,8 +17,6 @@ from typing import Any
 import anthropic
 import pytest
 import trustme
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 import maverick
 from maverick.exceptions import (
@@ -37,8 +35,6 @@ from maverick.model import (
     Price,
     Request,
     RequestConfig,
-    Response,
-    StreamItem,
     Text,
     TextDelta,
     Thinking,
@@ -50,11 +46,11 @@ from maverick.providers.claude_sdk import ClaudeSDKClient
 from maverick.providers.network import allow_network
 from maverick.providers.transport import Timeouts
 from maverick.providers.wrapper import open_stream
-from wire.claude_answers import Answer, sse, text
+from wire.asking import HI, answered, both_ways, facts, outcome
+from wire.claude_answers import Answer, text
 from wire.claude_server import ANSWERS, FAULTS, HELLO, ClaudeServer
 
 KEY = "sk-ant-very-secret"
-HI = Request([Message.user("hi")])
 PATIENT = Timeouts(connect=5, first_byte=5, idle=5)
 BRIEF = Timeouts(connect=2, first_byte=0.3, idle=0.2)
 ENVIRONMENT = (
@@ -68,8 +64,6 @@ ENVIRONMENT = (
 TLS = (
     ssl.create_default_context()
 )  # shared, because loading the machine's certificates takes longer than a test
-
-both_ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 
 
 @pytest.fixture(autouse=True)
@@ -92,33 +86,6 @@ class Add:
 
     async def execute(self, args: dict[str, Any], /) -> str:
         raise AssertionError("not run here")
-
-
-async def outcome(client: Client, request: Request = HI, *, stream: bool) -> list[StreamItem] | AgentError:
-    """What came of a request: the items of the answer, or the error in their place."""
-    async with client:
-        try:
-            if not stream:
-                return [await client.run(request)]
-            async with open_stream(client, request) as answer:
-                return [item async for item in answer]
-        except AgentError as error:
-            return error
-
-
-async def answered(client: Client, request: Request = HI, *, stream: bool = False) -> Response:
-    result = await outcome(client, request, stream=stream)
-    assert isinstance(result, list), result
-    assert isinstance(result[-1], Response)
-    return result[-1]
-
-
-def facts(result: list[StreamItem] | AgentError) -> object:
-    """What a caller can see of an outcome."""
-    if not isinstance(result, AgentError):
-        return result
-    details = {name: value for name, value in vars(result).items() if name != "message"}
-    return type(result), details
 
 
 def sdk_client(server: ClaudeServer, scenario: str = "text", **options: Any) -> ClaudeSDKClient:
@@ -482,71 +449,6 @@ def test_without_the_sdk_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
 
     with pytest.raises(AgentError, match=r"pip install 'maverick\[claude-sdk\]'") as caught:
         maverick.connect("claude-sdk:claude-test")
-
-    assert caught.value.kind is ErrorKind.INVALID
-
-
-class Cloud:
-    """A server that answers under whatever path a cloud has for Claude."""
-
-    def __init__(self) -> None:
-        self.paths: list[str] = []
-        self.bodies: list[dict[str, Any]] = []
-
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        self.paths.append(request.path)
-        self.bodies.append(await request.json())
-        said = Answer([text(HELLO)])
-        if "stream" not in request.path:
-            return web.json_response(said.message("claude-test"))
-        events = b"".join(map(sse, said.events("claude-test")))
-        return web.Response(body=events, headers={"content-type": "text/event-stream"})
-
-
-@pytest.fixture
-async def cloud() -> AsyncIterator[tuple[Cloud, str]]:
-    cloud = Cloud()
-    app = web.Application()
-    app.router.add_post("/{path:.*}", cloud.answer)
-    async with TestServer(app) as server:
-        yield cloud, f"http://127.0.0.1:{server.port}"
-
-
-@both_ways
-@pytest.mark.requirement("002-R5")
-async def test_a_client_of_vertex_is_accepted(cloud: tuple[Cloud, str], stream: bool) -> None:
-    seen, url = cloud
-    vertex = anthropic.AsyncAnthropicVertex(
-        region="europe-west1", project_id="p1", access_token="token", base_url=url
-    )
-    async with vertex:
-        client = claude_sdk.connect("claude-sonnet@1", client=vertex)
-        assert (await answered(client, stream=stream)).content == HELLO
-
-    method = "streamRawPredict" if stream else "rawPredict"
-    assert seen.paths == [
-        f"/projects/p1/locations/europe-west1/publishers/anthropic/models/claude-sonnet@1:{method}"
-    ]
-    assert seen.bodies[0]["messages"] == [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]
-
-
-@pytest.mark.requirement("002-R5")
-async def test_a_client_of_bedrock_is_accepted(cloud: tuple[Cloud, str]) -> None:
-    seen, url = cloud
-    async with anthropic.AsyncAnthropicBedrock(api_key=KEY, aws_region="eu-west-1", base_url=url) as bedrock:
-        client = claude_sdk.connect("anthropic.claude-x-v1:0", client=bedrock)
-        assert (await answered(client)).content == HELLO
-
-    assert seen.paths == ["/model/anthropic.claude-x-v1:0/invoke"]
-
-
-@pytest.mark.requirement("P8")
-async def test_what_a_cloud_cannot_do_is_told(cloud: tuple[Cloud, str]) -> None:
-    _, url = cloud
-    async with anthropic.AsyncAnthropicBedrock(api_key=KEY, aws_region="eu-west-1", base_url=url) as bedrock:
-        client = claude_sdk.connect("anthropic.claude-x-v1:0", client=bedrock)
-        with pytest.raises(AgentError, match="not supported in Bedrock") as caught:
-            await client.count_tokens(HI)
 
     assert caught.value.kind is ErrorKind.INVALID
 

@@ -12,7 +12,11 @@ from maverick.exceptions import (
     RateLimitError,
     ServerError,
 )
+from maverick.providers.claude_exchange import ClaudeExchange
+from maverick.providers.exchange import Exchange
 from maverick.providers.http_errors import ErrorAnswer, excerpt, read_error_answer, retry_after, status_error
+from maverick.providers.openai_exchange import OpenAIExchange
+from maverick.providers.prices import PriceTable
 
 
 @pytest.mark.requirement("002-R8", "P8")
@@ -91,3 +95,47 @@ def test_the_words_of_the_service_are_found_in_any_usual_shape(body: bytes, answ
 
 def test_a_long_body_is_quoted_only_in_part() -> None:
     assert len(excerpt(b"x" * 100_000)) < 400
+
+
+KEY = "sk-a/very+secret=="
+EXCHANGES: tuple[Exchange, ...] = (
+    ClaudeExchange("m", {}, PriceTable(), secret=KEY),
+    OpenAIExchange("The server", "m", {}, secret=KEY),
+)
+
+
+@pytest.mark.requirement("P8", "P9")
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"type": "error", "error": {"type": "api_error", "message": "bad key sk-a/very+secret=="}}',
+        b'{"type": "error", "error": {"type": "api_error", "message": "bad key sk-a\\/very\\u002bsecret=="}}',
+        b'{"type": "error", "error": {"type": "api_error", "key": "sk-a/very+secret=="}}',
+        b"<html>Who is sk-a/very+secret==?</html>",
+        b"x" * 1190 + b"sk-a/very+secret==",
+    ],
+    ids=["said", "escaped", "elsewhere", "a page", "across the cut"],
+)
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=["claude", "openai"])
+def test_a_key_that_a_service_repeats_is_in_no_error_whatever_its_status(
+    exchange: Exchange, body: bytes
+) -> None:
+    errors = [exchange.refused(401, body), exchange.no_answer("a page", body), exchange.malformed("it", body)]
+
+    for error in errors:
+        shown = str(error) + repr(vars(error))
+        assert KEY not in shown
+        assert KEY[:8] not in shown
+
+
+@pytest.mark.parametrize("name", ["request-id", "x-request-id", "x-amzn-requestid"])
+def test_the_id_of_an_exchange_is_found_under_every_name_services_give_it(name: str) -> None:
+    headers = {name: "req_9"}
+
+    for exchange in (
+        ClaudeExchange("m", headers, PriceTable()),
+        OpenAIExchange("The server", "m", headers),
+    ):
+        assert exchange.request_id == "req_9"
+        assert exchange.refused(500, b"").request_id == "req_9"
+        assert "req_9" in str(exchange.malformed("a page", b""))

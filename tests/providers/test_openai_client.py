@@ -286,3 +286,25 @@ async def test_openais_own_client_reads_the_test_server_as_we_do(server: OpenAIS
     assert said == ours.content
     assert json.loads(arguments) == ours.tool_calls[0].arguments
     assert server.received[1].body == request
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        ("bad_request", openai.BadRequestError),
+        ("wrong_key", openai.AuthenticationError),
+        ("forbidden", openai.PermissionDeniedError),
+        ("no_such_model", openai.NotFoundError),
+        ("rate_limited", openai.RateLimitError),
+        ("server_error", openai.InternalServerError),
+    ],
+)
+async def test_openais_own_client_takes_a_refusal_of_the_test_server_for_what_it_is(
+    server: OpenAIServer, fault: str, error: type[openai.APIStatusError]
+) -> None:
+    async with openai.AsyncOpenAI(base_url=server.at(fault), api_key=KEY, max_retries=0) as theirs:
+        with pytest.raises(error) as caught:
+            await theirs.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
+
+    assert caught.value.request_id == REQUEST_ID
+    assert caught.value.message

@@ -23,12 +23,13 @@ from maverick.model import (
     ToolCall,
     Usage,
 )
-from maverick.providers.openai_response import CompletionStream, Exchange, read_completion
+from maverick.providers.openai_exchange import OpenAIExchange
+from maverick.providers.openai_response import CompletionStream, read_completion
 from maverick.providers.sse import SSEDecoder
 from wire.openai_answers import DONE, Answer, Call, call, sse
 from wire.openai_server import ANSWERS
 
-EXCHANGE = Exchange("The server", "asked-model", {"x-request-id": "req_1"})
+EXCHANGE = OpenAIExchange("The server", "asked-model", {"x-request-id": "req_1"})
 QUESTION: dict[str, Any] = {
     "messages": [{"role": "user", "content": "hi"}],
     "response_format": {"json_schema": {"schema": {"properties": {"city": {"type": "string"}}}}},
@@ -41,11 +42,11 @@ def stream_bytes(answer: Answer) -> bytes:
     return b"".join(map(sse, answer.chunks("test-model"))) + DONE
 
 
-def whole(answer: Answer, exchange: Exchange = EXCHANGE) -> Response:
+def whole(answer: Answer, exchange: OpenAIExchange = EXCHANGE) -> Response:
     return read_completion(json.dumps(answer.completion("test-model")).encode(), exchange)
 
 
-def fed(*pieces: bytes, exchange: Exchange = EXCHANGE) -> tuple[list[Any], CompletionStream]:
+def fed(*pieces: bytes, exchange: OpenAIExchange = EXCHANGE) -> tuple[list[Any], CompletionStream]:
     decoder, stream = SSEDecoder(), CompletionStream(exchange)
     deltas: list[Any] = []
     for piece in pieces:
@@ -195,14 +196,14 @@ def test_usage_counts_the_whole_request_and_what_of_it_was_cached() -> None:
 
 
 def test_usage_has_a_cost_when_the_price_is_known() -> None:
-    priced = Exchange("The server", "m", {}, Price(input=2, output=10, cache_read=1, cache_write=4))
+    priced = OpenAIExchange("The server", "m", {}, Price(input=2, output=10, cache_read=1, cache_write=4))
     cost = whole(Answer("Hi."), priced).usage.cost_usd
 
     assert cost == pytest.approx((100 * 2 + 11 * 1 + 7 * 4 + 42 * 10) / 1_000_000)
 
 
 def test_an_answer_without_usage_costs_nobody_knows_what() -> None:
-    priced = Exchange("The server", "m", {}, Price(input=2, output=10))
+    priced = OpenAIExchange("The server", "m", {}, Price(input=2, output=10))
 
     assert whole(Answer("Hi.", usage=False), priced).usage == Usage(cost_usd=None)
 
@@ -295,4 +296,4 @@ def test_a_piece_of_a_call_that_had_not_begun_is_malformed() -> None:
 
 
 def test_an_exchange_does_not_show_the_key_it_guards() -> None:
-    assert "sk-secret" not in repr(Exchange("The server", "m", {}, secret="sk-secret"))
+    assert "sk-secret" not in repr(OpenAIExchange("The server", "m", {}, secret="sk-secret"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from maverick.exceptions import AgentError
 from maverick.model import Message, Request, Response, StreamItem
 from maverick.providers.base import Client
 from maverick.providers.wrapper import open_stream
@@ -27,3 +28,19 @@ async def answered(client: Client, request: Request = HI, *, stream: bool = Fals
     response = (await collected(client, request))[-1]
     assert isinstance(response, Response)
     return response
+
+
+async def outcome(client: Client, request: Request = HI, *, stream: bool) -> list[StreamItem] | AgentError:
+    """What came of a request: the items of the answer, or the error in their place; the client is closed afterwards."""
+    try:
+        return await collected(client, request) if stream else [await answered(client, request)]
+    except AgentError as error:
+        return error
+
+
+def facts(result: list[StreamItem] | AgentError) -> object:
+    """What a caller can see of an outcome, apart from the words of an error."""
+    if not isinstance(result, AgentError):
+        return result
+    details = {name: value for name, value in vars(result).items() if name != "message"}
+    return type(result), details

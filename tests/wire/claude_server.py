@@ -7,7 +7,8 @@ Which scenario it plays is the first part of the path, so a client chooses one b
 
 The names of :data:`ANSWERS` are things a model says; each is served as one body or as a stream, whichever the request
 asks for. The names of :data:`FAULTS` are things that go wrong. ``server.received`` has every request;
-``server.dropped`` is set when a client hangs up on a request that was not answered in full.
+``server.dropped`` is set when a client hangs up on a request that was not answered in full. Under the same base URL it
+answers as Vertex and Bedrock do, when it is asked as they are.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from wire.claude_answers import (
     Answer,
     error_body,
     redacted,
-    sse,
     text,
     thinking,
     tool_use,
 )
+from wire.claude_clouds import BEDROCK_PATH, VERTEX_PATH, Framing, body_of, framing_of
 
 Body = dict[str, Any]
 Fault = Callable[["Served"], Awaitable[web.StreamResponse]]
@@ -66,16 +67,20 @@ class Served:
     def streams(self) -> bool:
         return bool(self.body.get("stream"))
 
+    @property
+    def framing(self) -> Framing:
+        return framing_of(self.request)
+
     def answer_bytes(self, answer: Answer) -> list[bytes]:
         """The answer in the pieces it is sent in: one body, or one piece for each event."""
         model = self.body["model"]
         if self.streams:
-            return [sse(event) for event in answer.events(model)]
+            return [self.framing.event(event) for event in answer.events(model)]
         return [json.dumps(answer.message(model)).encode()]
 
     async def begin(self, length: int | None = None, content_type: str = "") -> web.StreamResponse:
         """Send the status and the headers of a good answer."""
-        kind = content_type or ("text/event-stream; charset=utf-8" if self.streams else "application/json")
+        kind = content_type or (self.framing.content_type if self.streams else "application/json")
         response = web.StreamResponse(headers={"content-type": kind, "request-id": REQUEST_ID})
         response.content_length = length
         await response.prepare(self.request)
@@ -175,7 +180,9 @@ def _refusal(status: int, kind: str, message: str, **headers: str) -> Fault:
 
 
 async def _echo_the_key(served: Served) -> web.StreamResponse:
-    return served.refuse(401, "authentication_error", f"bad key {served.request.headers['x-api-key']}")
+    headers = served.request.headers
+    key = headers.get("x-api-key") or headers["authorization"]
+    return served.refuse(401, "authentication_error", f"bad key {key}")
 
 
 async def _html(served: Served) -> web.StreamResponse:
@@ -229,7 +236,7 @@ async def _no_stop(served: Served) -> web.StreamResponse:
 
 
 async def _bad_json(served: Served) -> web.StreamResponse:
-    broken = b'event: content_block_delta\ndata: {"type": "content_block_delta", oops\n\n'
+    broken = served.framing.delta(b'{"type": "content_block_delta", oops')
     if not served.streams:
         return await served.send(b'{"id": "msg_1", "content": [oops')
     pieces = served.answer_bytes(Answer([text(HELLO)]))
@@ -240,7 +247,8 @@ async def _error_event(served: Served) -> web.StreamResponse:
     body = error_body("overloaded_error", "Overloaded")
     if not served.streams:
         return await served.send(json.dumps(body).encode())
-    return await served.send(*served.answer_bytes(Answer([text(HELLO)]))[:5], sse(body))
+    pieces = served.answer_bytes(Answer([text(HELLO)]))
+    return await served.send(*pieces[:5], served.framing.error(body))
 
 
 async def _not_http(served: Served) -> web.StreamResponse:
@@ -338,7 +346,8 @@ class ClaudeServer:
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=1 << 28)
-        app.router.add_post("/{scenario}/v1/messages", self._messages)
+        for path in ("/v1/messages", VERTEX_PATH, BEDROCK_PATH):
+            app.router.add_post("/{scenario}" + path, self._messages)
         app.router.add_post("/{scenario}/v1/messages/count_tokens", self._count_tokens)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
         await self._runner.setup()
@@ -355,7 +364,7 @@ class ClaudeServer:
         await self._runner.cleanup()
 
     async def _messages(self, request: web.Request) -> web.StreamResponse:
-        served = Served(request, json.loads(await self._receive(request)))
+        served = Served(request, body_of(request, await self._receive(request)))
         scenario = request.match_info["scenario"]
         try:
             if scenario in FAULTS:

@@ -43,6 +43,9 @@ class BuiltIn(Struct, frozen=True):
 BUILT_IN: Mapping[str, BuiltIn] = {
     "cassette": BuiltIn("maverick.providers.cassette"),
     "claude": BuiltIn("maverick.providers.claude_api"),
+    "claude-code": BuiltIn(
+        "maverick.providers.claude_cli.whole_run.client", extra="claude-code", package="claude_agent_sdk"
+    ),
     "claude-sdk": BuiltIn("maverick.providers.claude_sdk", extra="claude-sdk", package="anthropic"),
     "local": BuiltIn("maverick.providers.local", extra="local", package="xllamacpp"),
     "offline": BuiltIn("maverick.providers.offline"),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from maverick.exceptions import MalformedResponseError, ProviderError
-from maverick.providers.http_errors import ErrorAnswer, excerpt, read_error_answer, status_error
+from maverick.exceptions import ProviderError
+from maverick.providers.http_errors import ErrorAnswer, read_error_answer, status_error
 
 SERVICE = "Claude"
 """What messages call the service."""
+
+API = "the Messages API"
+"""What messages call its API."""
 
 _STATUS_OF_TYPE: Mapping[str, int] = {
     "invalid_request_error": 400,
@@ -21,6 +24,13 @@ _STATUS_OF_TYPE: Mapping[str, int] = {
     "api_error": 500,
     "timeout_error": 504,
     "overloaded_error": 529,
+    # What Bedrock calls them, when they come in the middle of a stream.
+    "validationException": 400,
+    "throttlingException": 429,
+    "internalServerException": 500,
+    "modelStreamErrorException": 500,
+    "serviceUnavailableException": 503,
+    "modelTimeoutException": 504,
 }
 
 _TOO_LONG = ("prompt is too long", "exceed context limit", "exceeds the context window")
@@ -35,27 +45,14 @@ def answer_error(status: int, body: bytes, headers: Mapping[str, str], *, secret
         headers: Its headers.
         secret: The key, which must not be repeated even if the other side does.
     """
-    answer = read_error_answer(body)
-    if secret and secret in answer.message:
-        answer = ErrorAnswer(answer.message.replace(secret, "***"), answer.type, answer.request_id)
-    return _error(status, answer, headers)
+    return _error(status, read_error_answer(body, secret=secret), headers)
 
 
-def reported_error(body: bytes, headers: Mapping[str, str]) -> ProviderError | None:
+def reported_error(body: bytes, headers: Mapping[str, str], *, secret: str = "") -> ProviderError | None:
     """The error that an answer with a good status reports in its body or in an event, if it does."""
-    answer = read_error_answer(body)
+    answer = read_error_answer(body, secret=secret)
     status = _STATUS_OF_TYPE.get(answer.type)
     return None if status is None else _error(status, answer, headers)
-
-
-def malformed(what: str, body: bytes, request_id: str) -> MalformedResponseError:
-    """The error for an answer that is not what the API sends."""
-    about = f" (request {request_id})" if request_id else ""
-    return MalformedResponseError(
-        f"{SERVICE} answered with {what}{about}. Try again; if it keeps happening, check base_url, and whether a "
-        "proxy or a login page stands in between.",
-        raw_response=excerpt(body),
-    )
 
 
 def _error(status: int, answer: ErrorAnswer, headers: Mapping[str, str]) -> ProviderError:

@@ -1,7 +1,7 @@
 """A request as the bytes of the Claude Messages API. No I/O here.
 
-A turn adds a few messages to a conversation and sends all of it again. So the JSON of a message is made once: it is
-kept with the :class:`~maverick.model.History` it belongs to, and a request joins what is there with what is new.
+Everything that is the same from turn to turn is made once (:mod:`~maverick.providers.wire_conversation`,
+:mod:`~maverick.providers.json_memory`), and a request joins what is there with what is new.
 
 What the API wants, and this module sees to:
 
@@ -15,14 +15,20 @@ What the API wants, and this module sees to:
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Raw, Struct
 
-from maverick.exceptions import InvalidInputError, InvalidToolError
-from maverick.model import History, Message, Part, Request, Role, Text, Tool, ToolCall
+from maverick.model import Message, Part, Request, Role, Text, Tool, ToolCall
 from maverick.providers.claude_schema import strict_schema
+from maverick.providers.json_memory import JsonMemory, ToolMemory
+from maverick.providers.wire_conversation import (
+    WireConversation,
+    conversation_of,
+    nothing_to_send,
+    result_content,
+)
 from maverick.providers.wire_json import encode
 
 _CACHE_MARKER = b',"cache_control":{"type":"ephemeral"}'
@@ -74,8 +80,8 @@ class RequestEncoder:
         self._cache_prompts = cache_prompts
         self._extra = dict(extra or {})
         self._counted_extra = {name: value for name, value in self._extra.items() if name in _COUNTED_EXTRAS}
-        self._heads = _Memory()
-        self._tools = _Memory()
+        self._heads = JsonMemory()
+        self._tools = ToolMemory(_tool_form)
 
     def message_request(self, request: Request, *, model: str, max_tokens: int, stream: bool) -> bytes:
         """The body that asks for an answer."""
@@ -102,7 +108,8 @@ class RequestEncoder:
             head = self._head(request, fields | extra, cached=cached)
             if isinstance(tools, tuple):  # a list can change and still be the same object
                 self._heads.keep(key, head, (tools, output))
-        return b"".join((head, *_conversation(request.messages).pieces(cached=cached), b"]}"))
+        conversation = conversation_of(request.messages, _Conversation, _Conversation)
+        return b"".join((head, *conversation.pieces(cached=cached), b"]}"))
 
     def _head(self, request: Request, fields: dict[str, Any], *, cached: bool) -> bytes:
         system = request.system
@@ -114,58 +121,28 @@ class RequestEncoder:
                 answer_format = {"type": "json_schema", "schema": schema}
                 fields["output_config"] = {**fields.get("output_config", {}), "format": answer_format}
         if request.tools:
-            tools = self._encode_tools(request.tools)
+            tools = self._tools.encode(request.tools)
             fields["tools"] = Raw(tools[:-2] + _CACHE_MARKER + b"}]" if cached and not system else tools)
         if system:
             block = {"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}
             fields["system"] = [block] if cached else system
         return encode(fields)[:-1] + b',"messages":['
 
-    def _encode_tools(self, tools: Sequence[Tool]) -> bytes:
-        """The tools as JSON: made once for a tuple, which many prompts may share, and anew for a list."""
-        made = self._tools.get(id(tools))
-        if made is None:
-            made = b"[" + b",".join(map(_encode_tool, tools)) + b"]"
-            if isinstance(tools, tuple):
-                self._tools.keep(id(tools), made, tools)
-        return made
 
-
-class _Memory:
-    """The JSON made for objects, by their identity; the oldest is forgotten when there are too many."""
-
-    _CAPACITY = 256
-
-    def __init__(self) -> None:
-        self._made: dict[Hashable, tuple[bytes, object]] = {}
-
-    def get(self, key: Hashable) -> bytes | None:
-        """What was kept under the key, if it still is."""
-        entry = self._made.get(key)
-        return None if entry is None else entry[0]
-
-    def keep(self, key: Hashable, made: bytes, sources: object) -> None:
-        """Remember what was made. The sources are kept alive, so that no other object gets an id in the key."""
-        if len(self._made) >= self._CAPACITY:
-            del self._made[next(iter(self._made))]
-        self._made[key] = (made, sources)
-
-
-class _Conversation:
-    """The wire form of the messages taken in so far.
+class _Conversation(WireConversation):
+    """The messages taken in so far.
 
     All wire messages but the last are closed: nothing can be added to them, so they are kept as finished JSON, and
     old ones are joined so that there are never many pieces. The last one stays open, because the next message may
     belong to it.
     """
 
-    __slots__ = ("_blocks", "_closed", "_joined", "_opening", "_results", "length")
+    __slots__ = ("_blocks", "_closed", "_joined", "_opening", "_results")
 
     _MOST_CLOSED = 64
 
     def __init__(self) -> None:
-        self.length = 0
-        """How many messages were taken in."""
+        super().__init__()
         self._joined: list[bytes] = []
         self._closed: list[bytes] = []
         self._opening = b""
@@ -173,25 +150,19 @@ class _Conversation:
         self._results = b""
         self._blocks = b""
 
-    def extend(self, messages: Iterable[Message]) -> None:
-        """Take in more messages."""
-        for message in messages:
-            if message.role is Role.TOOL_RESULT:
-                result = _encode_result(message)
-                self._open(_USER)
-                self._results += result
-            elif blocks := b"".join(map(_encode_part, message.parts)):
-                self._open(_ASSISTANT if message.role is Role.ASSISTANT else _USER)
-                self._blocks += blocks
-            self.length += 1
+    def _add(self, message: Message) -> None:
+        if message.role is Role.TOOL_RESULT:
+            result = _encode_result(message)
+            self._open(_USER)
+            self._results += result
+        elif blocks := b"".join(map(_encode_part, message.parts)):
+            self._open(_ASSISTANT if message.role is Role.ASSISTANT else _USER)
+            self._blocks += blocks
 
     def pieces(self, *, cached: bool) -> list[bytes]:
         """The messages as JSON, in pieces to be joined; with cache markers if they are wanted."""
         if not self._opening:
-            raise InvalidInputError(
-                "There is nothing to send: the conversation has no message with any text in it.",
-                field="messages",
-            )
+            raise nothing_to_send()
         pieces = [*self._closed, self._open_message()]
         if cached:
             # The sides alternate, so the user's messages are every other one, from the end.
@@ -221,21 +192,6 @@ def _marked(message: bytes) -> bytes:
     return message[:end] + _CACHE_MARKER + message[end:]
 
 
-def _conversation(messages: Sequence[Message]) -> _Conversation:
-    """The wire form of the messages, taking up what was made for an earlier request of the same history."""
-    conversation: _Conversation | None = None
-    if isinstance(messages, History):
-        conversation = messages.derived.get(_Conversation)
-        if conversation is None:
-            conversation = messages.derived[_Conversation] = _Conversation()
-    # One that has taken in more than this was made for a later view of the history, and cannot serve this one.
-    if conversation is None or conversation.length > len(messages):
-        conversation = _Conversation()
-    if conversation.length < len(messages):
-        conversation.extend(messages[conversation.length :])
-    return conversation
-
-
 def _encode_part(part: Part) -> bytes:
     """The block of a part with a comma before it, or nothing for a part that the API would not take back."""
     if isinstance(part, ToolCall):
@@ -250,17 +206,9 @@ def _encode_part(part: Part) -> bytes:
 
 
 def _encode_result(message: Message) -> bytes:
-    content = message.content
-    if message.is_error and not content:
-        content = "The tool failed and did not say why."  # the API refuses an error without words
-    return b"," + encode(_ToolResultBlock(message.tool_call_id or "", content, message.is_error))
+    block = _ToolResultBlock(message.tool_call_id or "", result_content(message), message.is_error)
+    return b"," + encode(block)
 
 
-def _encode_tool(tool: Tool) -> bytes:
-    try:
-        schema = {"type": "object", **tool.parameters}
-        return encode({"name": tool.name, "description": tool.description, "input_schema": schema})
-    except (InvalidInputError, TypeError) as error:
-        raise InvalidToolError(
-            f"The parameters of the tool {tool.name!r} are not a JSON Schema: {error}", tool_name=tool.name
-        ) from error
+def _tool_form(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "input_schema": parameters}

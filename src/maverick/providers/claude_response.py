@@ -10,15 +10,14 @@ writes: tool arguments that are not a JSON object make a ``ToolCall`` that says 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Raw, Struct
 
-from maverick.model import Part, Price, Response, StopReason, Text, Thinking, ToolCall, Usage
-from maverick.providers.claude_errors import malformed, reported_error
-from maverick.providers.prices import PriceTable
-from maverick.providers.wire_json import BAD_JSON, decode, encode
+from maverick.model import Part, Response, StopReason, Text, Thinking, ToolCall, Usage
+from maverick.providers.exchange import Exchange
+from maverick.providers.wire_json import BAD_JSON, TokenCount, decode, encode
 
 _STOP_REASONS: Mapping[str | None, StopReason] = {
     "end_turn": StopReason.COMPLETE,
@@ -30,22 +29,16 @@ _STOP_REASONS: Mapping[str | None, StopReason] = {
     "model_context_window_exceeded": StopReason.CONTEXT_OVERFLOW,
 }
 
-_CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_OVERFLOW})
-
 _KNOWN_BLOCKS = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
-
-
-_Count: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]
-"""A number of tokens; what is negative or astronomical is no count, and budgets must not be charged with it."""
 
 
 class WireUsage(Struct, frozen=True):
     """The counts of an answer, as far as it gives them."""
 
-    input_tokens: _Count | None = None
-    output_tokens: _Count | None = None
-    cache_read_input_tokens: _Count | None = None
-    cache_creation_input_tokens: _Count | None = None
+    input_tokens: TokenCount | None = None
+    output_tokens: TokenCount | None = None
+    cache_read_input_tokens: TokenCount | None = None
+    cache_creation_input_tokens: TokenCount | None = None
 
 
 class WireBlock(Struct, frozen=True):
@@ -89,41 +82,6 @@ _blocks = msgspec.json.Decoder(WireBlock)
 _kinds = msgspec.json.Decoder(_Kind)
 
 
-class Exchange(Struct, frozen=True):
-    """What is known of an answer before its first byte of content."""
-
-    model: str
-    """The model that was asked for."""
-    headers: Mapping[str, str]
-    """The headers of the answer."""
-    prices: PriceTable
-    """What models cost."""
-
-    @property
-    def request_id(self) -> str:
-        """The API's id of the exchange."""
-        return self.headers.get("request-id", "")
-
-    def response(
-        self, parts: Iterable[Part], stop_reason: str | None, model: str, usage: WireUsage
-    ) -> Response:
-        """The answer, once all of it is known.
-
-        Raises:
-            MalformedResponseError: It calls a tool without a name, which the API would not take back.
-        """
-        parts = tuple(parts)
-        if any(type(part) is ToolCall and not part.tool_name for part in parts):
-            raise malformed("a call of a tool that has no name", b"", self.request_id)
-        stop = _STOP_REASONS.get(stop_reason)
-        if stop in _CUT_SHORT:
-            parts = without_a_half_call(parts)
-        price = self.prices.find(self.model).price or self.prices.find(model).price
-        return Response(
-            parts, usage=_used(usage, price), stop_reason=stop, model=model, request_id=self.request_id
-        )
-
-
 def read_message(body: bytes, exchange: Exchange) -> Response:
     """The answer in a body that came as a whole.
 
@@ -135,8 +93,23 @@ def read_message(body: bytes, exchange: Exchange) -> Response:
         message = _messages.decode(body)
     except BAD_JSON:
         message = _read_unusual_message(body, exchange)
-    parts = [part for block in message.content if (part := part_of(block)) is not None]
-    return exchange.response(parts, message.stop_reason, message.model or exchange.model, message.usage)
+    parts = (part for block in message.content if (part := part_of(block)) is not None)
+    return response_of(exchange, parts, message.stop_reason, message.model, message.usage)
+
+
+def response_of(
+    exchange: Exchange, parts: Iterable[Part], stop_reason: str | None, model: str, usage: WireUsage
+) -> Response:
+    """The answer, once all of it is known. The API counts cached tokens apart from the input, we as part of it."""
+    cache_read = usage.cache_read_input_tokens or 0
+    cache_write = usage.cache_creation_input_tokens or 0
+    counts = Usage(
+        (usage.input_tokens or 0) + cache_read + cache_write,
+        usage.output_tokens or 0,
+        cache_read,
+        cache_write,
+    )
+    return exchange.response(parts, counts, _STOP_REASONS.get(stop_reason), model)
 
 
 def read_block(raw: Raw, exchange: Exchange) -> WireBlock:
@@ -151,7 +124,7 @@ def read_block(raw: Raw, exchange: Exchange) -> WireBlock:
     except BAD_JSON:
         if is_of_a_new_kind(data, _KNOWN_BLOCKS):
             return PASSED_OVER
-        raise malformed("a content block that is not valid", data, exchange.request_id) from None
+        raise exchange.malformed("a content block that is not valid", data) from None
     return block if block.type in _KNOWN_BLOCKS else PASSED_OVER
 
 
@@ -170,15 +143,6 @@ def part_of(block: WireBlock) -> Part | None:
     return Thinking("", redacted=block.data) if kind == "redacted_thinking" else None
 
 
-def without_a_half_call(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """The parts of an answer that was cut short: a call at its end may lack arguments even if its JSON is valid."""
-    whole = list(parts)
-    last = whole[-1] if whole else None
-    if isinstance(last, ToolCall) and not last.malformed:
-        whole[-1] = ToolCall(last.id, last.tool_name, malformed=encode(last.arguments).decode())
-    return tuple(whole)
-
-
 def is_of_a_new_kind(data: bytes, known: frozenset[str]) -> bool:
     """Whether this is JSON with a ``type`` that is not among the known ones."""
     try:
@@ -192,20 +156,6 @@ def _read_unusual_message(body: bytes, exchange: Exchange) -> _Message:
     try:
         message = decode(body, _raw_messages)
     except BAD_JSON:
-        reported = reported_error(body, exchange.headers)
-        raise reported or malformed("something other than a message", body, exchange.request_id) from None
+        raise exchange.no_answer("something other than a message", body) from None
     blocks = [read_block(raw, exchange) for raw in message.content]
     return _Message(blocks, message.stop_reason, message.model, message.usage)
-
-
-def _used(wire: WireUsage, price: Price | None) -> Usage:
-    """The counts in our sense: the API counts cached tokens apart from the input, we count them as part of it."""
-    cache_read = wire.cache_read_input_tokens or 0
-    cache_write = wire.cache_creation_input_tokens or 0
-    counts = (
-        (wire.input_tokens or 0) + cache_read + cache_write,
-        wire.output_tokens or 0,
-        cache_read,
-        cache_write,
-    )
-    return Usage(*counts, cost_usd=None if price is None else price.cost(Usage(*counts)))

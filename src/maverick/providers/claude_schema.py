@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from maverick.providers.schema_dialect import InexpressibleError, with_limits_told
+
 _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
 )
@@ -18,21 +20,17 @@ _NOTES = ("title", "description")
 _CHOICES = ("anyOf", "oneOf", "allOf")
 
 
-class _InexpressibleError(Exception):
-    """The dialect has no words for the schema."""
-
-
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """The schema in Claude's dialect, or ``None`` when it allows what the dialect cannot say, such as any key."""
     try:
         return _translate(schema)
-    except _InexpressibleError:
+    except InexpressibleError:
         return None
 
 
 def _translate(schema: object) -> dict[str, Any]:
     if not isinstance(schema, Mapping):
-        raise _InexpressibleError
+        raise InexpressibleError
     rest = dict(schema)
     strict: dict[str, Any] = {}
     if "$defs" in rest:
@@ -41,10 +39,7 @@ def _translate(schema: object) -> dict[str, Any]:
         return strict | {"$ref": rest["$ref"]}
     strict |= {note: rest.pop(note) for note in _NOTES if note in rest}
     strict |= _core(rest)
-    if rest:
-        limits = ", ".join(f"{name}: {value}" for name, value in rest.items())
-        strict["description"] = f"{strict.get('description', '')}\n\n({limits})".strip()
-    return strict
+    return with_limits_told(strict, rest)
 
 
 def _core(rest: dict[str, Any]) -> dict[str, Any]:
@@ -65,12 +60,12 @@ def _core(rest: dict[str, Any]) -> dict[str, Any]:
     if kind in _SCALARS:
         known_format = rest.get("format") in _FORMATS
         return {"type": kind, "format": rest.pop("format")} if known_format else {"type": kind}
-    raise _InexpressibleError
+    raise InexpressibleError
 
 
 def _object(rest: dict[str, Any]) -> dict[str, Any]:
     if rest.pop("additionalProperties", False) and "properties" not in rest:
-        raise _InexpressibleError
+        raise InexpressibleError
     strict: dict[str, Any] = {
         "properties": _translate_each(rest.pop("properties", {})),
         "additionalProperties": False,

@@ -11,32 +11,20 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import httpx2
-import msgspec
 
-from maverick.exceptions import AgentError, NetworkError, StreamingError, TimeoutError
+from maverick.exceptions import NetworkError, TimeoutError
 from maverick.model import ModelInfo, Price, Request, Response, StreamItem
 from maverick.providers.base import Client
-from maverick.providers.claude_api import DEFAULT_MAX_TOKENS
-from maverick.providers.claude_errors import SERVICE, malformed, reported_error
-from maverick.providers.claude_request import RequestEncoder
-from maverick.providers.claude_response import Exchange, read_message
-from maverick.providers.claude_sdk_endpoint import PROVIDER, Events, SDKClient, SDKEndpoint
-from maverick.providers.claude_stream import MessageStream
-from maverick.providers.prices import PriceTable
+from maverick.providers.claude_codec import DEFAULT_MAX_TOKENS, ClaudeCodec, read_token_count, samples
+from maverick.providers.claude_sdk_endpoint import PROVIDER, SDKClient, SDKEndpoint
+from maverick.providers.exchange import Exchange
+from maverick.providers.http_endpoint import secret_in
 from maverick.providers.transport import Timeouts
-from maverick.providers.wire_json import BAD_JSON, encode
 
 if TYPE_CHECKING:
     import ssl
 
 _EVENT_STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream")
-
-
-class _TokenCount(msgspec.Struct, frozen=True):
-    input_tokens: int
-
-
-_token_counts = msgspec.json.Decoder(_TokenCount)
 
 
 def connect(
@@ -71,129 +59,71 @@ def connect(
         extra: Fields to add to every request as the API names them.
     """
     return ClaudeSDKClient(
-        model,
+        ClaudeCodec(
+            PROVIDER,
+            model,
+            prices=prices,
+            max_tokens=max_tokens,
+            cache_prompts=cache_prompts,
+            extra=extra,
+        ),
         SDKEndpoint(
             client=client, api_key=api_key, base_url=base_url, headers=headers, timeouts=timeouts, tls=tls
         ),
-        RequestEncoder(cache_prompts=cache_prompts, extra=extra),
-        PriceTable(prices),
-        max_tokens=max_tokens,
     )
 
 
 class ClaudeSDKClient(Client):
     """A client of Claude on the official SDK; :func:`connect` makes one."""
 
-    def __init__(
-        self,
-        model: str,
-        endpoint: SDKEndpoint,
-        encoder: RequestEncoder,
-        prices: PriceTable,
-        *,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-    ) -> None:
-        self._model = _own_name(model)
+    def __init__(self, codec: ClaudeCodec, endpoint: SDKEndpoint) -> None:
+        self._codec = codec
         self._endpoint = endpoint
-        self._encoder = encoder
-        self._prices = prices
-        self._max_tokens = max_tokens
 
     async def run(self, request: Request) -> Response:
         """Send a request and return the whole answer."""
-        answer = await self._endpoint.message(self._body(request, stream=False), sampling=_samples(request))
-        return read_message(answer.content, self._exchange(request, answer))
+        body = self._codec.message_request(request, stream=False)
+        answer = await self._endpoint.message(body, sampling=samples(request))
+        return self._exchange(request, answer).read(answer.content)
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
-        events = await self._endpoint.events(self._body(request, stream=True), sampling=_samples(request))
+        body = self._codec.message_request(request, stream=True)
+        events = await self._endpoint.events(body, sampling=samples(request))
         try:
-            if not _is_stream(events.response):
-                raise _not_a_stream(events.response, await self._endpoint.body_of(events))
-            message = MessageStream(self._exchange(request, events.response))
-            while message.response is None:
-                delta = message.feed(await self._next_event(events, message))
-                if delta is not None:
-                    yield delta
+            exchange = self._exchange(request, events.response)
+            kind = exchange.headers.get("content-type", "")
+            if kind and not kind.startswith(_EVENT_STREAMS):
+                page = await self._endpoint.body_of(events)
+                raise exchange.no_answer(f"{kind} in place of a stream of events", page)
+            answer = exchange.stream()
+            while answer.response is None:
+                try:
+                    event = await self._endpoint.next_event(events)
+                except (TimeoutError, NetworkError) as error:
+                    raise answer.interrupted(error) from error
+                if event is None:
+                    answer.end()
+                else:
+                    for delta in answer.feed(event):
+                        yield delta
             await self._endpoint.finish(events)
         finally:
             await events.close()
-        yield message.response
+        yield answer.response
 
     async def count_tokens(self, request: Request) -> int:
         """How many tokens the request has, as the API counts them."""
-        body = self._encoder.count_request(request, model=self._model_for(request))
-        answer = await self._endpoint.token_count(body)
-        try:
-            return _token_counts.decode(answer.content).input_tokens
-        except BAD_JSON:
-            raise malformed(
-                "something other than a token count", answer.content, _request_id(answer)
-            ) from None
+        answer = await self._endpoint.token_count(self._codec.count_request(request))
+        return read_token_count(answer.content, self._exchange(request, answer))
 
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model: its context window and price, and that answers can be held to a schema."""
-        return msgspec.structs.replace(self._prices.find(_own_name(model)), native_output=True)
+        return self._codec.model_info(model)
 
     async def aclose(self) -> None:
         """Let go of connections; the client opens them again if it is used again."""
         await self._endpoint.aclose()
 
-    def _body(self, request: Request, *, stream: bool) -> bytes:
-        return self._encoder.message_request(
-            request, model=self._model_for(request), max_tokens=self._max_tokens, stream=stream
-        )
-
-    def _model_for(self, request: Request) -> str:
-        """The model the request names, if it is one of this provider; else the client's own."""
-        provider, colon, _ = request.config.model.partition(":")
-        if not provider or (colon and provider != PROVIDER):
-            return self._model
-        return _own_name(request.config.model)
-
     def _exchange(self, request: Request, answer: httpx2.Response) -> Exchange:
-        return Exchange(self._model_for(request), answer.headers, self._prices)
-
-    async def _next_event(self, events: Events, message: MessageStream) -> bytes:
-        """The next event of a stream that is not at its end; if none comes, an error that has what arrived."""
-        request_id = _request_id(events.response)
-        about = f" (request {request_id})" if request_id else ""
-        try:
-            event = await self._endpoint.next_event(events)
-        except TimeoutError as error:
-            raise TimeoutError(f"{error}{about}", cause=error) from error
-        except NetworkError as error:
-            raise StreamingError(
-                f"{error}{about}", partial_messages=message.partial_messages(), cause=error
-            ) from error
-        if event is None:
-            raise StreamingError(
-                f"{SERVICE}'s answer ended before it was complete. Try again.{about}",
-                partial_messages=message.partial_messages(),
-            )
-        return encode(event)
-
-
-def _own_name(model: str) -> str:
-    return model.removeprefix(f"{PROVIDER}:")
-
-
-def _samples(request: Request) -> bool:
-    return request.config.temperature >= 0
-
-
-def _request_id(answer: httpx2.Response) -> str:
-    return str(answer.headers.get("request-id", ""))
-
-
-def _is_stream(answer: httpx2.Response) -> bool:
-    """Whether events follow; an answer that does not say what it is gets the benefit of the doubt."""
-    kind = answer.headers.get("content-type", "")
-    return not kind or kind.startswith(_EVENT_STREAMS)
-
-
-def _not_a_stream(answer: httpx2.Response, body: bytes) -> AgentError:
-    kind = answer.headers.get("content-type", "")
-    return reported_error(body, answer.headers) or malformed(
-        f"{kind} in place of a stream of events", body, _request_id(answer)
-    )
+        return self._codec.exchange(request, answer.headers, secret=secret_in(answer.request.headers))

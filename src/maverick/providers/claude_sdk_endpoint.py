@@ -16,8 +16,11 @@ from anthropic.types import RawMessageStreamEvent
 from maverick.exceptions import AuthenticationError, InvalidInputError
 from maverick.providers.claude_endpoint import KEY_VARIABLES, SAMPLING_API_VERSION
 from maverick.providers.claude_sdk_errors import Situation, no_key, sdk_error
+from maverick.providers.http_endpoint import secret_in
+from maverick.providers.http_errors import request_id_of
 from maverick.providers.network import check_network_allowed
 from maverick.providers.transport import Timeouts
+from maverick.providers.wire_json import encode
 
 if TYPE_CHECKING:
     import ssl
@@ -113,10 +116,12 @@ class SDKEndpoint:
         events: Events = await self._explained(sdk, asked)
         return events
 
-    async def next_event(self, events: Events) -> object:
-        """The next event of a stream as plain data, or ``None`` at its end."""
+    async def next_event(self, events: Events) -> bytes | None:
+        """The next event of a stream as JSON, or ``None`` at its end."""
         event: object = await self._explained(self._open(), anext(events, None), events)
-        return event.to_dict(warnings=False) if isinstance(event, anthropic.BaseModel) else event
+        if event is None:
+            return None
+        return encode(event.to_dict(warnings=False) if isinstance(event, anthropic.BaseModel) else event)
 
     async def body_of(self, events: Events) -> bytes:
         """The body of an answer that should have been a stream of events."""
@@ -197,8 +202,16 @@ class SDKEndpoint:
                 Situation(
                     host=host,
                     lateness=f"{host} {lateness} within {seconds:g} s.",
-                    secret=getattr(sdk, "api_key", None) or "",  # a client of a cloud may have none
-                    request_id="" if events is None else events.response.headers.get("request-id", ""),
+                    secret=secret_in(_sent_headers(error, events)),
+                    request_id="" if events is None else request_id_of(events.response.headers),
+                    begun=events is not None,
                 ),
             )
         raise failure  # outside of the handler: the original holds the request's headers and must not be its context
+
+
+def _sent_headers(error: Exception, events: Events | None) -> Mapping[str, str]:
+    """The headers of the request, which have the key that was really used: a cloud's client makes tokens as it goes."""
+    if events is not None:
+        return events.response.request.headers
+    return error.request.headers if isinstance(error, anthropic.APIStatusError) else {}

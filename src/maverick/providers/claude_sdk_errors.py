@@ -27,7 +27,8 @@ from maverick.exceptions import (
     TimeoutError,
 )
 from maverick.providers.claude_endpoint import KEY_VARIABLES
-from maverick.providers.claude_errors import answer_error, malformed, reported_error
+from maverick.providers.claude_errors import API, SERVICE, answer_error, reported_error
+from maverick.providers.http_errors import malformed_answer
 from maverick.providers.wire_json import encode
 
 
@@ -42,6 +43,8 @@ class Situation(Struct, frozen=True):
     """The key, which no message may repeat."""
     request_id: str
     """The API's id of the exchange; empty before the answer has begun."""
+    begun: bool
+    """Whether the answer has begun, so that what cannot be read is the fault of what was sent."""
 
 
 def sdk_error(error: Exception, situation: Situation) -> AgentError:
@@ -52,17 +55,9 @@ def sdk_error(error: Exception, situation: Situation) -> AgentError:
         return _late(error, situation)
     if isinstance(error, anthropic.APIConnectionError | httpx2.TransportError):
         return _no_connection(error, situation)
-    if isinstance(error, json.JSONDecodeError):
-        event = error.doc.encode("utf-8", "replace")
-        return malformed("an event that is not valid", event, situation.request_id)
     if isinstance(error, anthropic.CredentialsError | TypeError) and "authentication" in str(error):
         return no_key()
-    return AgentError(
-        f"The Anthropic SDK could not do its work with {situation.host}: {type(error).__name__}: {error}. "
-        "Check how its client is set up.",
-        kind=ErrorKind.INVALID,
-        cause=error,
-    )
+    return _unreadable(error, situation) if situation.begun else _unusable(error, situation)
 
 
 def no_key() -> AuthenticationError:
@@ -74,12 +69,41 @@ def no_key() -> AuthenticationError:
     )
 
 
+def _unreadable(error: Exception, situation: Situation) -> MalformedResponseError:
+    """The error for a stream whose events the SDK cannot make sense of."""
+    event = error.doc.encode("utf-8", "replace") if isinstance(error, json.JSONDecodeError) else b""
+    return _malformed("an event that is not valid", event, situation)
+
+
+def _unusable(error: Exception, situation: Situation) -> AgentError:
+    """The error for a client of the SDK that cannot work as it is installed or set up."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.partition(".")[0]
+        message = (
+            f"The Anthropic SDK needs the package {package!r} for this client, and it is not installed. "
+            f"Run: pip install {package}"
+        )
+    else:
+        message = (
+            f"The Anthropic SDK could not do its work with {situation.host}: {type(error).__name__}: {error}. "
+            "Check how its client is set up."
+        )
+    return AgentError(message, kind=ErrorKind.INVALID, cause=error)
+
+
 def _status_error(error: anthropic.APIStatusError, situation: Situation) -> AgentError:
     headers = error.response.headers
     if error.response.is_success:  # an event of a stream that began well
         body = encode(error.body)
-        return reported_error(body, headers) or malformed("an unknown error", body, situation.request_id)
+        reported = reported_error(body, headers, secret=situation.secret)
+        return reported or _malformed("an unknown error", body, situation)
     return answer_error(error.status_code, error.response.content, headers, secret=situation.secret)
+
+
+def _malformed(what: str, body: bytes, situation: Situation) -> MalformedResponseError:
+    return malformed_answer(
+        SERVICE, API, what, body, request_id=situation.request_id, secret=situation.secret
+    )
 
 
 def _late(error: Exception, situation: Situation) -> TimeoutError:

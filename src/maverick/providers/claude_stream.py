@@ -12,18 +12,17 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Raw, Struct
 
-from maverick.exceptions import MalformedResponseError
-from maverick.model import Message, Part, Response, TextDelta, ThinkingDelta, ToolCall
-from maverick.providers.claude_errors import malformed, reported_error
+from maverick.model import Part, TextDelta, ThinkingDelta, ToolCall
+from maverick.providers.answer_stream import AnswerStream, Deltas
 from maverick.providers.claude_response import (
-    Exchange,
     WireBlock,
     WireUsage,
     is_of_a_new_kind,
     part_of,
     read_block,
-    without_a_half_call,
+    response_of,
 )
+from maverick.providers.exchange import Exchange
 from maverick.providers.wire_json import BAD_JSON, decode, decode_object
 
 _KNOWN_EVENTS = frozenset(
@@ -70,32 +69,21 @@ _PASSED_OVER = _Event("")
 _events = msgspec.json.Decoder(_Event)
 
 
-class MessageStream:
-    """Puts an answer together from its events.
+class MessageStream(AnswerStream):
+    """Puts an answer together from its events."""
 
-    Args:
-        exchange: What is known of the answer.
-    """
-
-    __slots__ = ("_blocks", "_exchange", "_model", "_started", "_stop_reason", "_usage", "response")
+    __slots__ = ("_blocks", "_model", "_started", "_stop_reason", "_usage")
 
     def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
+        super().__init__(exchange)
         self._started = False
-        self._model = exchange.model
+        self._model = ""
         self._usage = WireUsage()
         self._stop_reason: str | None = None
         self._blocks: dict[int, _OpenBlock] = {}
-        self.response: Response | None = None
-        """The whole answer, once its last event has come."""
 
-    def feed(self, data: bytes) -> TextDelta | ThinkingDelta | None:
-        """Take the data of the next event; return the words it adds, if any.
-
-        Raises:
-            MalformedResponseError: The event is not as it should be, or is not due now.
-            ProviderError: The event reports a failure.
-        """
+    def feed(self, data: bytes) -> Deltas:
+        """Take the data of the next event; return the words it adds."""
         try:
             event = _events.decode(data)
         except BAD_JSON:
@@ -103,7 +91,7 @@ class MessageStream:
         if event.type == "content_block_delta":
             block = self._blocks.get(event.index)
             if block is None:
-                raise self._malformed("a piece of a content block that had not begun", data)
+                raise self._exchange.malformed("a piece of a content block that had not begun", data)
             return block.add(event.delta)
         if event.type == "content_block_start":
             return self._open(event, data)
@@ -115,37 +103,33 @@ class MessageStream:
         elif event.type == "message_stop":
             self._finish(data)
         elif event.type == "error":
-            raise reported_error(data, self._exchange.headers) or self._malformed("an unknown error", data)
-        return None
+            raise self._exchange.no_answer("an unknown error", data)
+        return ()
 
-    def partial_messages(self) -> list[Message]:
-        """What has arrived of the answer, for an error to carry; a call that may be incomplete is marked as such."""
-        parts = without_a_half_call(self._parts())
-        return [Message.assistant(parts)] if parts else []
+    def parts(self) -> Iterator[Part]:
+        """What has arrived of the answer."""
+        return (part for block in self._blocks.values() if (part := block.part()) is not None)
 
     def _start(self, event: _Event, data: bytes) -> None:
         if self._started:
-            raise self._malformed("a second beginning in the same stream", data)
+            raise self._exchange.malformed("a second beginning in the same stream", data)
         self._started = True
-        self._model = event.message.model or self._model
+        self._model = event.message.model
         self._usage = event.message.usage
 
-    def _open(self, event: _Event, data: bytes) -> TextDelta | ThinkingDelta | None:
+    def _open(self, event: _Event, data: bytes) -> Deltas:
         if not self._started or event.index in self._blocks:
-            raise self._malformed("a content block that was not due", data)
+            raise self._exchange.malformed("a content block that was not due", data)
         begun = read_block(event.content_block, self._exchange)
         block = self._blocks[event.index] = _OpenBlock(begun)
         return block.add(_Delta(text=begun.text, thinking=begun.thinking, signature=begun.signature))
 
     def _finish(self, data: bytes) -> None:
         if not self._started:
-            raise self._malformed("the end of a message that had not begun", data)
+            raise self._exchange.malformed("the end of a message that had not begun", data)
         if self._stop_reason is None:  # it may have been cut off, and then its calls must not be run
-            raise self._malformed("the end of a message that does not say why it ended", data)
-        self.response = self._exchange.response(self._parts(), self._stop_reason, self._model, self._usage)
-
-    def _parts(self) -> Iterator[Part]:
-        return (part for block in self._blocks.values() if (part := block.part()) is not None)
+            raise self._exchange.malformed("the end of a message that does not say why it ended", data)
+        self.response = response_of(self._exchange, self.parts(), self._stop_reason, self._model, self._usage)
 
     def _read_unusual(self, data: bytes) -> _Event:
         """Read an event that is not of the usual form: mend its text, or pass it over if it is of a new kind."""
@@ -154,10 +138,7 @@ class MessageStream:
         except BAD_JSON:
             if is_of_a_new_kind(data, _KNOWN_EVENTS):
                 return _PASSED_OVER
-            raise self._malformed("an event that is not valid", data) from None
-
-    def _malformed(self, what: str, data: bytes) -> MalformedResponseError:
-        return malformed(what, data, self._exchange.request_id)
+            raise self._exchange.malformed("an event that is not valid", data) from None
 
 
 class _OpenBlock:
@@ -171,18 +152,18 @@ class _OpenBlock:
         self._pieces: list[str] = []
         self._signature = ""
 
-    def add(self, delta: _Delta) -> TextDelta | ThinkingDelta | None:
+    def add(self, delta: _Delta) -> Deltas:
         """Add what a delta brings, and return it if it is words."""
         if self._kind == "text" and delta.text:
             self._pieces.append(delta.text)
-            return TextDelta(delta.text)
+            return (TextDelta(delta.text),)
         if self._kind == "tool_use":
             self._pieces.append(delta.partial_json)
         elif self._kind == "thinking":
             self._signature += delta.signature
             self._pieces.append(delta.thinking)
-            return ThinkingDelta(delta.thinking) if delta.thinking else None
-        return None
+            return (ThinkingDelta(delta.thinking),) if delta.thinking else ()
+        return ()
 
     def part(self) -> Part | None:
         """The part that the block makes, as far as it has arrived."""

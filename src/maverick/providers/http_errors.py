@@ -13,6 +13,7 @@ from maverick.exceptions import (
     AuthenticationError,
     ContextOverflowError,
     ErrorKind,
+    MalformedResponseError,
     ProviderError,
     RateLimitError,
     ServerError,
@@ -33,19 +34,25 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
     """Its id of the exchange, where the body has it."""
 
 
-def read_error_answer(body: bytes) -> ErrorAnswer:
-    """Find the service's words in an error body: JSON of any of the usual shapes, or else the text as it is."""
+def read_error_answer(body: bytes, *, secret: str = "") -> ErrorAnswer:
+    """Find the service's words in an error body: JSON of any of the usual shapes, or else the text as it is.
+
+    Args:
+        body: The body.
+        secret: The key, which must not be repeated even if the other side does.
+    """
     try:
         answer = msgspec.json.decode(body)
     except BAD_JSON:
-        return ErrorAnswer(excerpt(body))
+        answer = None
     if not isinstance(answer, dict):
-        return ErrorAnswer(excerpt(body))
+        return ErrorAnswer(excerpt(body, secret=secret))
     error = answer.get("error", answer)
     if not isinstance(error, dict):
         error = {"message": error}
+    message = _text(error.get("message"))
     return ErrorAnswer(
-        message=_text(error.get("message")) or excerpt(body),
+        message=(message.replace(secret, "***") if secret else message) or excerpt(body, secret=secret),
         type=_text(error.get("type")) or _text(error.get("code")),
         request_id=_text(answer.get("request_id")),
     )
@@ -63,7 +70,7 @@ def status_error(
         headers: The headers of its answer: how long to wait, and the id of the request.
         overflow: Whether the service said that the conversation is too long.
     """
-    request_id = answer.request_id or headers.get("request-id") or headers.get("x-request-id")
+    request_id = answer.request_id or request_id_of(headers) or None
     said = f": {answer.message.rstrip('. ')}" if answer.message else ""
     about = f" (status {status}, request {request_id})" if request_id else f" (status {status})"
     facts: dict[str, Any] = {"status": status, "request_id": request_id}
@@ -95,6 +102,32 @@ def status_error(
     return _refused(service, status, said + about, facts)
 
 
+def malformed_answer(
+    service: str, api: str, what: str, body: bytes, *, request_id: str, secret: str = ""
+) -> MalformedResponseError:
+    """The error for an answer that is not what the API sends.
+
+    Args:
+        service: What to call the service in the message.
+        api: What to call the API that ``base_url`` should lead to.
+        what: What came in place of an answer.
+        body: Its bytes.
+        request_id: The service's id of the exchange; empty when it gave none.
+        secret: The key, which must not be repeated even if the other side does.
+    """
+    about = f" (request {request_id})" if request_id else ""
+    return MalformedResponseError(
+        f"{service} answered with {what}{about}. Try again; if it keeps happening, check that base_url points to "
+        f"{api}, and whether a proxy or a login page stands in between.",
+        raw_response=excerpt(body, secret=secret),
+    )
+
+
+def request_id_of(headers: Mapping[str, str]) -> str:
+    """The service's id of the exchange, under whichever name it gives it; empty when it gives none."""
+    return headers.get("request-id") or headers.get("x-request-id") or headers.get("x-amzn-requestid") or ""
+
+
 def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
     """How many seconds the service asks to wait, from ``Retry-After`` as seconds or as a date; else ``None``.
 
@@ -112,8 +145,10 @@ def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> floa
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def excerpt(body: bytes) -> str:
-    """The beginning of a body as one line of text, for a message or for ``raw_response``."""
+def excerpt(body: bytes, *, secret: str = "") -> str:
+    """The beginning of a body as one line of text, for a message or for ``raw_response``; without the secret."""
+    if secret:
+        body = body.replace(secret.encode(), b"***")
     text = " ".join(body[: 4 * _EXCERPT_CHARACTERS].decode("utf-8", "replace").split())
     return text if len(text) <= _EXCERPT_CHARACTERS else text[:_EXCERPT_CHARACTERS] + "…"
 

@@ -2,24 +2,23 @@
 
 That is Ollama, vLLM, llama.cpp, LM Studio and many more; ``base_url`` says which. The codec
 (:mod:`~maverick.providers.openai_request`, :mod:`~maverick.providers.openai_response`) and the
-:mod:`~maverick.providers.transport` do the work; this module says in which order things happen.
+:mod:`~maverick.providers.transport` do the work, :mod:`~maverick.providers.http_client` says in which order.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from maverick.exceptions import AgentError, NetworkError, TimeoutError
-from maverick.model import ModelInfo, Price, Request, Response, StreamItem
-from maverick.providers.base import Client
+from maverick.model import ModelInfo, Price, Request
+from maverick.providers.exchange import Exchange
+from maverick.providers.http_client import HttpClient
+from maverick.providers.model_names import ModelNames
 from maverick.providers.openai_endpoint import PROVIDER, OpenAIEndpoint
-from maverick.providers.openai_errors import answer_error
+from maverick.providers.openai_exchange import OpenAIExchange
 from maverick.providers.openai_request import RequestEncoder
-from maverick.providers.openai_response import CompletionStream, Exchange, read_completion
 from maverick.providers.prices import PriceTable
-from maverick.providers.sse import SSEDecoder
 from maverick.providers.transport import Reply, Timeouts, Transport, default_transport
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def connect(
     )
 
 
-class OpenAIClient(Client):
+class OpenAIClient(HttpClient):
     """A client of a Chat Completions API; :func:`connect` makes one."""
 
     def __init__(
@@ -86,45 +85,16 @@ class OpenAIClient(Client):
         *,
         max_tokens: int = 0,
     ) -> None:
-        self._model = _own_name(model)
+        self._names = ModelNames(PROVIDER, model)
         self._endpoint = endpoint
         self._encoder = encoder
         self._prices = prices
         self._openai_prices = PriceTable(prices)
         self._max_tokens = max_tokens
 
-    async def run(self, request: Request) -> Response:
-        """Send a request and return the whole answer."""
-        with await self._ask(request, stream=False) as reply:
-            exchange = self._exchange(request, reply)
-            answer = await reply.read()
-            if reply.status != 200:
-                raise _refusal(reply, answer, exchange)
-            return read_completion(answer, exchange)
-
-    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
-        """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
-        with await self._ask(request, stream=True) as reply:
-            exchange = self._exchange(request, reply)
-            if not _is_stream(reply):
-                raise _not_a_stream(reply, await reply.read(), exchange)
-            decoder = SSEDecoder()
-            completion = CompletionStream(exchange)
-            while completion.response is None:
-                chunk = await _next_chunk(reply, completion, exchange)
-                if not chunk:
-                    completion.end()
-                for event in decoder.feed(chunk):
-                    for delta in completion.feed(event.data):
-                        yield delta
-                    if completion.response is not None:
-                        break
-            await reply.finish()
-        yield completion.response
-
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model. Answers can be held to a schema; of other people's servers no more is known."""
-        name = _own_name(model)
+        name = self._names.bare(model)
         if not self._endpoint.address.is_openai:
             return ModelInfo(price=self._prices.get(name), native_output=True)
         known = self._openai_prices.find(name)
@@ -137,57 +107,19 @@ class OpenAIClient(Client):
     async def _ask(self, request: Request, *, stream: bool) -> Reply:
         body = self._encoder.completion_request(
             request,
-            model=self._model_for(request),
+            model=self._names.of(request),
             max_tokens=self._max_tokens,
             token_limit=self._endpoint.address.token_limit,
             stream=stream,
         )
         return await self._endpoint.post(body, stream=stream)
 
-    def _model_for(self, request: Request) -> str:
-        """The model the request names, if it is one of this provider; else the client's own."""
-        provider, colon, _ = request.config.model.partition(":")
-        if not provider or (colon and provider != PROVIDER):
-            return self._model
-        return _own_name(request.config.model)
-
     def _exchange(self, request: Request, reply: Reply) -> Exchange:
-        model = self._model_for(request)
-        return Exchange(
+        model = self._names.of(request)
+        return OpenAIExchange(
             self._endpoint.address.service,
             model,
             reply.headers,
             self.model_info(model).price,
-            self._endpoint.secret,
+            secret=self._endpoint.secret,
         )
-
-
-def _own_name(model: str) -> str:
-    return model.removeprefix(f"{PROVIDER}:")
-
-
-def _is_stream(reply: Reply) -> bool:
-    """Whether events follow; an answer that does not say what it is gets the benefit of the doubt."""
-    kind = reply.headers.get("content-type", "")
-    return reply.status == 200 and (not kind or kind.startswith("text/event-stream"))
-
-
-def _not_a_stream(reply: Reply, answer: bytes, exchange: Exchange) -> AgentError:
-    if reply.status != 200:
-        return _refusal(reply, answer, exchange)
-    kind = reply.headers.get("content-type", "")
-    return exchange.not_a_completion(f"{kind} in place of a stream of events", answer)
-
-
-def _refusal(reply: Reply, answer: bytes, exchange: Exchange) -> AgentError:
-    return answer_error(exchange.service, reply.status, answer, exchange.headers, secret=exchange.secret)
-
-
-async def _next_chunk(reply: Reply, completion: CompletionStream, exchange: Exchange) -> bytes:
-    """The next bytes of a stream; empty at its end. If the connection breaks, the error has what arrived."""
-    try:
-        return await reply.read_some()
-    except TimeoutError as error:
-        raise TimeoutError(f"{error}{exchange.about}", cause=error) from error
-    except NetworkError as error:
-        raise completion.broken(str(error), error) from error

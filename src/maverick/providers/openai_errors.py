@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from maverick.exceptions import MalformedResponseError, ProviderError, RateLimitError
-from maverick.providers.http_errors import ErrorAnswer, excerpt, read_error_answer, status_error
+from maverick.exceptions import ProviderError, RateLimitError
+from maverick.providers.http_errors import read_error_answer, request_id_of, status_error
 from maverick.providers.wire_json import BAD_JSON
 
 _STATUS_OF_NAME: Mapping[str, int] = {
@@ -43,16 +43,14 @@ def answer_error(
         headers: Its headers.
         secret: The key, which must not be repeated even if the other side does.
     """
-    answer = read_error_answer(body)
-    if secret and secret in answer.message:
-        answer = ErrorAnswer(answer.message.replace(secret, "***"), answer.type, answer.request_id)
+    answer = read_error_answer(body, secret=secret)
     names = _names(_error_object(body) or {})
     if status == 429 and "insufficient_quota" in names:
         return RateLimitError(
             f"{service} will not serve more requests on this account: {answer.message.rstrip('. ')} (status 429). "
             "Check the account's credit and limits; trying again does not help.",
             status=status,
-            request_id=headers.get("x-request-id"),
+            request_id=request_id_of(headers) or None,
             retryable=False,
         )
     words = answer.message.lower()
@@ -74,16 +72,6 @@ def reported_error(
         known = [_STATUS_OF_NAME[name] for name in _names(error) if name in _STATUS_OF_NAME]
         status = known[0] if known else 500
     return answer_error(service, status, body, headers, secret=secret)
-
-
-def malformed(service: str, what: str, body: bytes, request_id: str) -> MalformedResponseError:
-    """The error for an answer that is not what the API sends."""
-    about = f" (request {request_id})" if request_id else ""
-    return MalformedResponseError(
-        f"{service} answered with {what}{about}. Try again; if it keeps happening, check that base_url points to a "
-        "Chat Completions API, and whether a proxy or a login page stands in between.",
-        raw_response=excerpt(body),
-    )
 
 
 def _error_object(body: bytes) -> dict[str, Any] | None:

@@ -1,20 +1,27 @@
 """A request as the bytes of the Chat Completions API. No I/O here.
 
-A turn adds a few messages to a conversation and sends all of it again. So the JSON of a message is made once: it is
-kept with the :class:`~maverick.model.History` it belongs to, and a request joins what is there with what is new.
+Everything that is the same from turn to turn is made once (:mod:`~maverick.providers.wire_conversation`,
+:mod:`~maverick.providers.json_memory`), and a request joins what is there with what is new.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Raw, Struct
 
-from maverick.exceptions import InvalidInputError, InvalidToolError
-from maverick.model import History, Message, OutputSchema, Request, Role, Text, Thinking, Tool, ToolCall
+from maverick.model import Message, OutputSchema, Request, Role, Text, Thinking, Tool, ToolCall
+from maverick.providers.json_memory import JsonMemory, ToolMemory
 from maverick.providers.openai_schema import strict_schema
+from maverick.providers.wire_conversation import (
+    WireConversation,
+    conversation_of,
+    nothing_to_send,
+    result_content,
+)
 from maverick.providers.wire_json import encode
 
 TokenLimit: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
@@ -58,7 +65,8 @@ class RequestEncoder:
     def __init__(self, *, thoughts_field: str = "", extra: Mapping[str, Any] | None = None) -> None:
         self._thoughts_field = thoughts_field
         self._extra = dict(extra or {})
-        self._made = _Memory()
+        self._tools = ToolMemory(_tool_form)
+        self._formats = JsonMemory()
 
     def completion_request(
         self, request: Request, *, model: str, max_tokens: int, token_limit: TokenLimit, stream: bool
@@ -82,109 +90,58 @@ class RequestEncoder:
             fields["stream"] = True
             fields["stream_options"] = {"include_usage": True}
         if request.tools:
-            fields["tools"] = Raw(self._tools(request.tools))
+            fields["tools"] = Raw(self._tools.encode(request.tools))
         if request.output is not None:
             fields["response_format"] = Raw(self._response_format(request.output))
         fields |= self._extra
-        messages = self._conversation(request.messages).pieces()
+        begin = partial(_Conversation, self._thoughts_field)
+        messages = conversation_of(request.messages, (_Conversation, self._thoughts_field), begin).pieces()
         if request.system:
             messages.insert(0, encode({"role": "system", "content": request.system}) + b",")
         messages[-1] = messages[-1][:-1]  # no comma after the last one
         return b"".join((encode(fields)[:-1], b',"messages":[', *messages, b"]}"))
 
-    def _tools(self, tools: Sequence[Tool]) -> bytes:
-        """The tools as JSON: made once for a tuple, which cannot change, and anew for a list, which can."""
-        made = self._made.get(tools)
-        if made is None:
-            made = b"[" + b",".join(map(_encode_tool, tools)) + b"]"
-            if isinstance(tools, tuple):
-                self._made.keep(tools, made)
-        return made
-
     def _response_format(self, output: OutputSchema) -> bytes:
-        made = self._made.get(output)
+        made = self._formats.get(id(output))
         if made is None:
             made = _encode_output(output)
-            self._made.keep(output, made)
+            self._formats.keep(id(output), made, output)
         return made
 
-    def _conversation(self, messages: Sequence[Message]) -> _Conversation:
-        """The wire form of the messages, taking up what was made for an earlier request of the same history."""
-        conversation = _Conversation(self._thoughts_field)
-        if isinstance(messages, History):
-            kept: _Conversation = messages.derived.setdefault(
-                (_Conversation, self._thoughts_field), conversation
-            )
-            # One that has taken in more belongs to a later view of the history: it cannot serve this one.
-            if kept.length <= len(messages):
-                conversation = kept
-        conversation.extend(messages[conversation.length :])
-        return conversation
 
-
-class _Memory:
-    """The JSON made for objects, by their identity; the oldest is forgotten when there are too many."""
-
-    _CAPACITY = 256
-
-    def __init__(self) -> None:
-        self._made: dict[int, tuple[bytes, object]] = {}
-
-    def get(self, source: object) -> bytes | None:
-        """What was made from this very object, if it is still there."""
-        entry = self._made.get(id(source))
-        return None if entry is None else entry[0]
-
-    def keep(self, source: object, made: bytes) -> None:
-        """Remember what was made. The source is kept alive, so that no other object gets its id."""
-        if len(self._made) >= self._CAPACITY:
-            del self._made[next(iter(self._made))]
-        self._made[id(source)] = (made, source)
-
-
-class _Conversation:
-    """The wire form of the messages taken in so far, each with a comma after it.
+class _Conversation(WireConversation):
+    """The messages taken in so far, each with a comma after it.
 
     Now and then the pieces are joined, so that a long conversation does not become a long list.
     """
 
-    __slots__ = ("_pieces", "_thoughts_field", "length")
+    __slots__ = ("_pieces", "_thoughts_field")
 
     _MOST_PIECES = 64
 
     def __init__(self, thoughts_field: str) -> None:
-        self.length = 0
-        """How many messages were taken in."""
+        super().__init__()
         self._thoughts_field = thoughts_field
         self._pieces: list[bytes] = []
 
-    def extend(self, messages: Iterable[Message]) -> None:
-        """Take in more messages."""
-        for message in messages:
-            encoded = _encode_message(message, self._thoughts_field)
-            if encoded is not None:
-                if len(self._pieces) >= self._MOST_PIECES:
-                    self._pieces = [b"".join(self._pieces)]
-                self._pieces.append(encoded + b",")
-            self.length += 1
+    def _add(self, message: Message) -> None:
+        encoded = _encode_message(message, self._thoughts_field)
+        if encoded is not None:
+            if len(self._pieces) >= self._MOST_PIECES:
+                self._pieces = [b"".join(self._pieces)]
+            self._pieces.append(encoded + b",")
 
     def pieces(self) -> list[bytes]:
         """The messages as JSON, in pieces to be joined."""
         if not self._pieces:
-            raise InvalidInputError(
-                "There is nothing to send: the conversation has no message with any text in it.",
-                field="messages",
-            )
+            raise nothing_to_send()
         return self._pieces.copy()
 
 
 def _encode_message(message: Message, thoughts_field: str) -> bytes | None:
     """The JSON of a message, or ``None`` for one without anything that the API would take."""
     if message.role is Role.TOOL_RESULT:
-        content = message.content
-        if message.is_error and not content:
-            content = "The tool failed and did not say why."
-        return encode(_ToolMessage(message.tool_call_id or "", content))
+        return encode(_ToolMessage(message.tool_call_id or "", result_content(message)))
     if message.role is Role.ASSISTANT:
         return _encode_assistant(message, thoughts_field)
     return encode(_UserMessage(message.content)) if message.content else None
@@ -213,15 +170,9 @@ def _encode_call(call: ToolCall) -> _Call:
     return _Call(call.id, _Function(call.tool_name, encode(call.arguments).decode()))
 
 
-def _encode_tool(tool: Tool) -> bytes:
-    try:
-        parameters = {"type": "object", **tool.parameters}
-        function = {"name": tool.name, "description": tool.description, "parameters": parameters}
-        return encode({"type": "function", "function": function})
-    except (InvalidInputError, TypeError) as error:
-        raise InvalidToolError(
-            f"The parameters of the tool {tool.name!r} are not a JSON Schema: {error}", tool_name=tool.name
-        ) from error
+def _tool_form(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return {"type": "function", "function": function}
 
 
 def _encode_output(output: OutputSchema) -> bytes:

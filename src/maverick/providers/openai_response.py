@@ -8,17 +8,14 @@ arguments that are not a JSON object make a ``ToolCall`` that says ``malformed``
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from maverick.exceptions import AgentError, ServerError, StreamingError
+from maverick.exceptions import ServerError
 from maverick.model import (
-    Message,
     Part,
-    Price,
     Response,
     StopReason,
     Text,
@@ -28,11 +25,9 @@ from maverick.model import (
     ToolCall,
     Usage,
 )
-from maverick.model.response import NO_USAGE
-from maverick.providers.openai_errors import malformed, reported_error
-from maverick.providers.wire_json import BAD_JSON, decode, decode_object, encode
-
-Deltas: TypeAlias = tuple[TextDelta | ThinkingDelta, ...]
+from maverick.providers.answer_stream import AnswerStream, Deltas
+from maverick.providers.exchange import Exchange
+from maverick.providers.wire_json import BAD_JSON, TokenCount, decode, decode_object
 
 _STOP_REASONS: Mapping[str, StopReason] = {
     "length": StopReason.MAX_TOKENS,
@@ -80,18 +75,14 @@ class _Choice(Struct, frozen=True):
     finish_reason: str | None = None
 
 
-_Count: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]
-"""A number of tokens; what is negative or astronomical is no count, and budgets must not be charged with it."""
-
-
 class _PromptDetails(Struct, frozen=True):
-    cached_tokens: _Count | None = None
-    cache_write_tokens: _Count | None = None
+    cached_tokens: TokenCount | None = None
+    cache_write_tokens: TokenCount | None = None
 
 
 class _Usage(Struct, frozen=True):
-    prompt_tokens: _Count | None = None
-    completion_tokens: _Count | None = None
+    prompt_tokens: TokenCount | None = None
+    completion_tokens: TokenCount | None = None
     prompt_tokens_details: _PromptDetails | None = None
 
 
@@ -105,37 +96,6 @@ class _Completion(Struct, frozen=True):
 
 
 _completions = msgspec.json.Decoder(_Completion)
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """What is known of an answer before its first byte of content."""
-
-    service: str
-    """What messages call the server."""
-    model: str
-    """The model that was asked for."""
-    headers: Mapping[str, str]
-    """The headers of the answer."""
-    price: Price | None = None
-    """What the model costs, if that is known."""
-    secret: str = field(default="", repr=False)
-    """The key, which no message may repeat."""
-
-    @property
-    def request_id(self) -> str:
-        """The server's id of the exchange."""
-        return self.headers.get("x-request-id", "")
-
-    @property
-    def about(self) -> str:
-        """The id of the exchange as the end of a message; empty when there is none."""
-        return f" (request {self.request_id})" if self.request_id else ""
-
-    def not_a_completion(self, what: str, body: bytes) -> AgentError:
-        """The error for a body that has no completion: the failure it reports, or else what it is."""
-        reported = reported_error(self.service, body, self.headers, secret=self.secret)
-        return reported or malformed(self.service, what, body, self.request_id)
 
 
 def read_completion(body: bytes, exchange: Exchange) -> Response:
@@ -152,40 +112,29 @@ def read_completion(body: bytes, exchange: Exchange) -> Response:
         completion = _Completion()
     choice = completion.choices[0] if completion.choices else _Choice()
     if choice.message is None:
-        raise exchange.not_a_completion("something other than a completion", body)
+        raise exchange.no_answer("something other than a completion", body)
     answer.add(choice.message, body)
     return answer.response(choice.finish_reason or "", completion.model, completion.usage)
 
 
-class CompletionStream:
+class CompletionStream(AnswerStream):
     """Puts an answer together from its chunks.
 
     The answer is complete when a chunk has given a reason to stop and the stream has ended. Most servers announce the
     end with ``[DONE]``, after a chunk with the usage; some just end.
-
-    Args:
-        exchange: What is known of the answer.
     """
 
-    __slots__ = ("_answer", "_exchange", "_finish_reason", "_model", "_usage", "response")
+    __slots__ = ("_answer", "_finish_reason", "_model", "_usage")
 
     def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
+        super().__init__(exchange)
         self._answer = _Answer(exchange)
         self._finish_reason = ""
         self._model: str | None = None
         self._usage: _Usage | None = None
-        self.response: Response | None = None
-        """The whole answer, once the stream has ended."""
 
     def feed(self, data: bytes) -> Deltas:
-        """Take the data of the next event; return the words it adds.
-
-        Raises:
-            MalformedResponseError: The event is not a chunk of a completion, or does not fit those before it.
-            ProviderError: The event reports a failure.
-            StreamingError: The event says that the answer is over, but it is not complete.
-        """
+        """Take the data of the next event; return the words it adds."""
         if data == _DONE:
             self.end()
             return ()
@@ -194,7 +143,7 @@ class CompletionStream:
         except BAD_JSON:
             chunk = self._mended(data)
         if chunk.error:
-            raise self._exchange.not_a_completion("an error", data)
+            raise self._exchange.no_answer("an error", data)
         self._model = chunk.model or self._model
         self._usage = chunk.usage or self._usage
         choice = chunk.choices[0] if chunk.choices else _Choice()
@@ -202,6 +151,10 @@ class CompletionStream:
             return ()
         self._finish_reason = choice.finish_reason or self._finish_reason
         return () if choice.delta is None else self._answer.add(choice.delta, data)
+
+    def parts(self) -> tuple[Part, ...]:
+        """What has arrived of the answer."""
+        return self._answer.parts()
 
     def end(self) -> None:
         """Make the response, now that the stream has ended.
@@ -211,20 +164,14 @@ class CompletionStream:
             ProviderError: The server said that it gave up.
         """
         if not self._finish_reason:
-            raise self.broken(f"{self._exchange.service} ended its answer before it was complete. Try again.")
+            super().end()
         self.response = self._answer.response(self._finish_reason, self._model, self._usage)
-
-    def broken(self, what: str, cause: Exception | None = None) -> StreamingError:
-        """The error for a stream that broke off. It has what arrived; a call that may be cut is marked as such."""
-        parts = _without_a_half_call(self._answer.parts())
-        partial = [Message.assistant(parts)] if parts else []
-        return StreamingError(f"{what}{self._exchange.about}", partial_messages=partial, cause=cause)
 
     def _mended(self, data: bytes) -> _Completion:
         try:
             return decode(data, _completions)
         except BAD_JSON:
-            raise self._exchange.not_a_completion("an event that is not valid", data) from None
+            raise self._exchange.no_answer("an event that is not valid", data) from None
 
 
 class _Answer:
@@ -276,16 +223,8 @@ class _Answer:
                 request_id=exchange.request_id or None,
             )
         stop = StopReason.REFUSAL if self._refused else _STOP_REASONS.get(finish_reason)
-        parts = self.parts()
-        if any(type(part) is ToolCall and not part.tool_name for part in parts):  # no server takes it back
-            raise exchange.not_a_completion("a call of a tool that has no name", b"")
-        return Response(
-            parts if stop is None else _without_a_half_call(parts),
-            usage=NO_USAGE if usage is None else _usage(usage, exchange.price),
-            stop_reason=stop,
-            model=model or exchange.model,
-            request_id=exchange.request_id,
-        )
+        counts = None if usage is None else _counts(usage)
+        return exchange.response(self.parts(), counts, stop, model or "")
 
     def _call_of(self, piece: _Call, data: bytes) -> _OpenCall:
         """The call that the piece belongs to: an open one, or a new one that it begins."""
@@ -297,7 +236,7 @@ class _Answer:
                 call = None  # a server that counts every call as the first one
         if call is None:
             if not piece.id and not piece.function.name:
-                raise self._exchange.not_a_completion("a piece of a tool call that had not begun", data)
+                raise self._exchange.no_answer("a piece of a tool call that had not begun", data)
             call = _OpenCall()
             self._calls.append(call)
             if piece.index is not None:
@@ -331,19 +270,9 @@ class _OpenCall:
         return ToolCall(self.id, self._name, parsed)
 
 
-def _without_a_half_call(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """The parts of an answer that was cut short: a call at its end may lack arguments even if its JSON is valid."""
-    last = parts[-1] if parts else None
-    if not isinstance(last, ToolCall) or last.malformed:
-        return parts
-    return (*parts[:-1], ToolCall(last.id, last.tool_name, malformed=encode(last.arguments).decode()))
-
-
-def _usage(wire: _Usage, price: Price | None) -> Usage:
-    """The counts in our words, and what they cost."""
+def _counts(wire: _Usage) -> Usage:
     details = wire.prompt_tokens_details or _PromptDetails()
     cache_read, cache_write = details.cached_tokens or 0, details.cache_write_tokens or 0
     # A server may count what was cached apart from the rest; what was cached was input all the same.
     sent = max(wire.prompt_tokens or 0, cache_read + cache_write)
-    used = Usage(sent, wire.completion_tokens or 0, cache_read, cache_write)
-    return used if price is None else msgspec.structs.replace(used, cost_usd=price.cost(used))
+    return Usage(sent, wire.completion_tokens or 0, cache_read, cache_write)

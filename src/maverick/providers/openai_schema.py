@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from maverick.providers.schema_dialect import InexpressibleError, with_limits_told
+
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 _KEPT = frozenset(
@@ -33,10 +35,6 @@ _UNSAYABLE = frozenset(
 )
 
 
-class _InexpressibleError(Exception):
-    """The dialect has no words for the schema."""
-
-
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """The schema in the strict dialect, or ``None`` when it allows what the dialect cannot say, such as any key."""
     if schema.get("type") != "object":  # the outermost value has to be an object
@@ -46,22 +44,19 @@ def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
         definitions = schema.get("$defs", {})
         if definitions:
             strict["$defs"] = {name: _translate(definition) for name, definition in definitions.items()}
-    except _InexpressibleError:
+    except InexpressibleError:
         return None
     return strict
 
 
 def _translate(schema: object) -> dict[str, Any]:
     if not isinstance(schema, Mapping) or schema.keys() & _UNSAYABLE:
-        raise _InexpressibleError
+        raise InexpressibleError
     if "$ref" in schema:
         return {"$ref": schema["$ref"]}  # nothing may stand beside a reference
     rest = {name: value for name, value in schema.items() if name != "$defs"}
     strict = {name: rest.pop(name) for name in _KEPT & rest.keys()} | _core(rest)
-    if rest:
-        limits = ", ".join(f"{name}: {value}" for name, value in rest.items())
-        strict["description"] = f"{strict.get('description', '')}\n\n({limits})".strip()
-    return strict
+    return with_limits_told(strict, rest)
 
 
 def _core(rest: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +72,7 @@ def _core(rest: dict[str, Any]) -> dict[str, Any]:
         return {"type": kind, "items": _translate(rest.pop("items", None))}
     kinds = kind if isinstance(kind, list) else [kind]
     if not _SCALARS.issuperset(kinds):
-        raise _InexpressibleError
+        raise InexpressibleError
     if rest.get("format") in _FORMATS:
         return {"type": kind, "format": rest.pop("format")}
     return {"type": kind}
@@ -86,7 +81,7 @@ def _core(rest: dict[str, Any]) -> dict[str, Any]:
 def _object(rest: dict[str, Any]) -> dict[str, Any]:
     properties = rest.pop("properties", None)
     if properties is None or rest.pop("additionalProperties", False):
-        raise _InexpressibleError
+        raise InexpressibleError
     rest.pop("required", None)
     return {
         "properties": {name: _translate(schema) for name, schema in properties.items()},

@@ -7,9 +7,10 @@ such a half becomes U+FFFD, the replacement character: one odd character must no
 from __future__ import annotations
 
 import json
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from maverick.exceptions import InvalidInputError
 
@@ -17,6 +18,9 @@ Value = TypeVar("Value")
 
 BAD_JSON = (ValueError, RecursionError)
 """What decoding raises for bytes that are not the expected JSON; ``RecursionError`` when it is nested too deeply."""
+
+TokenCount: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]
+"""A number of tokens; what is negative or astronomical is no count, and budgets must not be charged with it."""
 
 _encoder = msgspec.json.Encoder()
 _objects = msgspec.json.Decoder(dict[str, Any])

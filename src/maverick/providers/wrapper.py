@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from maverick.model import LLMClient, ModelInfo, Request, StreamItem, model_info
+from maverick.model.client import RunScope, run_scope
 from maverick.providers.base import Client
 
 
@@ -18,6 +19,10 @@ class ClientWrapper(Client):
     def model_info(self, model: str) -> ModelInfo:
         """What the wrapped client knows of a model."""
         return model_info(self._client, model)
+
+    def for_run(self) -> AbstractAsyncContextManager[RunScope | None]:
+        """What the wrapped client keeps open for the length of a run."""
+        return run_scope(self._client)
 
     async def aclose(self) -> None:
         """Close the wrapped client."""

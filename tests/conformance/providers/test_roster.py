@@ -10,7 +10,10 @@ from conformance.providers.scenarios import Scenario
 from maverick.providers.catalog import BUILT_IN
 from wire import claude_server, openai_server
 
-ELSEWHERE = {"local": "it is the openai client with a server of its own, which needs a model's file"}
+ELSEWHERE = {
+    "claude-code": "it hands whole runs to the CLI, which has tools of its own",
+    "local": "it is the openai client with a server of its own, which needs a model's file",
+}
 """The built-in providers that the suite leaves out, each with the reason."""
 
 

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import cache
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 from unittest.mock import patch
 
 import trustme
@@ -45,8 +45,6 @@ class WiredProvider(Provider):
 
     model: ClassVar[str]
     """``provider:model`` as ``connect`` takes it."""
-    options: ClassVar[Mapping[str, Any]] = {}
-    """What else ``connect`` is told."""
 
     @abstractmethod
     def server(self, tls: ssl.SSLContext | None) -> AbstractAsyncContextManager[Server]:
@@ -73,7 +71,6 @@ class WiredProvider(Provider):
             base_url=base_url,
             timeouts=_IMPATIENT.get(scenario, _PATIENT),
             tls=_trust() if scenario is Scenario.TLS else _no_trust(),
-            **self.options,
         )
 
 
@@ -92,9 +89,6 @@ class ClaudeSDKProvider(ClaudeProvider):
 
     name = "claude-sdk"
     model = "claude-sdk:claude-test"
-    options: ClassVar[Mapping[str, Any]] = {
-        "headers": {"x-api-key": KEY}  # the SDK puts the key elsewhere, and the server repeats this header
-    }
     cannot: ClassVar[Mapping[Scenario, str]] = {
         Scenario.ENDLESS_EVENT: "the SDK reads an event to its end, however long that takes"
     }
