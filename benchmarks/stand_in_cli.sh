@@ -1,0 +1,16 @@
+#!/bin/sh
+# Says what the Claude CLI says to one prompt, without thinking about it.
+read -r asked
+id=${asked#*\"request_id\": \"}
+id=${id%%\"*}
+printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "$id"
+read -r prompt
+cat <<'END'
+{"type":"system","subtype":"init","session_id":"s","uuid":"u0","tools":[]}
+{"type":"stream_event","uuid":"u1","session_id":"s","event":{"type":"message_start","message":{"id":"m1","model":"claude-sonnet-4-5","usage":{"input_tokens":100,"output_tokens":1}}}}
+{"type":"stream_event","uuid":"u2","session_id":"s","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello."}}}
+{"type":"assistant","uuid":"u3","session_id":"s","message":{"id":"m1","model":"claude-sonnet-4-5","content":[{"type":"text","text":"Hello."}],"usage":{"input_tokens":100,"output_tokens":1}}}
+{"type":"stream_event","uuid":"u4","session_id":"s","event":{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":20}}}
+{"type":"result","subtype":"success","duration_ms":1,"duration_api_ms":1,"is_error":false,"num_turns":1,"session_id":"s","uuid":"u5","result":"Hello.","total_cost_usd":0.0006,"usage":{"input_tokens":100,"output_tokens":20},"modelUsage":{}}
+END
+while read -r more; do :; done

@@ -1,0 +1,214 @@
+"""Finds agents where people keep them.
+
+The places, nearest first; of two agents with one name the one from the nearer place is used:
+
+1. ``.maverick/agents/*.md`` of the project, which is the current folder
+2. ``.claude/agents/*.md`` of the project
+3. the same two in the person's home folder
+4. what the program has registered, and the Python modules that the setting ``agents`` names
+5. those Maverick comes with
+6. installed packages with an entry point in the group ``maverick.agents``: a definition, a class with ``execute``,
+   or a module that has definitions
+
+Within one place, names are unique: a second agent of a name is a problem. A file or package with a problem does not
+keep the others from being found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from maverick.agents.found import FoundAgent, Origin
+from maverick.agents.markdown import read_agent
+from maverick.agents.python_source import definitions_in, load_python
+from maverick.agents.registry import AgentRegistry, registry
+from maverick.exceptions import AgentError, AgentNotFoundError, ErrorKind, InvalidInputError
+from maverick.loop import AgentDefinition
+from maverick.loop.definition import DEFAULT_MODEL
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINT_GROUP = "maverick.agents"
+FOLDERS = (".maverick/agents", ".claude/agents")
+
+READY = {
+    "code-reviewer": "maverick.agents.ready.code_reviewer:CodeReviewer",
+    "commit-writer": "maverick.agents.ready.commit_writer:CommitWriter",
+    "docs-writer": "maverick.agents.ready.docs_writer:DocsWriter",
+    "general": "maverick.agents.ready.general:GENERAL",
+    "issue-fixer": "maverick.agents.ready.issue_fixer:IssueFixer",
+}
+"""The agents Maverick comes with, and where they are; each is loaded when it is looked at."""
+
+
+class Discovery:
+    """Looks for agents, place by place, and no further than it has to.
+
+    Args:
+        cwd: The project's folder; by default the current one.
+        home: The person's folder; by default theirs.
+        modules: Python modules that define agents.
+        default_model: The model of files that name none.
+        known: What the program has registered.
+    """
+
+    def __init__(
+        self,
+        cwd: Path | None = None,
+        home: Path | None = None,
+        modules: Sequence[str] = (),
+        default_model: str = DEFAULT_MODEL,
+        known: AgentRegistry = registry,
+    ) -> None:
+        self.problems: list[AgentError] = []
+        """What could not be read, so far."""
+        self._suspects: dict[str, AgentError] = {}
+        self._cwd = Path() if cwd is None else cwd
+        self._home = _home() if home is None else home
+        if self._home is not None and self._home.absolute() == self._cwd.absolute():
+            self._home = None  # what is there is the project's
+        self._modules = modules
+        self._default_model = default_model
+        self._registry = known
+
+    def find(self, name: str) -> FoundAgent:
+        """The agent of a name, from the nearest place that has one.
+
+        Raises:
+            AgentNotFoundError: There is none; the message names the nearest.
+            AgentError: The file or package that seems to be meant has a problem, which the message names.
+        """
+        known: list[str] = []
+        for found in self._search(name):
+            if found.name == name:
+                return found
+            known.append(found.name)
+        if name in self._suspects:
+            raise self._suspects[name]
+        raise AgentNotFoundError(agent_name=name, available_agents=list(dict.fromkeys(known)))
+
+    def all(self) -> list[FoundAgent]:
+        """All agents, by name; of several with one name, the nearest."""
+        nearest: dict[str, FoundAgent] = {}
+        for found in self._search():
+            nearest.setdefault(found.name, found)
+        return [nearest[name] for name in sorted(nearest)]
+
+    def register(self, into: AgentRegistry | None = None) -> list[AgentError]:
+        """Put all agents into a registry, so that they can be made by name; returns what could not be read.
+
+        Args:
+            into: The registry; by default the one whose agents were looked at. Names it has already stay as they are.
+        """
+        into = self._registry if into is None else into
+        for found in self.all():
+            if found.name not in into:
+                into.register(found.name, found.agent)
+        return self.problems
+
+    def _search(self, wanted: str | None = None) -> Iterator[FoundAgent]:
+        """All agents, place by place; of those that come with Maverick only the wanted one, if there is one."""
+        self.problems, self._suspects = [], {}
+        for place, origin in ((self._cwd, Origin.PROJECT), (self._home, Origin.HOME)):
+            if place is not None:
+                for folder in FOLDERS:
+                    yield from self._unique(self._in_folder(place / folder, origin))
+        yield from self._unique(self._in_python())
+        for name in READY if wanted not in READY else (wanted,):
+            module, _, attribute = READY[name].partition(":")
+            yield FoundAgent(name, getattr(import_module(module), attribute), Origin.READY, "maverick")
+        yield from self._unique(self._in_packages())
+
+    def _unique(self, agents: Iterator[FoundAgent]) -> Iterator[FoundAgent]:
+        """The agents of one place, without those whose name is taken in it."""
+        taken: dict[str, FoundAgent] = {}
+        for found in agents:
+            first = taken.setdefault(found.name, found)
+            if first is found:
+                yield found
+            elif first.agent is not found.agent:
+                problem = (
+                    f"{found.where}: an agent named {found.name!r} is in {first.where} already, which is used. "
+                    "Rename one of them."
+                )
+                self._note(_problem(problem))
+
+    def _in_folder(self, folder: Path, origin: Origin) -> Iterator[FoundAgent]:
+        try:
+            files = sorted(folder.glob("*.md"))
+        except OSError as error:
+            problem = f"{folder} could not be read: {error.strerror}. Check who may read it."
+            self._note(_problem(problem, error))
+            return
+        for path in files:
+            try:
+                read = read_agent(path, default_model=self._default_model)
+            except AgentError as error:
+                self._note(error, path.stem)
+            else:
+                agent = read.definition
+                yield FoundAgent(agent.name, agent, origin, str(path), read.missing_tools)
+
+    def _in_python(self) -> Iterator[FoundAgent]:
+        for name in self._modules:
+            try:
+                module = load_python(name)
+            except InvalidInputError as error:
+                self._note(error)
+            else:
+                yield from _of_module(module, Origin.REGISTERED, name)
+        for name, agent in self._registry.get_all().items():
+            where = "registered" if isinstance(agent, AgentDefinition) else agent.__module__
+            yield FoundAgent(name, agent, Origin.REGISTERED, where)
+
+    def _in_packages(self) -> Iterator[FoundAgent]:
+        from importlib.metadata import entry_points
+
+        for entry_point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
+            package = entry_point.dist.name if entry_point.dist else entry_point.value
+            try:
+                yield from _of_entry_point(entry_point, package)
+            except Exception as error:  # noqa: BLE001 - somebody's code may do anything when it is loaded
+                problem = (
+                    f"The agent {entry_point.name!r} of the package {package!r} can not be loaded: "
+                    f"{type(error).__name__}: {error}. Ask its author, or uninstall it."
+                )
+                self._note(_problem(problem, error), entry_point.name)
+
+    def _note(self, problem: AgentError, suspect: str = "") -> None:
+        """Remember what could not be read, and the agent that it would have been."""
+        self.problems.append(problem)
+        self._suspects.setdefault(suspect, problem)
+
+
+def _of_entry_point(entry_point: EntryPoint, package: str) -> Iterator[FoundAgent]:
+    thing = entry_point.load()
+    if isinstance(thing, ModuleType):
+        yield from _of_module(thing, Origin.PACKAGE, package)
+    elif isinstance(thing, AgentDefinition):
+        yield FoundAgent(thing.name, thing, Origin.PACKAGE, package)
+    elif isinstance(thing, type) and callable(getattr(thing, "execute", None)):
+        yield FoundAgent(entry_point.name, thing, Origin.PACKAGE, package)
+    else:
+        raise TypeError(f"expected a definition, a class with execute, or a module, got {thing!r}")
+
+
+def _of_module(module: ModuleType, origin: Origin, where: str) -> Iterator[FoundAgent]:
+    for definition in definitions_in(module):
+        yield FoundAgent(definition.name, definition, origin, where)
+
+
+def _problem(text: str, cause: BaseException | None = None) -> AgentError:
+    return AgentError(text, kind=ErrorKind.INVALID, cause=cause)
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:  # the user of a container may have none
+        return None

@@ -1,0 +1,142 @@
+"""Markdown files that begin with settings between two lines of ``---``, read with the line each setting is on."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from maverick.exceptions import InvalidInputError
+
+_LARGEST_FILE = 256 * 1024
+_FENCE = "---"
+_PLAIN_FIELD = re.compile(r"([A-Za-z][\w-]*):(?:\s+(.*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """A Markdown file: its settings, where they are, and the text below them."""
+
+    path: Path
+    fields: Mapping[str, object]
+    lines: Mapping[str, int]
+    """The line of each setting, counted from 1."""
+    body: str
+    body_line: int
+
+    def refuse(self, field: str, problem: str, cause: BaseException | None = None) -> NoReturn:
+        """Say what is wrong with a setting, and where it is written.
+
+        Raises:
+            InvalidInputError: Always.
+        """
+        line = self.lines.get(field, self.body_line if field == "body" else 1)
+        raise InvalidInputError(f"{self.path}, line {line}: {problem}", field=field, cause=cause)
+
+
+def read_front_matter(path: Path, *, lenient: bool = False) -> FrontMatter:
+    """Read a Markdown file.
+
+    Args:
+        path: The file.
+        lenient: Whether settings that are no YAML are read line by line, each as ``name: text``. Files for other
+            programs are often written so, with colons in the text.
+
+    Raises:
+        InvalidInputError: The file can not be read, has no settings, or they are not well formed; the message names
+            the line.
+    """
+    lines = _read(path).splitlines()
+    if not lines or lines[0].rstrip() != _FENCE:
+        _refuse(
+            path,
+            1,
+            "expected the settings of the agent between two lines of '---', as in: ---, name: x, ---.",
+        )
+    end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
+    if end is None:
+        _refuse(path, len(lines), "the settings are not closed. Write '---' on a line of its own below them.")
+    settings = lines[1:end]
+    try:
+        fields, places = _parsed(path, "\n".join(settings))
+    except InvalidInputError:
+        if not lenient:
+            raise
+        fields, places = _line_by_line(settings)
+    return FrontMatter(path, fields, places, "\n".join(lines[end + 1 :]).strip(), end + 2)
+
+
+def _read(path: Path) -> str:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
+            _refuse(path, 1, "expected a file. Move it away, or make it one.")
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise InvalidInputError(
+            f"{path} could not be read: {error.strerror}. Check the path, and who may read it.",
+            field="path",
+            cause=error,
+        ) from error
+    if len(content) > _LARGEST_FILE:
+        _refuse(path, 1, f"the file is larger than {_LARGEST_FILE // 1024} KiB. Keep only the agent in it.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise InvalidInputError(
+            f"{path}, line {line}: expected text in UTF-8. Save the file in this encoding.",
+            field="path",
+            cause=error,
+        ) from error
+
+
+def _parsed(path: Path, text: str) -> tuple[dict[str, object], dict[str, int]]:
+    import yaml  # here, because most folders have no such files
+
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        tree = None if node is None else loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = 2 if mark is None else mark.line + 2
+        raise _error(
+            path, line, "the settings are not valid YAML. Check the colons, quotes and indentation."
+        ) from error
+    except Exception as error:  # PyYAML lets ValueError, KeyError, RecursionError and more through
+        raise _error(path, 2, "the settings are not valid YAML. Check the values and quotes.") from error
+    if tree is None:
+        return {}, {}
+    if not isinstance(node, yaml.MappingNode) or not isinstance(tree, dict):
+        raise _error(path, 2, "expected settings, each as 'name: value'. Look for a missing colon or space.")
+    places: dict[str, int] = {}
+    for key, _ in node.value:
+        line = key.start_mark.line + 2
+        if not isinstance(key, yaml.ScalarNode):
+            raise _error(path, line, "expected the name of a setting before the colon.")
+        if key.value in places:
+            raise _error(path, line, f"{key.value}: is written twice. Remove one of the two.")
+        places[key.value] = line
+    return {str(name): value for name, value in tree.items()}, places
+
+
+def _line_by_line(settings: list[str]) -> tuple[dict[str, object], dict[str, int]]:
+    fields: dict[str, object] = {}
+    places: dict[str, int] = {}
+    for number, line in enumerate(settings, 2):
+        if found := _PLAIN_FIELD.fullmatch(line.rstrip()):
+            fields[found[1]] = (found[2] or "").strip().strip("\"'")
+            places[found[1]] = number
+    return fields, places
+
+
+def _error(path: Path, line: int, problem: str) -> InvalidInputError:
+    return InvalidInputError(f"{path}, line {line}: {problem}", field="front matter")
+
+
+def _refuse(path: Path, line: int, problem: str) -> NoReturn:
+    raise _error(path, line, problem)

@@ -1,0 +1,229 @@
+"""Agents as Markdown files: settings at the top, and below them what the agent is told.
+
+Two kinds are read. A file of ours, in ``.maverick/agents``, has these settings, all but ``description`` optional::
+
+    ---
+    name: reporter                     # by default the file's name
+    description: Writes a report.
+    model: claude:claude-sonnet-5-5    # by default the configured one
+    tools: [read_file, grep]           # by default all coding tools; [] is none
+    inputs:                            # by default a text for each ${variable}
+      audience: Who reads it.
+      days: {type: integer, default: 3}
+    message: Report on ${days} days.   # by default ${prompt}
+    max_turns: 10                      # and timeout, max_cost_usd, max_total_tokens, max_tool_calls
+    temperature: 0.2                   # and max_tokens
+    output: {type: object, …}          # a JSON Schema of the answer
+    ---
+    You write for ${audience}.
+
+A file for Claude Code, in ``.claude/agents``, is read as it is: ``name``, ``description``, ``tools`` and ``model``;
+its text has no variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from maverick.agents.claude_names import CLAUDE_MODELS, CODING_TOOLS, tools_for
+from maverick.agents.front_matter import FrontMatter, read_front_matter
+from maverick.agents.json_schema import JsonSchema
+from maverick.config.duration import parse_duration
+from maverick.exceptions import AgentError, InvalidInputError, describe_unknown
+from maverick.loop import (
+    AgentDefinition,
+    Input,
+    InputConfig,
+    ModelConfig,
+    OutputConfig,
+    PromptConfig,
+    RunConfig,
+    ToolConfig,
+)
+from maverick.loop.definition import DEFAULT_MODEL
+from maverick.loop.inputs import REQUIRED
+from maverick.loop.prompt import Template
+
+_INPUT_TYPES = {"text": str, "string": str, "integer": int, "number": float, "boolean": bool}
+_LIMITS = ("max_turns", "max_cost_usd", "max_total_tokens", "max_tool_calls")
+_FIELDS = (
+    "name", "description", "model", "tools", "inputs", "message", "timeout", "temperature", "max_tokens", "output",
+    *_LIMITS,
+)  # fmt: skip
+_WRITTEN_AS = {"timeout_ms": "timeout", "initial_messages[0]": "message", "system_prompt": "body"}
+"""How a file calls what a definition calls otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """An agent read from a Markdown file."""
+
+    path: Path
+    definition: AgentDefinition[Any]
+    missing_tools: tuple[str, ...] = ()
+    """Tools the file names that there are none of here, in a file that was written for another program."""
+
+
+def read_agent(path: Path, *, default_model: str = DEFAULT_MODEL) -> AgentFile:
+    """Read a Markdown file as what its folder says it is: one for Claude Code in ``.claude``, else one of ours.
+
+    Args:
+        path: The file.
+        default_model: The model of an agent whose file names none.
+
+    Raises:
+        InvalidInputError: Something is wrong with the file; the message names it, the line and the setting.
+    """
+    is_claude = ".claude" in path.absolute().parent.parts
+    front = read_front_matter(path, lenient=is_claude)
+    return _claude_agent(front, default_model) if is_claude else _own_agent(front, default_model)
+
+
+def _own_agent(front: FrontMatter, default_model: str) -> AgentFile:
+    for field in front.fields:
+        if field not in _FIELDS:
+            front.refuse(field, describe_unknown("setting", field, _FIELDS))
+    output = front.fields.get("output")
+    return AgentFile(
+        front.path,
+        _definition(
+            front,
+            lambda: AgentDefinition(
+                name=_text(front, "name", front.path.stem),
+                description=_text(front, "description"),
+                prompt_config=PromptConfig(front.body, [_text(front, "message", "${prompt}")]),
+                model_config=ModelConfig(
+                    model=_text(front, "model", default_model),
+                    temperature=_given(front, "temperature", -1),
+                    max_tokens=_given(front, "max_tokens", 0),
+                ),
+                run_config=_run_config(front),
+                tool_config=ToolConfig(tools=_own_tools(front)),
+                input_config=_inputs(front),
+                output_config=None if output is None else OutputConfig("answer", _output_type(front, output)),
+            ),
+        ),
+    )
+
+
+def _claude_agent(front: FrontMatter, default_model: str) -> AgentFile:
+    if "name" not in front.fields:
+        front.refuse("name", "name: is missing. Write 'name: …' between the lines of '---'.")
+    tools, missing = tools_for(_names(front)) if "tools" in front.fields else (CODING_TOOLS, ())
+    model = _text(front, "model", "inherit")
+    definition = _definition(
+        front,
+        lambda: AgentDefinition(
+            name=_text(front, "name"),
+            description=_text(front, "description"),
+            prompt_config=PromptConfig(front.body.replace("${", "$${")),
+            model_config=ModelConfig(model=_claude_model(model, default_model)),
+            tool_config=ToolConfig(tools=tools),
+        ),
+    )
+    return AgentFile(front.path, definition, missing)
+
+
+def _definition(front: FrontMatter, make: Callable[[], AgentDefinition[Any]]) -> AgentDefinition[Any]:
+    """The definition; what it complains about is blamed on the line of the file."""
+    if not front.body:
+        front.refuse("body", "the agent is told nothing. Write its instructions below the settings.")
+    try:
+        return make()
+    except AgentError as error:
+        if str(error).startswith(str(front.path)):
+            raise
+        dotted = (getattr(error, "field", None) or "tools").partition("inputs.")[0]
+        name = dotted.rpartition(".")[2] if dotted else "inputs"
+        field = _WRITTEN_AS.get(name, name if name in _FIELDS else "body")
+        front.refuse(field, str(error).replace(dotted, field) if dotted else str(error), error)
+
+
+def _run_config(front: FrontMatter) -> RunConfig:
+    limits = {name: front.fields[name] for name in _LIMITS if name in front.fields}
+    timeout = front.fields.get("timeout")
+    if timeout is not None:
+        seconds = parse_duration(timeout) if isinstance(timeout, str) else timeout
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            front.refuse(
+                "timeout", f"timeout: expected seconds, or a text such as 90s or 5m, got {timeout!r}."
+            )
+        limits["timeout_ms"] = round(seconds * 1000)
+    return RunConfig(**limits)  # type: ignore[arg-type]  # it checks the types of all its values
+
+
+def _own_tools(front: FrontMatter) -> tuple[str, ...]:
+    if "tools" not in front.fields:
+        return CODING_TOOLS
+    names = _names(front)
+    for name in names:
+        if name not in CODING_TOOLS:
+            front.refuse("tools", f"tools: {describe_unknown('tool', name, CODING_TOOLS)}")
+    return names
+
+
+def _names(front: FrontMatter) -> tuple[str, ...]:
+    """The tools as a list, or as one text with commas."""
+    written = front.fields["tools"]
+    names = written.split(",") if isinstance(written, str) else [] if written is None else written
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        front.refuse("tools", f"tools: expected names of tools, in a list or with commas, got {written!r}.")
+    return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
+
+
+def _inputs(front: FrontMatter) -> InputConfig | None:
+    declared = front.fields.get("inputs")
+    if declared is None:
+        return None
+    if not isinstance(declared, Mapping):
+        front.refuse("inputs", f"inputs: expected names with a description each, got {declared!r}.")
+    inputs = {str(name): _input(front, str(name), spec) for name, spec in declared.items()}
+    if "prompt" in Template(_text(front, "message", "${prompt}"), "message").variables:
+        inputs.setdefault("prompt", Input(str, "What to do."))
+    return InputConfig(inputs)
+
+
+def _input(front: FrontMatter, name: str, spec: object) -> Input:
+    if spec is None or isinstance(spec, str):
+        return Input(str, spec or "")
+    if not isinstance(spec, Mapping) or (unknown := spec.keys() - {"type", "description", "default"}):
+        wrong = spec if not isinstance(spec, Mapping) else ", ".join(sorted(map(str, unknown)))
+        front.refuse(
+            "inputs", f"inputs.{name}: expected a description, or type, description and default, got {wrong}."
+        )
+    kind = str(spec.get("type", "text"))
+    if kind not in _INPUT_TYPES:
+        front.refuse("inputs", f"inputs.{name}: {describe_unknown('type', kind, list(_INPUT_TYPES))}")
+    return Input(_INPUT_TYPES[kind], str(spec.get("description", "")), spec.get("default", REQUIRED))
+
+
+def _output_type(front: FrontMatter, schema: object) -> Any:  # noqa: ANN401 - a type
+    try:
+        return JsonSchema(schema, "output").as_type()  # type: ignore[arg-type]  # it checks what it is given
+    except InvalidInputError as error:
+        front.refuse("output", str(error), error)
+
+
+def _claude_model(written: str, default: str) -> str:
+    if written == "inherit":
+        return default
+    return CLAUDE_MODELS.get(written) or (written if ":" in written else f"claude:{written}")
+
+
+def _text(front: FrontMatter, field: str, default: str | None = None) -> str:
+    value = front.fields.get(field)
+    if value is None and default is not None:
+        return default
+    if value is None:
+        front.refuse(field, f"{field}: is missing. Write '{field}: …' between the lines of '---'.")
+    if not isinstance(value, str) or not value.strip():
+        front.refuse(field, f"{field}: expected text, got {value!r}. Put it in quotes if it is one.")
+    return value.strip()
+
+
+def _given(front: FrontMatter, field: str, default: float) -> Any:  # noqa: ANN401 - the definition checks its type
+    value = front.fields.get(field)
+    return default if value is None else value

@@ -1,0 +1,211 @@
+"""What goes wrong with the CLI, in our errors: said so that a reader knows what to do next.
+
+There are three sources: errors that the SDK raises, messages in which the CLI reports a failure of the API, and
+limits that the CLI holds the run to.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from maverick.exceptions import (
+    AbortedError,
+    AgentError,
+    AuthenticationError,
+    CLINotFoundError,
+    LimitExceededError,
+    MalformedResponseError,
+    NetworkError,
+    ProcessError,
+    ServerError,
+    TimeoutError,
+)
+from maverick.providers.claude_cli.options import sdk
+from maverick.providers.claude_errors import SERVICE
+from maverick.providers.http_errors import ErrorAnswer, status_error
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import ResultMessage
+
+_STATUS_OF_ERROR: Mapping[str, int] = {
+    "billing_error": 402,
+    "invalid_request": 400,
+    "model_not_found": 404,
+    "rate_limit": 429,
+}
+"""What an ``AssistantMessage.error`` means where no status came with it."""
+
+_LIMITS: Mapping[str, str] = {
+    "error_max_turns": "max_turns",
+    "error_max_budget_usd": "max_budget_usd",
+    "error_max_structured_output_retries": "output_type",
+}
+_TOO_LONG = ("prompt is too long", "exceed context limit", "exceeds the context window")
+_TIMED_OUT = ("timed out", "timeout")
+_UNREACHABLE = (
+    "econn",
+    "enotfound",
+    "connection to the api was lost",
+    "can't reach the api",
+    "connection refused",
+)
+_NOT_AN_ANSWER = ("json", "stream ended without")
+
+
+def wrap_sdk_error(error: BaseException, *, cli_path: str | None = None, stderr: str = "") -> AgentError:
+    """The error of ours for one that the SDK or the CLI's process raised; an error of ours stays what it is.
+
+    Args:
+        error: What was raised; it becomes the cause.
+        cli_path: Where the CLI was looked for, if a place was named.
+        stderr: The last lines of the CLI's standard error.
+    """
+    if isinstance(error, AgentError):
+        return error
+    module = sdk()
+    from claude_agent_sdk._errors import MessageParseError  # the one error that the SDK does not show
+
+    makers: list[tuple[type[Exception], Callable[[Any], AgentError]]] = [
+        (module.CLINotFoundError, lambda missing: CLINotFoundError(cli_path=cli_path, cause=missing)),
+        (module.ResultError, lambda failed: result_error(failed.data, cause=failed)),
+        (module.ProcessError, lambda exited: _exited(exited, stderr)),
+        (module.CLIJSONDecodeError, lambda garbled: _malformed(garbled.line, garbled)),
+        (MessageParseError, lambda odd: _malformed(json.dumps(odd.data, default=str), odd)),
+        (module.CLIConnectionError, lambda deaf: _not_listening(deaf, stderr)),
+    ]
+    for kind, make in makers:
+        if isinstance(error, kind):
+            return make(error)
+    return _from_elsewhere(error)
+
+
+def result_error(
+    result: ResultMessage | Mapping[str, Any], *, error: str = "", cause: BaseException | None = None
+) -> AgentError:
+    """The error for a run whose last message says that it failed.
+
+    Args:
+        result: That message, or its fields as the CLI sent them.
+        error: The ``error`` of the ``AssistantMessage`` before it, if it had one.
+        cause: What the SDK raised because of it, if it did.
+    """
+    facts = result if isinstance(result, Mapping) else vars(result)
+    said = " ".join([*(facts.get("errors") or []), facts.get("result") or ""]).strip()
+    subtype = str(facts.get("subtype"))
+    reason = str(facts.get("terminal_reason") or "")
+    if subtype in _LIMITS:
+        return _limit(_LIMITS[subtype], said, cause)
+    if reason.startswith("aborted"):
+        return AbortedError("The run was stopped before it was done.", reason=reason, cause=cause)
+    return api_error(said, status=facts.get("api_error_status"), error=error, cause=cause)
+
+
+def api_error(
+    said: str, *, status: int | None = None, error: str = "", cause: BaseException | None = None
+) -> AgentError:
+    """The error for a failure of the API that the CLI reports.
+
+    Args:
+        said: The CLI's words for it.
+        status: The HTTP status, if there was one.
+        error: The ``error`` of the ``AssistantMessage`` that reports it, if one does.
+        cause: What the SDK raised because of it, if it did.
+    """
+    words = said.lower()
+    status = status or _STATUS_OF_ERROR.get(error)
+    if status is not None:
+        overflow = any(phrase in words for phrase in _TOO_LONG)
+        failure: AgentError = status_error(SERVICE, status, ErrorAnswer(_plain(said)), {}, overflow=overflow)
+        failure.__cause__ = cause
+        return failure
+    if error == "authentication_failed" or "not logged in" in words or "authenticate" in words:
+        return AuthenticationError(
+            "The Claude CLI is not logged in. Set ANTHROPIC_API_KEY, or run `claude` once and log in.",
+            cause=cause,
+        )
+    if any(phrase in words for phrase in _TIMED_OUT):
+        return TimeoutError(
+            f"{SERVICE} took too long to answer: {_plain(said)}. Try again, or allow it more time.",
+            cause=cause,
+        )
+    if any(phrase in words for phrase in _UNREACHABLE):
+        return NetworkError(
+            f"{SERVICE} could not be reached: {_plain(said)}. Check the network, the proxy and ANTHROPIC_BASE_URL.",
+            cause=cause,
+        )
+    if any(phrase in words for phrase in _NOT_AN_ANSWER):
+        return _malformed(said, cause)
+    return ServerError(
+        f"{SERVICE} failed: {_plain(said) or 'it did not say why'}. Try again in a while.", cause=cause
+    )
+
+
+def _limit(limit: str, said: str, cause: BaseException | None) -> AgentError:
+    if limit == "output_type":
+        return MalformedResponseError(
+            "The answer did not fit the declared type after several attempts. Simplify the type, or say in the "
+            "prompt what is wanted.",
+            raw_response=said,
+            cause=cause,
+        )
+    return LimitExceededError(
+        f"{_plain(said) or 'A limit of the run was reached'}. Raise {limit}, or give the agent less to do.",
+        limit=limit,
+        cause=cause,
+    )
+
+
+def _exited(error: Any, stderr: str) -> ProcessError:  # noqa: ANN401 - the SDK's ProcessError, loaded on use
+    """Why the CLI is gone: somebody or something killed it, or it gave up by itself."""
+    code = error.exit_code
+    said = stderr or error.stderr or ""
+    if code in {-9, 137}:
+        what = "was killed. It may have run out of memory: look at the system's log, and start fewer at once"
+    elif code is not None and (code < 0 or code > 128):
+        what = "was ended from outside. Start the run again"
+    else:
+        what = f"exited by itself with code {code}. " + (
+            f"It said: {said.splitlines()[-1]}" if said else "Run `claude` in a terminal to see why"
+        )
+    return ProcessError(f"The Claude CLI {what}.", exit_code=code, stderr=said or None, cause=error)
+
+
+def _not_listening(error: Exception, stderr: str) -> ProcessError:
+    return ProcessError(
+        "The Claude CLI stopped listening or could not be started. Try again; if it keeps happening, run "
+        "`maverick doctor`, and `claude --version` where the CLI is.",
+        stderr=stderr or None,
+        cause=error,
+    )
+
+
+def _malformed(raw: str, cause: BaseException | None) -> MalformedResponseError:
+    return MalformedResponseError(
+        f"What came from {SERVICE} could not be understood. Try again; if it keeps happening, check "
+        "ANTHROPIC_BASE_URL, and whether a proxy or a login page stands in between.",
+        raw_response=raw,
+        cause=cause,
+    )
+
+
+def _from_elsewhere(error: BaseException) -> AgentError:
+    """The error for one that is not the SDK's own."""
+    if isinstance(error, builtins.TimeoutError) or "timeout" in str(error).lower():
+        return TimeoutError(
+            "The Claude CLI took too long to answer. Try again, or allow it more time.", cause=error
+        )
+    if isinstance(error, OSError):
+        return NetworkError("The connection to the Claude CLI broke. Try again.", cause=error)
+    return AgentError(
+        f"The Claude Agent SDK failed with {type(error).__name__}. The cause says more; try again, and update "
+        "the SDK if it keeps happening.",
+        cause=error,
+    )
+
+
+def _plain(said: str) -> str:
+    """The CLI's words without its label and its last full stop."""
+    return " ".join(said.removeprefix("API Error: ").split()).rstrip(". ")

@@ -1,0 +1,112 @@
+"""What the CLI is started with: the SDK's options, with defaults that suit an agent nobody sits in front of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maverick.exceptions import CLINotFoundError, InvalidInputError, describe_unknown
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import ClaudeAgentOptions
+
+REQUEST_SECONDS = 600.0
+"""How long the API may take to begin an answer."""
+IDLE_SECONDS = 120.0
+"""How long a streamed answer may pause."""
+
+_LEAST_IDLE_SECONDS = 10.0  # the CLI takes no less
+
+DEFAULT_ENVIRONMENT: Mapping[str, str] = {
+    "CLAUDE_CODE_MAX_RETRIES": "0",
+    "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+}
+"""No retries of its own, since retrying is the caller's decision; no second request behind a failed stream; no
+telemetry, no updates."""
+
+
+def build_options(
+    *,
+    system_prompt: str | None = None,
+    allowed_tools: Iterable[str] = (),
+    cwd: str | Path | None = None,
+    max_tokens: int | None = None,
+    request_seconds: float = REQUEST_SECONDS,
+    idle_seconds: float = IDLE_SECONDS,
+    env: Mapping[str, str] | None = None,
+    **chosen: Any,
+) -> ClaudeAgentOptions:
+    """Options for the SDK. Whatever is given wins over the defaults.
+
+    The model is offered the built-in tools among ``allowed_tools`` and no others. Settings, hooks and MCP servers of
+    the folder or of the user are left out, because the folder may be a stranger's; prompts are taken as they are
+    written, so that no ``@path`` in them makes the CLI read a file. Partial messages are asked for, because without
+    them nothing is left of an answer that breaks off.
+
+    Args:
+        system_prompt: What the agent is.
+        allowed_tools: The tools it may use, as the CLI names them.
+        cwd: The folder it works in.
+        max_tokens: The most tokens of one answer.
+        request_seconds: How long the API may take to begin an answer.
+        idle_seconds: How long a streamed answer may pause; at least 10.
+        env: Environment variables for the CLI, added to ours.
+        chosen: Any other field of ``ClaudeAgentOptions``.
+
+    Raises:
+        CLINotFoundError: The SDK, which brings the CLI, is not installed.
+        InvalidInputError: A field is unknown.
+    """
+    options_class = sdk().ClaudeAgentOptions
+    known = {field.name for field in fields(options_class)}
+    for name in chosen:
+        if name not in known:
+            raise InvalidInputError(describe_unknown("option", name, sorted(known)), field=name)
+    allowed = list(allowed_tools)
+    environment = {
+        **DEFAULT_ENVIRONMENT,
+        "API_TIMEOUT_MS": str(round(request_seconds * 1000)),
+        "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": str(round(max(idle_seconds, _LEAST_IDLE_SECONDS) * 1000)),
+        **({} if max_tokens is None else {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(max_tokens)}),
+        **(env or {}),
+    }
+    defaults: dict[str, Any] = {
+        "system_prompt": system_prompt,
+        "allowed_tools": allowed,
+        "tools": built_in(allowed),
+        "cwd": cwd,
+        "env": environment,
+        "setting_sources": [],
+        "strict_mcp_config": True,
+        "verbatim_prompts": True,
+        "include_partial_messages": True,
+    }
+    options: ClaudeAgentOptions = options_class(**defaults | chosen)
+    return options
+
+
+def built_in(tools: Iterable[str]) -> list[str]:
+    """The built-in tools among these, without what a rule such as ``Bash(git:*)`` narrows them to."""
+    names = (tool.partition("(")[0] for tool in tools)
+    return list(dict.fromkeys(name for name in names if not name.startswith("mcp__")))
+
+
+def sdk() -> Any:  # noqa: ANN401 - the module itself, which mypy cannot describe as a return type
+    """The Claude Agent SDK, loaded on first use.
+
+    Raises:
+        CLINotFoundError: It is not installed.
+    """
+    try:
+        import claude_agent_sdk
+    except ImportError as error:
+        raise CLINotFoundError(
+            "The Claude Agent SDK, which brings the Claude CLI, is not installed. "
+            "Install it with: pip install 'maverick[claude-code]'",
+            cause=error,
+        ) from error
+    return claude_agent_sdk

@@ -1,0 +1,101 @@
+"""Sessions with the CLI, so many at once and no more, kept for the next question."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from maverick.exceptions import AgentError, InvalidInputError, TimeoutError
+from maverick.providers.claude_cli.session import CliSession
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import ClaudeAgentOptions
+
+DEFAULT_SIZE = 4
+"""How many CLIs run at once; each needs about 250 MB."""
+
+
+class SessionPool:
+    """A bounded number of sessions. It belongs to the event loop it is first used in.
+
+    Args:
+        size: How many sessions there may be at once; whoever comes later waits.
+        keep: Whether a session that is done is kept, so that the next one with the same options starts at once.
+    """
+
+    def __init__(self, size: int = DEFAULT_SIZE, *, keep: bool = True) -> None:
+        if size < 1:
+            raise InvalidInputError(f"size: expected 1 or more, got {size!r}.", field="size")
+        self.keep = keep
+        """Whether sessions that are done are kept."""
+        self._size = size
+        self._slots = asyncio.Semaphore(size)
+        self._busy = 0
+        self._idle: list[CliSession] = []
+
+    @asynccontextmanager
+    async def session(
+        self, options: ClaudeAgentOptions, *, wait_seconds: float | None = None
+    ) -> AsyncIterator[CliSession]:
+        """A session for one conversation; nothing of an earlier one is in it.
+
+        Leaving the block before the answer is complete ends the CLI at once.
+
+        Args:
+            options: What the CLI is started with.
+            wait_seconds: How long to wait for one of the others to be done; ``None`` is as long as it takes.
+
+        Raises:
+            TimeoutError: None was.
+        """
+        await self._wait_for_slot(wait_seconds)
+        try:
+            session = await self._taken(options)
+            try:
+                yield session
+            finally:
+                await self._give_back(session)
+        finally:
+            self._slots.release()
+            self._busy -= 1
+
+    async def aclose(self) -> None:
+        """End the sessions that nobody uses, and keep none from now on."""
+        self.keep = False
+        idle, self._idle = self._idle, []
+        await asyncio.gather(*(session.aclose() for session in idle))
+
+    async def _wait_for_slot(self, seconds: float | None) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._slots.acquire()
+        except builtins.TimeoutError as error:
+            raise TimeoutError(
+                f"All {self._size} Claude CLIs were busy for {seconds:g} s. Finish or close other queries, or allow "
+                "more at once.",
+                cause=error,
+            ) from error
+        self._busy += 1
+
+    async def _taken(self, options: ClaudeAgentOptions) -> CliSession:
+        for session in reversed(self._idle):
+            if session.options == options and session.reusable:
+                self._idle.remove(session)
+                return session
+        while self._idle and len(self._idle) + self._busy > self._size:
+            await self._idle.pop(0).aclose()
+        return CliSession(options)
+
+    async def _give_back(self, session: CliSession) -> None:
+        if self.keep and session.reusable:
+            try:
+                await session.forget()
+            except AgentError:
+                pass  # it has just died; there is nothing to keep
+            else:
+                self._idle.append(session)
+                return
+        await session.aclose()

@@ -1,0 +1,193 @@
+"""A CLI and the conversation that is had with it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from maverick.exceptions import AgentError, ProcessError
+from maverick.providers.claude_cli.errors import result_error, wrap_sdk_error
+from maverick.providers.claude_cli.options import sdk
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, ResultMessage
+
+    from maverick.providers.claude_cli.transport import GuardedTransport
+
+_NEW_CONVERSATION = json.dumps(
+    {
+        "type": "user",
+        "message": {"role": "user", "content": "/clear"},
+        "parent_tool_use_id": None,
+        "session_id": "default",
+    }
+)
+
+_closing: set[asyncio.Task[None]] = set()
+"""What is being closed; the event loop itself keeps only weak references to its tasks."""
+
+
+class CliSession:
+    """A CLI that is started on the first question and keeps the conversation until :meth:`forget`.
+
+    Args:
+        options: What it is started with; :func:`~maverick.providers.claude_cli.build_options` makes them.
+    """
+
+    def __init__(self, options: ClaudeAgentOptions) -> None:
+        self.options = options
+        self._transport: GuardedTransport | None = None
+        self._client: ClaudeSDKClient | None = None
+        self._answering = False
+        self._forgetting = False
+        self._killed = False
+
+    @property
+    def pid(self) -> int | None:
+        """The CLI's process id, if it was started."""
+        return None if self._transport is None else self._transport.pid
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another question can be asked: the CLI runs, and nothing of the last answer is outstanding."""
+        return not self._answering and self._transport is not None and self._transport.is_ready()
+
+    @property
+    def client(self) -> ClaudeSDKClient:
+        """The SDK's client, for what this class has no word for; the session has to be open."""
+        if self._client is None:
+            raise ProcessError("The session with the Claude CLI is not open. Call open() first.")
+        return self._client
+
+    async def open(self) -> None:
+        """Start the CLI, if it does not run yet.
+
+        Raises:
+            AgentError: It could not be started.
+        """
+        if self._client is not None:
+            return
+        module = sdk()
+        from maverick.providers.claude_cli.transport import GuardedTransport
+
+        self._transport = GuardedTransport(self.options)
+        client: ClaudeSDKClient = module.ClaudeSDKClient(self.options, transport=self._transport)
+        if self._killed:
+            self._transport.kill()
+        try:
+            await client.connect()
+        except Exception as error:  # the SDK raises plain exceptions too
+            raise self._wrapped(error) from error
+        self._client = client
+
+    async def ask(self, prompt: str) -> AsyncGenerator[Message, None]:
+        """Send a prompt, and yield the messages of the answer as they come; the last is a ``ResultMessage``.
+
+        Raises:
+            AgentError: The CLI or the API failed, or a limit was reached; what had come until then was yielded.
+        """
+        self._answering = True
+        await self.open()
+        await self._forgotten()
+        await self._send(prompt)
+        failed = ""
+        async with aclosing(self._messages()) as messages:
+            async for message in messages:
+                if isinstance(message, sdk().ResultMessage):
+                    if not _answers_us(message):
+                        yield message
+                        continue
+                    self._answering = False
+                    yield message
+                    if message.is_error:
+                        raise result_error(message, error=failed)
+                    return
+                failed = getattr(message, "error", None) or failed
+                yield message
+
+    async def forget(self) -> None:
+        """Begin a new conversation in the same process. What was said before is not sent to the model again.
+
+        Raises:
+            AgentError: The CLI does not run any more.
+        """
+        if self._transport is not None:
+            try:
+                await self._transport.write(_NEW_CONVERSATION + "\n")
+            except Exception as error:  # as in open()
+                raise self._wrapped(error) from error
+            self._forgetting = True
+
+    async def interrupt(self) -> None:
+        """Have the answer stop; the messages end with a ``ResultMessage`` that says so."""
+        await self.client.interrupt()
+
+    def kill(self) -> None:
+        """Have the CLI and everything it has started end. This returns at once and cannot be undone."""
+        self._killed = True
+        if self._transport is not None:
+            self._transport.kill()
+
+    async def aclose(self) -> None:
+        """End the CLI: politely if it is done, at once if it is still answering. Cancelling this changes nothing."""
+        if self._answering:
+            self.kill()
+        closing = asyncio.create_task(self._close())
+        _closing.add(closing)
+        closing.add_done_callback(_closing.discard)
+        await asyncio.shield(closing)
+
+    async def _close(self) -> None:
+        client, self._client = self._client, None
+        transport = self._transport
+        if client is None or transport is None:
+            return
+        try:
+            if not self._killed:
+                await transport.finish()
+        finally:
+            transport.kill()
+            await client.disconnect()
+
+    async def _send(self, prompt: str) -> None:
+        try:
+            await self.client.query(prompt)
+        except Exception as error:  # as in open()
+            raise self._wrapped(error) from error
+
+    async def _forgotten(self) -> None:
+        """Wait for the end of the last conversation, if it was told to end."""
+        if self._forgetting:
+            async with aclosing(self._messages()) as messages:
+                async for message in messages:
+                    if isinstance(message, sdk().ResultMessage) and _answers_us(message):
+                        self._forgetting = False
+                        return
+
+    async def _messages(self) -> AsyncGenerator[Message, None]:
+        """Yield what comes from the CLI; that it ends is an error."""
+        received: Any = self.client.receive_messages()
+        async with aclosing(received):
+            while True:
+                try:
+                    message = await anext(received)
+                except StopAsyncIteration:
+                    raise ProcessError(
+                        "The Claude CLI ended before the answer was complete. Start the run again."
+                    ) from None
+                except Exception as error:  # as in open()
+                    raise self._wrapped(error) from error
+                yield message
+
+    def _wrapped(self, error: Exception) -> AgentError:
+        cli_path = self.options.cli_path
+        stderr = "" if self._transport is None else self._transport.stderr
+        return wrap_sdk_error(error, cli_path=str(cli_path) if cli_path else None, stderr=stderr)
+
+
+def _answers_us(result: ResultMessage) -> bool:
+    """Whether it ends the answer to our prompt, and not a turn that a background task has set off."""
+    return result.origin is None or result.origin["kind"] == "human"

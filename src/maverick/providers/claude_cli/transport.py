@@ -1,0 +1,181 @@
+"""How the Claude Agent SDK talks to a CLI that cannot outlive us.
+
+The SDK's own way to start the CLI leaves it running when this process dies, and waits seconds for it when it is
+stopped. This is the SDK's ``Transport`` over a :class:`~maverick.providers.claude_cli.process.CliProcess`; which
+flags the options stand for is still the SDK's to say.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import claude_agent_sdk
+import msgspec
+from claude_agent_sdk import ClaudeAgentOptions, CLIConnectionError, CLIJSONDecodeError, Transport
+from claude_agent_sdk import ProcessError as SDKProcessError
+from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
+
+from maverick.exceptions import InvalidInputError
+from maverick.providers.claude_cli.process import DEFAULT_LINE_BYTES, CliProcess
+from maverick.providers.network import check_network_allowed
+
+EXIT_SECONDS = 1.0
+"""How long the CLI may take to exit by itself once its input has ended."""
+
+PROVIDER = "claude-code"
+"""What the provider is called where models are named."""
+
+_USUAL_ADDRESS = "https://api.anthropic.com"
+_message = msgspec.json.Decoder(dict[str, Any])
+
+
+class GuardedTransport(Transport):
+    """A CLI for one client of the SDK.
+
+    Args:
+        options: What the client was made with.
+    """
+
+    def __init__(self, options: ClaudeAgentOptions) -> None:
+        self._options = options
+        self._process: CliProcess | None = None
+        self._ready = False
+        self._input_ended = False
+        self._ended = False
+
+    @property
+    def pid(self) -> int | None:
+        """The CLI's process id, once there is one."""
+        return None if self._process is None else self._process.pid
+
+    @property
+    def stderr(self) -> str:
+        """The last lines of the CLI's standard error."""
+        return "" if self._process is None else self._process.stderr
+
+    async def connect(self) -> None:
+        """Start the CLI."""
+        options = self._options
+        if self._ended:
+            raise CLIConnectionError("The Claude CLI was stopped before it was started.")
+        surroundings = environment(options)
+        check_network_allowed(PROVIDER, surroundings.get("ANTHROPIC_BASE_URL") or _USUAL_ADDRESS)
+        self._process = await CliProcess.start(
+            command_line(options),
+            env=surroundings,
+            cwd=Path(options.cwd or Path.cwd()),
+            line_bytes=options.max_buffer_size or DEFAULT_LINE_BYTES,
+            on_stderr=options.stderr,
+        )
+        self._ready = not self._ended
+        if self._ended:
+            self._process.kill()
+
+    async def write(self, data: str) -> None:
+        """Send what the SDK has to say."""
+        if self._process is None or not self._ready:
+            raise await self._lost()
+        try:
+            self._process.stdin.write(data.encode())
+            await self._process.stdin.drain()
+        except OSError as error:
+            self._ready = False
+            raise await self._lost() from error
+
+    async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield what the CLI says, until it exits."""
+        if self._process is None:
+            raise CLIConnectionError("The Claude CLI is not running.")
+        while line := await self._line(self._process):
+            if line.lstrip().startswith(b"{"):  # some builds print other things in between
+                try:
+                    yield _message.decode(line)
+                except msgspec.DecodeError as error:
+                    raise CLIJSONDecodeError(line.decode("utf-8", "replace"), error) from error
+        self._ready = False
+        exit_code = await self._process.wait()
+        if not self._ended and (exit_code != 0 or not self._input_ended):
+            raise self._exited(exit_code)
+
+    async def end_input(self) -> None:
+        """Tell the CLI that nothing more will come."""
+        if self._process is not None and self._ready:
+            self._ready = False
+            self._input_ended = True
+            self._process.stdin.write_eof()
+
+    def is_ready(self) -> bool:
+        """Whether the CLI can be talked to."""
+        return self._ready
+
+    def kill(self) -> None:
+        """Have the CLI and all it started end; see :meth:`CliProcess.kill`."""
+        self._ready = False
+        self._ended = True
+        if self._process is not None:
+            self._process.kill()
+
+    async def finish(self) -> None:
+        """Let the CLI exit by itself, which keeps its transcript whole, and end it if it takes too long."""
+        if self._process is not None:
+            await self.end_input()
+            await self._process.exits_within(EXIT_SECONDS)
+            await self.close()
+
+    async def close(self) -> None:
+        """End the CLI and all it started, at once."""
+        self.kill()
+        if self._process is not None:
+            await self._process.aclose()
+
+    async def _lost(self) -> Exception:
+        """Why there is nobody to talk to: how the CLI exited, if it did."""
+        if self._process is not None and await self._process.exits_within(EXIT_SECONDS):
+            return self._exited(await self._process.wait())
+        return CLIConnectionError("The Claude CLI is not running.")
+
+    def _exited(self, exit_code: int) -> SDKProcessError:
+        return SDKProcessError("The Claude CLI failed", exit_code=exit_code, stderr=self.stderr)
+
+    @staticmethod
+    async def _line(process: CliProcess) -> bytes:
+        try:
+            return await process.stdout.readline()
+        except ValueError as error:  # asyncio's word for a line that is longer than the limit
+            raise CLIJSONDecodeError("a message longer than max_buffer_size", error) from error
+
+
+def command_line(options: ClaudeAgentOptions) -> list[str]:
+    """The program and the flags that the options stand for."""
+    if options.user is not None:
+        raise InvalidInputError(
+            "user: the Claude CLI runs under the account of this process. Start this process under another one.",
+            field="user",
+        )
+    if options.can_use_tool is not None:
+        options = replace(options, permission_prompt_tool_name="stdio")
+    maker = SubprocessCLITransport(prompt="", options=options)
+    maker._cli_path = maker._cli_path or maker._find_cli()  # noqa: SLF001 - the SDK has no public way to its flags
+    return maker._build_command()  # noqa: SLF001 - as above
+
+
+def environment(options: ClaudeAgentOptions) -> dict[str, str]:
+    """The environment of the CLI: this process's, what the SDK adds, and what the options say."""
+    inherited = {name: value for name, value in os.environ.items() if name != "CLAUDECODE"}
+    added = {"CLAUDE_CODE_ENTRYPOINT": "sdk-py", "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"}
+    if options.client_app is not None:
+        added["CLAUDE_AGENT_SDK_CLIENT_APP"] = options.client_app
+    if options.enable_file_checkpointing:
+        added["CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"] = "true"
+    if options.cwd is not None:
+        added["PWD"] = str(options.cwd)
+    return {
+        **inherited,
+        **added,
+        **options.env,
+        "CLAUDE_AGENT_SDK_VERSION": claude_agent_sdk.__version__,
+    }

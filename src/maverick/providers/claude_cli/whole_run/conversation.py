@@ -1,0 +1,292 @@
+"""A conversation with one CLI, turn by turn, in which the CLI does nothing that the loop has not asked for.
+
+The CLI drives itself: it calls its model, runs tools, and calls its model again. Three gates hold it: a call of a tool
+of ours waits in the :mod:`tool_server`, a call of its own tools in the hook before the tool, and its next question to
+the model in the hook after the tools.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from claude_agent_sdk import (
+    AssistantMessage,
+    HookMatcher,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ResultMessage,
+    StreamEvent,
+    SystemMessage,
+    ToolPermissionContext,
+    ToolResultBlock,
+    UserMessage,
+)
+
+from maverick.exceptions import InvalidToolError, MalformedResponseError, describe_unknown
+from maverick.model import Message, Part, Request, Response, Role, StopReason, StreamItem, ToolCall, Usage
+from maverick.providers.answer_stream import AnswerStream
+from maverick.providers.claude_cli.errors import result_error
+from maverick.providers.claude_cli.whole_run.calls import Answer, Leave, WaitingCalls, answer_of, dangerous
+from maverick.providers.claude_cli.whole_run.lifetime import LiveCLI
+from maverick.providers.claude_cli.whole_run.settings import (
+    FOREVER_SECONDS,
+    CLISettings,
+    max_tokens_of,
+    own_tools,
+)
+from maverick.providers.claude_cli.whole_run.tool import CLITool
+from maverick.providers.claude_cli.whole_run.tool_server import SERVER, own_name, tool_server, wire_name
+from maverick.providers.claude_cli.whole_run.transcript import divide, transcript_file, write_transcript
+from maverick.providers.claude_exchange import ClaudeExchange
+
+_ALLOW = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}
+_ASK = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask"}}
+
+
+class Conversation:
+    """A CLI that was handed a conversation and goes on with it.
+
+    Args:
+        settings: How the CLI is set up.
+        request: The request it begins with.
+    """
+
+    def __init__(self, settings: CLISettings, request: Request) -> None:
+        self.max_tokens = max_tokens_of(request)
+        self.asked: tuple[str, ...] = ()
+        """The ids of the calls it waits with; none when it waits for the user's next words."""
+        self.over = False
+        """Whether it can not be gone on with."""
+        self._settings = settings
+        self._model = settings.names.of(request)
+        self._request = request
+        self._calls = WaitingCalls()
+        self._inbox: asyncio.Queue[StreamEvent | ResultMessage | Exception] = asyncio.Queue()
+        self._leave_to_ask = asyncio.Semaphore(0)
+        """One for each time that the CLI may ask its model after it has run tools."""
+        self._charged = Usage()
+        self._fault = ""
+        self._files = ExitStack()
+        self._cli: LiveCLI | None = None
+        self._reading: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Start the CLI, and hand it the conversation so far."""
+        earlier, prompt = divide(self._request.messages)
+        transcript: Path | None = None
+        if earlier:
+            written = write_transcript(earlier, self._model, self._wire_name)
+            transcript = self._files.enter_context(transcript_file(written))
+        hooks: dict[Any, list[HookMatcher]] = {  # the SDK does not name all the hooks the CLI has
+            "PreToolUse": [
+                HookMatcher(hooks=[self._before_tool], timeout=FOREVER_SECONDS, on_failure="block")
+            ],
+            "PostToolBatch": [HookMatcher(hooks=[self._after_tools], timeout=FOREVER_SECONDS)],
+        }
+        options = self._settings.options(
+            self._request,
+            resume=None if transcript is None else str(transcript),
+            mcp_servers={
+                SERVER: {
+                    "type": "sdk",
+                    "name": SERVER,
+                    "instance": tool_server(own_tools(self._request), self._calls),
+                }
+            },
+            hooks=hooks,
+            can_use_tool=self._may_use,
+        )
+        self._cli = LiveCLI(options)
+        await self._cli.start()
+        self._reading = asyncio.create_task(self._read(self._cli))
+        await self._cli.say(prompt)
+
+    async def close(self) -> None:
+        """End the CLI and whatever it has started."""
+        self.over = True
+        if self._reading is not None:
+            self._reading.cancel()
+        try:
+            if self._cli is not None:
+                await self._cli.end()
+        finally:
+            self._calls.cut_off()
+            self._files.close()
+
+    # What the loop has it do --------------------------------------------------------------------------------------
+
+    async def go_on(self, messages: Sequence[Message]) -> bool:
+        """Hand it what was said since its last turn: the results of its calls, or the user's words.
+
+        Returns:
+            Whether that is what it waits for; if not, nothing has happened.
+        """
+        results = [message for message in messages if message.role is Role.TOOL_RESULT]
+        said = [message.content for message in messages if message.role is Role.USER]
+        if self.over or len(results) != len(self.asked) or bool(said) is bool(results):
+            return False
+        for call_id, result in zip(self.asked, results, strict=True):
+            self._calls.decide(call_id, Answer(result.content, result.is_error))
+        if said and self._cli is not None:
+            await self._cli.say("\n\n".join(said))
+        return True
+
+    async def turn(self) -> AsyncGenerator[StreamItem, None]:
+        """Its next turn, as it arrives; the last item is the whole of it."""
+        if self.asked:
+            self._leave_to_ask.release()
+        answer: AnswerStream | None = None
+        while answer is None or answer.response is None:
+            event = await self._next_event()
+            if event["type"] == "message_start":
+                answer = ClaudeExchange(self._model, {}, self._settings.prices).stream()
+            if answer is not None:
+                for delta in answer.feed(msgspec.json.encode(event)):
+                    yield delta
+        yield await self._conclude(answer.response)
+
+    def tool_finished(self, call_id: str, content: str, *, failed: bool) -> None:
+        """Hand it the result of a call; the call of another tool may have to wait for this one in the CLI."""
+        self._calls.decide(call_id, Answer(content, is_error=failed))
+
+    def waits_with(self, call_id: str) -> bool:
+        """Whether it waits with a call."""
+        return not self.over and call_id in self.asked
+
+    async def perform(self, call_id: str, *, approved: bool) -> Answer:
+        """Let it run a call that it waits with, and say what came of it."""
+        self._calls.decide(call_id, Leave(approved))
+        return await self._calls[call_id].result
+
+    # What a turn is -----------------------------------------------------------------------------------------------
+
+    async def _next_event(self) -> Mapping[str, Any]:
+        item = await self._inbox.get()
+        match item:
+            case StreamEvent():
+                return item.event
+            case ResultMessage(is_error=True):
+                raise result_error(item, error=self._fault)
+            case ResultMessage():
+                raise MalformedResponseError("The Claude CLI ended its turn without an answer. Try again.")
+        raise item
+
+    async def _conclude(self, response: Response) -> Response:
+        self._charged += response.usage
+        if response.stop_reason is StopReason.TOOL_USE:
+            self.asked = tuple(call.id for call in response.tool_calls)
+            return _response(response, _own_names(response.parts), response.usage)
+        self.asked = ()
+        if response.stop_reason is not StopReason.COMPLETE:
+            self.over = True  # the CLI would ask its model again by itself
+            return response
+        return await self._with_hidden_usage(response)
+
+    async def _with_hidden_usage(self, response: Response) -> Response:
+        """The answer with what the CLI used for questions of its own, such as reading a web page."""
+        while True:
+            item = await self._inbox.get()
+            if isinstance(item, ResultMessage) and not item.is_error:
+                hidden = _hidden_usage(item, self._charged)
+                self._charged += hidden
+                return _response(response, response.parts, response.usage + hidden)
+            if not isinstance(item, StreamEvent) or item.event["type"] == "message_start":
+                self.over = True  # it has its answer, and whatever this is comes too late to matter
+                return response
+
+    # What the CLI says --------------------------------------------------------------------------------------------
+
+    async def _read(self, cli: LiveCLI) -> None:
+        try:
+            async for message in cli.messages():
+                self._take(message)
+        except Exception as error:  # noqa: BLE001 - whatever it was, those who wait must not wait for good
+            self.over = True
+            self._calls.cut_off()
+            self._inbox.put_nowait(error)
+
+    def _take(self, message: object) -> None:
+        match message:
+            case StreamEvent(parent_tool_use_id=None) | ResultMessage():
+                self._inbox.put_nowait(message)
+            case UserMessage(content=list(blocks)):
+                for block in blocks:
+                    if isinstance(block, ToolResultBlock):
+                        self._calls.finish(block.tool_use_id, answer_of(block))
+            case AssistantMessage(error=str(fault)):
+                self._fault = fault
+            case SystemMessage(subtype="init", data=data):
+                self._files.close()  # it has read its transcript
+                self._check_tools(data.get("tools", ()))
+
+    def _check_tools(self, has: Sequence[str]) -> None:
+        for tool in self._request.tools:
+            if isinstance(tool, CLITool) and tool.name not in has:
+                own = [name for name in has if own_name(name) is None]
+                what = describe_unknown("tool of the Claude CLI", tool.name, own)
+                self._inbox.put_nowait(InvalidToolError(what, tool_name=tool.name, available_tools=own))
+
+    async def _before_tool(self, data: Any, call_id: str | None, _context: object) -> Any:  # noqa: ANN401 - the SDK's
+        if own_name(data["tool_name"]) is not None:
+            return _ALLOW  # it waits in the tool server
+        verdict = await self._calls[call_id or ""].verdict
+        return _ALLOW if isinstance(verdict, Leave) else _ASK
+
+    async def _may_use(
+        self, _name: str, _arguments: object, context: ToolPermissionContext
+    ) -> PermissionResultAllow | PermissionResultDeny:
+        """Answer a question of the CLI itself: about a call the loop refused, or one it takes for dangerous."""
+        verdict = await self._calls[context.tool_use_id or ""].verdict
+        match verdict:
+            case Leave(approved=True):
+                return PermissionResultAllow()
+            case Leave():
+                return PermissionResultDeny(message=dangerous(context))
+        return PermissionResultDeny(message=verdict.content)
+
+    async def _after_tools(self, _data: object, _call_id: object, _context: object) -> Any:  # noqa: ANN401 - the SDK's
+        await self._leave_to_ask.acquire()
+        return {}
+
+    def _wire_name(self, name: str) -> str:
+        of_the_cli = any(tool.name == name for tool in self._request.tools if isinstance(tool, CLITool))
+        return name if of_the_cli else wire_name(name)
+
+
+def _own_names(parts: Sequence[Part]) -> list[Part]:
+    """The parts with our names for our tools."""
+    return [
+        ToolCall(part.id, own_name(part.tool_name) or part.tool_name, part.arguments, part.malformed)
+        if isinstance(part, ToolCall)
+        else part
+        for part in parts
+    ]
+
+
+def _response(like: Response, parts: Sequence[Part], usage: Usage) -> Response:
+    return Response(
+        parts, usage=usage, stop_reason=like.stop_reason, model=like.model, request_id=like.request_id
+    )
+
+
+def _hidden_usage(result: ResultMessage, charged: Usage) -> Usage:
+    """What the CLI says it used, less what its turns have said."""
+    models: list[dict[str, Any]] = [dict(model) for model in (result.model_usage or {}).values()]
+    read, written, plain, said = (
+        sum(int(model.get(field, 0)) for model in models)
+        for field in ("cacheReadInputTokens", "cacheCreationInputTokens", "inputTokens", "outputTokens")
+    )
+    hidden = Usage(
+        max(plain + read + written - charged.input_tokens, 0),
+        max(said - charged.output_tokens, 0),
+        max(read - charged.cache_read_tokens, 0),
+        max(written - charged.cache_write_tokens, 0),
+    )
+    if not hidden.total_tokens or result.total_cost_usd is None or charged.cost_usd is None:
+        return hidden
+    return msgspec.structs.replace(hidden, cost_usd=max(result.total_cost_usd - charged.cost_usd, 0.0))

@@ -1,0 +1,77 @@
+"""Running a call that no CLI waits with any more: a run was parked for a person's decision, and goes on elsewhere.
+
+A CLI of its own is started for it, handed nothing but the call, and ended with its result. It is kept from any model.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from claude_agent_sdk import (
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ResultMessage,
+    ToolPermissionContext,
+    ToolResultBlock,
+    UserMessage,
+)
+
+from maverick.model import Effect, Request, ToolCall
+from maverick.providers.claude_cli.whole_run.calls import Answer, answer_of, dangerous
+from maverick.providers.claude_cli.whole_run.lifetime import LiveCLI
+from maverick.providers.claude_cli.whole_run.settings import CLISettings
+from maverick.providers.claude_cli.whole_run.tool import CLITool
+from maverick.providers.claude_cli.whole_run.transcript import transcript_file, write_pending_call
+
+_NO_MODEL = {
+    "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
+    "CLAUDE_CODE_USE_BEDROCK": "",
+    "CLAUDE_CODE_USE_VERTEX": "",
+    "CLAUDE_CODE_USE_FOUNDRY": "",
+}
+"""Where there is no model: with the result of the call the CLI turns to one, and nobody has asked for that."""
+
+_NOT_RUN = "The CLI ended without a result. It may or may not have taken effect."
+
+
+async def run_alone(settings: CLISettings, call: ToolCall, *, approved: bool) -> Answer:
+    """Run a call in a CLI that is started for it.
+
+    Args:
+        settings: How the CLI is set up.
+        call: The call of a tool of the CLI.
+        approved: Whether a person had to agree to it, and has.
+    """
+
+    async def may_use(
+        _name: str, _arguments: object, context: ToolPermissionContext
+    ) -> PermissionResultAllow | PermissionResultDeny:
+        if approved:
+            return PermissionResultAllow()
+        return PermissionResultDeny(message=dangerous(context))
+
+    request = Request([], [CLITool(call.tool_name, effect=Effect.IRREVERSIBLE)])
+    with transcript_file(write_pending_call(call, settings.names.of(request))) as transcript:
+        options = msgspec.structs.replace(settings, env={**settings.env, **_NO_MODEL}).options(
+            request,
+            resume=str(transcript),
+            # Not as allowed_tools, with which the SDK takes the question about dangerous calls for a mistake.
+            settings=msgspec.json.encode({"permissions": {"allow": [call.tool_name]}}).decode(),
+            can_use_tool=may_use,
+        )
+        cli = LiveCLI(options)
+        try:
+            await cli.start()
+            return await _result(cli, call.id)
+        finally:
+            await cli.end()
+
+
+async def _result(cli: LiveCLI, call_id: str) -> Answer:
+    async for message in cli.messages():
+        if isinstance(message, UserMessage) and isinstance(message.content, list):
+            for block in message.content:
+                if isinstance(block, ToolResultBlock) and block.tool_use_id == call_id:
+                    return answer_of(block)
+        elif isinstance(message, ResultMessage):
+            break
+    return Answer(_NOT_RUN, is_error=True)

@@ -1,0 +1,101 @@
+"""The tools that the Claude Code CLI brings along, as tools of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+from maverick.exceptions import InvalidToolError, ToolError
+from maverick.model import Effect, ToolCall, ToolContext
+
+_READING = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read", "WebFetch", "WebSearch"})
+_AGENTS = frozenset({"Agent", "Task"})
+
+
+class CLIToolRunner(Protocol):
+    """What has a call run by a CLI."""
+
+    async def perform(self, call: ToolCall, *, approved: bool) -> str:
+        """Have the CLI run a call, and return what came of it."""
+        ...
+
+
+current_run: ContextVar[CLIToolRunner | None] = ContextVar("maverick_claude_cli_run", default=None)
+"""The run that is going on in this context. Its tools run in tasks of their own, which inherit it."""
+
+
+class CLITool:
+    """A tool of the CLI; :func:`cli_tool` makes one.
+
+    The CLI describes it to the model and runs it. When that happens, and whether, is the loop's to say, as it is for
+    every other tool: limits, approvals, events and the journal know no difference.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        effect: Effect,
+        approval: bool = False,
+        timeout: float | None = None,
+        max_output: int | None = None,
+    ) -> None:
+        self.name = name
+        self.description = f"The tool {name} of the Claude Code CLI."
+        self.parameters: Mapping[str, Any] = {"type": "object"}
+        self.effect = effect
+        self.approval = approval
+        self.timeout = timeout
+        self.max_output = max_output
+
+    async def execute(self, args: dict[str, Any], context: ToolContext | None = None, /) -> str:
+        """Have the CLI of this run carry out the call.
+
+        Raises:
+            ToolError: The CLI says that it failed, or there is no CLI.
+        """
+        run = current_run.get()
+        if run is None or context is None:
+            raise ToolError(
+                f"{self.name} is a tool of the Claude Code CLI, and this run is not on it. "
+                "Give the agent a model of 'claude-code:…'.",
+                tool_name=self.name,
+            )
+        return await run.perform(ToolCall(context.call_id, self.name, args), approved=self.approval)
+
+    def __repr__(self) -> str:
+        return f"<cli tool {self.name}>"
+
+
+def cli_tool(
+    name: str,
+    *,
+    effect: Effect | str | None = None,
+    approval: bool = False,
+    timeout: float | None = None,
+    max_output: int | None = None,
+) -> CLITool:
+    """A tool of the CLI, such as ``cli_tool("Bash", approval=True)``, for ``ToolConfig(tools=[…])``.
+
+    Args:
+        name: What the CLI calls it.
+        effect: What running it again would do; by default ``pure`` for tools that only read, ``irreversible`` for
+            all others.
+        approval: Whether a person has to agree to each call. What the CLI itself takes for dangerous is run only if
+            somebody had to agree to it.
+        timeout: The seconds a call may take.
+        max_output: How many characters of its output are kept.
+
+    Raises:
+        InvalidToolError: It starts agents of the CLI's own, whose turns nobody could count.
+    """
+    if name in _AGENTS:
+        raise InvalidToolError(
+            f"The CLI's tool {name!r} starts agents whose turns, tools and costs no limit sees. "
+            "Offer an agent of your own as a tool: definition.as_tool().",
+            tool_name=name,
+        )
+    if effect is None:
+        effect = Effect.PURE if name in _READING else Effect.IRREVERSIBLE
+    return CLITool(name, effect=Effect(effect), approval=approval, timeout=timeout, max_output=max_output)

@@ -1,0 +1,151 @@
+"""A conversation in the CLI's own form: the transcript it goes on from, and the prompt that makes it go on."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from maverick.model import Message, Part, Role, Text, Thinking, ToolCall
+
+GO_ON = "Continue from where you left off."
+"""What the CLI itself says when it takes up a turn that had stopped after its tools."""
+
+_BEGINNING_OF_TIME = "1970-01-01T00:00:00.000Z"
+
+WireName = Callable[[str], str]
+"""What the CLI calls a tool of ours."""
+
+
+def divide(messages: Sequence[Message]) -> tuple[Sequence[Message], str]:
+    """What goes into the transcript, and the prompt: what the user said last, if it was the user who spoke last."""
+    end = len(messages)
+    while end and messages[end - 1].role is Role.USER:
+        end -= 1
+    said = "\n\n".join(message.content for message in messages[end:])
+    return messages[:end], said or GO_ON
+
+
+def write_transcript(messages: Iterable[Message], model: str, wire_name: WireName) -> bytes:
+    """The conversation as the lines of a transcript.
+
+    Args:
+        messages: The conversation.
+        model: The model that is going to read it; the CLI drops thoughts that it takes for another model's.
+        wire_name: What the CLI calls a tool of ours.
+    """
+    lines = _Lines()
+    for role, group in groupby(messages, key=lambda message: message.role):
+        if role is Role.TOOL_RESULT:
+            lines.add("user", {"role": "user", "content": [_result(message) for message in group]})
+            continue
+        for message in group:
+            blocks = [block for part in message.parts if (block := _block(part, wire_name)) is not None]
+            if blocks and role is Role.USER:
+                lines.add("user", {"role": "user", "content": blocks})
+            elif blocks:
+                lines.add("assistant", _answer(blocks, model))
+    return lines.encoded()
+
+
+def write_pending_call(call: ToolCall, model: str) -> bytes:
+    """A transcript that ends in a call which is still to be run; the CLI runs it as soon as it has read that."""
+    lines = _Lines()
+    lines.add("user", {"role": "user", "content": f"Run {call.tool_name}."})
+    block = {"type": "tool_use", "id": call.id, "name": call.tool_name, "input": call.arguments}
+    lines.add("assistant", _answer([block], model))
+    lines.mark(
+        {
+            "type": "hook_deferred_tool",
+            "toolUseID": call.id,
+            "toolName": call.tool_name,
+            "toolInput": call.arguments,
+            "hookName": "maverick",
+            "hookEvent": "PreToolUse",
+            "permissionMode": "default",
+        }
+    )
+    return lines.encoded()
+
+
+@contextmanager
+def transcript_file(transcript: bytes) -> Iterator[Path]:
+    """A transcript as a file that nobody else can read, for the CLI to go on from."""
+    with tempfile.NamedTemporaryFile(prefix="maverick-", suffix=".jsonl") as file:
+        file.write(transcript)
+        file.flush()
+        yield Path(file.name)
+
+
+class _Lines:
+    """The lines of a transcript, each of which names the one before it."""
+
+    def __init__(self) -> None:
+        self._session = str(uuid4())
+        self._last: str | None = None
+        self._lines: list[dict[str, Any]] = []
+
+    def add(self, kind: str, message: dict[str, Any]) -> None:
+        self._append({"type": kind, "message": message})
+
+    def mark(self, attachment: dict[str, Any]) -> None:
+        self._append({"type": "attachment", "attachment": attachment})
+
+    def _append(self, line: dict[str, Any]) -> None:
+        own = str(uuid4())
+        self._lines.append(
+            {
+                "uuid": own,
+                "parentUuid": self._last,
+                "isSidechain": False,
+                "sessionId": self._session,
+                "timestamp": _BEGINNING_OF_TIME,
+                **line,
+            }
+        )
+        self._last = own
+
+    def encoded(self) -> bytes:
+        return b"".join(msgspec.json.encode(line) + b"\n" for line in self._lines)
+
+
+def _answer(blocks: list[dict[str, Any]], model: str) -> dict[str, Any]:
+    return {
+        "id": f"msg_{uuid4().hex}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": blocks,
+        "stop_reason": "tool_use" if blocks[-1]["type"] == "tool_use" else "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+    }
+
+
+def _block(part: Part, wire_name: WireName) -> dict[str, Any] | None:
+    match part:
+        case Text():
+            return {"type": "text", "text": part.text}
+        case ToolCall():
+            name = wire_name(part.tool_name)
+            return {"type": "tool_use", "id": part.id, "name": name, "input": part.arguments}
+        case Thinking() if part.redacted:
+            return {"type": "redacted_thinking", "data": part.redacted}
+        case Thinking() if part.signature:
+            return {"type": "thinking", "thinking": part.text, "signature": part.signature}
+    return None
+
+
+def _result(message: Message) -> dict[str, Any]:
+    return {
+        "type": "tool_result",
+        "tool_use_id": message.tool_call_id,
+        "content": message.content,
+        "is_error": message.is_error,
+    }

@@ -1,0 +1,268 @@
+"""Agents on the real CLI: what they answer, what they may do, and what it used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_agent_sdk import (
+    AssistantMessage,
+    ResultMessage,
+    StreamEvent,
+    ToolResultBlock,
+    UserMessage,
+    create_sdk_mcp_server,
+    tool,
+)
+from pydantic import BaseModel, SecretStr
+
+from claude_cli.api import HELLO, CliApi, Greeter, calls
+from maverick import TerminateReason
+from maverick.agents import (
+    AgentContext,
+    AgentResult,
+    MaverickAgent,
+    extract_all_text,
+    extract_text,
+    extract_usage,
+)
+from maverick.agents.context import NO_BRANCH
+from maverick.config import AgentConfig, MaverickConfig
+from maverick.exceptions import LimitExceededError, OutputValidationError
+from wire.claude_answers import Answer, text
+
+
+def context(cwd: Path, **agent: Any) -> AgentContext:
+    return AgentContext(cwd, NO_BRANCH, MaverickConfig(agent=AgentConfig(**agent)))
+
+
+@pytest.mark.requirement(
+    "000-US1-AS1",
+    "000-US1-AS2",
+    "000-FR-001",
+    "000-FR-004",
+    "000-FR-013",
+    "000-FR-014",
+    "000-SC-001",
+    "000-SC-006",
+)
+async def test_an_agent_of_a_few_lines_executes_and_returns_a_result(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    result = await Greeter(env=env).execute(context(tmp_path))
+
+    assert result.success
+    assert result.output == result.raw_content == "Hello from the API."
+    assert result.errors == ()
+    assert result.terminate_reason is TerminateReason.COMPLETE
+    assert result.turn_count == 1
+    assert set(result.metadata) == {"session_id", "duration_api_ms", "permission_denials"}
+    usage = result.usage
+    assert (usage.input_tokens, usage.output_tokens) == (118, 42)
+    assert (usage.cache_read_tokens, usage.cache_write_tokens) == (11, 7)
+    assert usage.total_cost_usd == pytest.approx(0.00096, rel=0.01)
+    assert usage.duration_ms > 0
+    (request,) = api.requests
+    assert "You greet people." in str(request["system"])
+    assert "Greet the people here." in str(request["messages"])
+    assert [tool["name"] for tool in request["tools"]] == ["Read"]
+
+
+@pytest.mark.requirement("000-US2-AS1", "000-US2-AS2", "000-FR-005", "000-SC-003")
+async def test_messages_arrive_one_by_one_and_pieces_of_them_when_asked_for(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    whole = [message async for message in Greeter(env=env).query("Hello?", tmp_path)]
+    pieces = [message async for message in Greeter(env=env, partial_messages=True).query("Hello?", tmp_path)]
+
+    assert isinstance(whole[-1], ResultMessage)
+    assert not any(isinstance(message, StreamEvent) for message in whole)
+    assert extract_all_text(whole) == "Hello from the API."
+    deltas = [
+        message.event.get("delta", {}).get("text", "")
+        for message in pieces
+        if isinstance(message, StreamEvent)
+    ]
+    assert "".join(deltas) == "Hello from the API."
+    assert len([delta for delta in deltas if delta]) > 1
+    assert extract_usage(whole).total_tokens == extract_usage(pieces).total_tokens == 160
+
+
+@pytest.mark.requirement("000-FR-002")
+async def test_a_tool_of_an_mcp_server_in_this_process_is_called(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    @tool("add", "Add two numbers.", {"a": int, "b": int})
+    async def add(given: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
+
+    api.play(calls(("mcp__lab__add", {"a": 2, "b": 3})), HELLO)
+    servers = {"lab": create_sdk_mcp_server("lab", "1.0.0", [add])}
+    agent = Greeter(env=env, mcp_servers=servers, allowed_tools=["mcp__lab__add"])
+
+    result = await agent.run_prompt("Add.", context(tmp_path))
+
+    assert result.success, result.error
+    assert result.turn_count == 2
+    assert result.usage.output_tokens == 84
+    (answered,) = [
+        block for block in api.requests[1]["messages"][-1]["content"] if block["type"] == "tool_result"
+    ]
+    assert "5" in str(answered["content"])
+
+
+@pytest.mark.requirement("CLI-PERMISSIONS")
+@pytest.mark.parametrize(
+    ("mode", "wrote", "ran"),
+    [
+        ("default", False, False),
+        ("acceptEdits", True, False),
+        ("plan", False, False),
+        ("dontAsk", False, False),
+        ("bypassPermissions", True, True),
+    ],
+)
+async def test_a_permission_mode_decides_on_tools_that_are_not_allowed(
+    api: CliApi, env: dict[str, str], tmp_path: Path, mode: str, wrote: bool, ran: bool
+) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "in.txt").write_text("what was written", encoding="utf-8")
+    (folder / "work.sh").write_text("#!/bin/sh\necho ran > ran.txt\n", encoding="utf-8")
+    (folder / "work.sh").chmod(0o700)
+    api.play(
+        calls(
+            ("Read", {"file_path": str(folder / "in.txt")}),
+            ("Write", {"file_path": str(folder / "out.txt"), "content": "new"}),
+            ("Bash", {"command": "./work.sh", "description": "Work."}),
+        ),
+        HELLO,
+    )
+    agent = Greeter(env=env, permission_mode=mode, allowed_tools=[], tools=["Read", "Write", "Bash"])
+
+    messages = [message async for message in agent.query("Work.", folder)]
+
+    results = [
+        block
+        for message in messages
+        if isinstance(message, UserMessage)
+        for block in message.content
+        if isinstance(block, ToolResultBlock)
+    ]
+    assert "what was written" in str(results[0].content)
+    assert [not result.is_error for result in results] == [True, wrote, ran]
+    assert (folder / "out.txt").exists() is wrote
+    assert (folder / "ran.txt").exists() is ran
+
+
+@pytest.mark.requirement("CLI-PERMISSIONS")
+async def test_tools_that_are_allowed_run_and_others_are_not_even_offered(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    api.play(calls(("Bash", {"command": "expr 6 '*' 7", "description": "Multiply."})), HELLO)
+    agent = Greeter(env=env, permission_mode="dontAsk", allowed_tools=["Bash(expr:*)"])
+
+    result = await agent.run_prompt("Multiply.", context(tmp_path))
+
+    assert result.success
+    assert [tool["name"] for tool in api.requests[0]["tools"]] == ["Bash"]
+    assert "42" in str(api.requests[1]["messages"][-1]["content"])
+
+
+class Sum(BaseModel):
+    total: int
+    terms: list[int]
+
+
+@pytest.mark.requirement("CLI-OUTPUT-TYPE")
+async def test_an_answer_can_be_a_value_of_a_type(api: CliApi, env: dict[str, str], tmp_path: Path) -> None:
+    api.play(calls(("StructuredOutput", {"total": 5, "terms": [2, 3]})), HELLO)
+
+    result = await Greeter(env=env).run_prompt("Add.", context(tmp_path), output_type=Sum)
+
+    assert result.success, result.error
+    assert result.output == Sum(total=5, terms=[2, 3])
+
+
+@pytest.mark.requirement("CLI-OUTPUT-TYPE")
+async def test_an_answer_that_never_fits_the_type_is_a_failed_result(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    api.play(Answer([text("About five, I think.")]))
+
+    result = await Greeter(env=env, max_turns=4).run_prompt("Add.", context(tmp_path), output_type=Sum)
+
+    assert not result.success
+    assert result.output is None
+    assert not result.validated
+    assert isinstance(result.errors[0], OutputValidationError | LimitExceededError)
+
+
+@pytest.mark.requirement("CLI-LIMITS", "000-FR-008")
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        ({"max_turns": 1}, TerminateReason.MAX_TURNS),
+        ({"max_budget_usd": 0.0001}, TerminateReason.MAX_COST),
+    ],
+    ids=["turns", "money"],
+)
+async def test_a_limit_ends_the_run_and_the_result_says_which(
+    api: CliApi, env: dict[str, str], tmp_path: Path, limit: dict[str, Any], reason: TerminateReason
+) -> None:
+    (tmp_path / "in.txt").write_text("x", encoding="utf-8")
+    api.play(calls(("Read", {"file_path": str(tmp_path / "in.txt")}), words="I will read it."))
+
+    result = await Greeter(env=env, **limit).execute(context(tmp_path))
+
+    assert not result.success
+    assert result.terminate_reason is reason
+    assert isinstance(result.errors[0], LimitExceededError)
+    assert result.errors[0].limit in str(result.errors[0])
+    assert result.raw_content == "I will read it."
+    assert result.usage.output_tokens == 42
+    assert result.usage.total_cost_usd
+
+
+@pytest.mark.requirement("001-CONTEXT")
+async def test_the_settings_of_the_context_say_where_claude_is_and_with_which_key(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"):
+        del env[name]
+    settings = context(tmp_path, base_url=api.url, api_key=SecretStr("sk-ant-of-the-settings"))
+
+    result = await Greeter(env=env).execute(settings)
+
+    assert result.success, result.error
+    assert api.received[0].headers["x-api-key"] == "sk-ant-of-the-settings"
+    assert "sk-ant-of-the-settings" not in repr(result)
+
+
+@pytest.mark.requirement("CLI-VERBATIM")
+async def test_a_path_in_a_prompt_does_not_make_the_cli_read_the_file(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "secret.txt").write_text("the secret of the house", encoding="utf-8")
+
+    await Greeter(env=env).run_prompt("Somebody wrote: see @secret.txt and /compact", context(tmp_path))
+
+    assert "see @secret.txt and /compact" in str(api.requests[0]["messages"])
+    assert "the secret of the house" not in str(api.requests)
+
+
+@pytest.mark.requirement("000-FR-005")
+async def test_an_agent_that_reads_the_messages_itself_has_all_it_needs(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    class Shouter(MaverickAgent):
+        async def execute(self, context: AgentContext) -> AgentResult[str]:
+            messages = [message async for message in self.query("Hello?", context.cwd)]
+            words = [extract_text(message) for message in messages if isinstance(message, AssistantMessage)]
+            return AgentResult.success_result("\n".join(words).upper(), extract_usage(messages))
+
+    result = await Shouter("shouter", "You shout.", env=env).execute(context(tmp_path))
+
+    assert result.output == "HELLO FROM THE API."
+    assert result.usage.total_tokens == 160

@@ -1,0 +1,125 @@
+"""Agents on the real CLI: whatever stops a query, the CLI and all it started are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from claude_cli.api import CliApi, Greeter, calls, endless
+from claude_cli.census import gone, open_handles, there
+from maverick import AbortSignal, TerminateReason
+from maverick.exceptions import AbortedError, TimeoutError
+
+pytestmark = [
+    pytest.mark.requirement("CLI-NO-ORPHANS", "P4"),
+    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
+]
+
+
+@pytest.fixture
+def mark(env: dict[str, str]) -> str:
+    """What only the CLI of this test, and what it starts, have in their environment."""
+    return f"CLAUDE_CONFIG_DIR={env['CLAUDE_CONFIG_DIR']}"
+
+
+@pytest.fixture
+def busy(api: CliApi, env: dict[str, str]) -> Greeter:
+    """An agent whose CLI runs a shell command that takes for ever."""
+    command = "(setsid sleep 600 &) ; exec tail -f /dev/null"
+    api.play(calls(("Bash", {"command": command, "description": "Wait."})), endless)
+    return Greeter(env=env, allowed_tools=["Bash"])
+
+
+async def test_an_abort_ends_it_with_what_was_said_and_used(
+    busy: Greeter, mark: str, api: CliApi, tmp_path: Path
+) -> None:
+    signal = AbortSignal()
+    run = asyncio.create_task(busy.run_prompt("Wait.", signal=signal))
+    assert len(await there(mark, 3)) >= 3  # the CLI, its command, and the daemon
+
+    signal.abort("enough")
+    result = await run
+
+    assert await gone(mark) == []
+    assert result.terminate_reason is TerminateReason.ABORTED
+    (error,) = result.errors
+    assert isinstance(error, AbortedError)
+    assert error.reason == "enough"
+    assert result.raw_content == "Let me see."
+    assert (result.usage.input_tokens, result.usage.output_tokens) == (118, 42)
+    assert result.usage.total_cost_usd
+
+
+async def test_a_timeout_ends_it_with_the_partial_text(
+    api: CliApi, env: dict[str, str], mark: str, tmp_path: Path
+) -> None:
+    api.play(endless)
+    agent = Greeter(env=env, timeout=600)
+    run = asyncio.create_task(agent.run_prompt("Tell."))
+    await api.asked.wait()
+    agent.timeout = 3
+    shorter = asyncio.create_task(agent.run_prompt("Tell."))
+
+    result = await shorter
+    run.cancel()
+    await asyncio.gather(run, return_exceptions=True)
+
+    assert await gone(mark) == []
+    assert result.terminate_reason is TerminateReason.TIMEOUT
+    assert isinstance(result.errors[0], TimeoutError)
+    assert "after 3 s" in str(result.errors[0])
+
+
+async def test_cancelling_the_task_ends_it(busy: Greeter, mark: str) -> None:
+    run = asyncio.create_task(busy.run_prompt("Wait."))
+    assert len(await there(mark, 3)) >= 3
+
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+
+    assert await gone(mark) == []
+
+
+async def test_a_consumer_that_fails_or_leaves_early_ends_it(
+    api: CliApi, env: dict[str, str], mark: str, tmp_path: Path
+) -> None:
+    api.play(endless)
+    agent = Greeter(env=env, partial_messages=True)
+
+    async def fail() -> None:
+        async for _ in agent.query("Tell.", tmp_path):
+            raise LookupError("the consumer's own")
+
+    with pytest.raises(LookupError):
+        await fail()
+    assert await gone(mark) == []
+
+    async for _ in agent.query("Tell.", tmp_path):
+        break
+    assert await gone(mark) == []
+
+    async with aclosing(agent.query("Tell.", tmp_path)) as messages:
+        await anext(messages)
+    assert await gone(mark) == []
+
+
+async def test_a_query_that_is_over_leaves_no_process_and_no_handle(
+    api: CliApi, env: dict[str, str], mark: str, tmp_path: Path
+) -> None:
+    background = {"command": "sleep 600", "description": "Wait.", "run_in_background": True}
+    agent = Greeter(env=env, allowed_tools=["Bash"])
+    assert (await agent.run_prompt("Hello?")).success
+    before = open_handles()
+    api.play(calls(("Bash", background)), *api.turns)
+
+    result = await agent.run_prompt("Wait.")
+
+    assert result.success, result.error
+    assert await gone(mark) == []
+    await asyncio.sleep(0)
+    assert open_handles() == before

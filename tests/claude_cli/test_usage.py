@@ -1,0 +1,103 @@
+"""Usage is right whatever became of the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from claude_agent_sdk import AssistantMessage, Message, ResultMessage, StreamEvent
+
+from maverick.agents import extract_usage
+from maverick.providers.claude_cli import UsageMeter
+
+MODEL = "claude-sonnet-4-5"
+BEGUN = {
+    "input_tokens": 100,
+    "output_tokens": 1,
+    "cache_creation_input_tokens": 7,
+    "cache_read_input_tokens": 11,
+}
+
+
+def event(**fields: Any) -> StreamEvent:
+    return StreamEvent(uuid="u", session_id="s", event=fields)
+
+
+def started(number: int) -> StreamEvent:
+    return event(type="message_start", message={"id": f"msg_{number}", "model": MODEL, "usage": BEGUN})
+
+
+def ended(output: int) -> StreamEvent:
+    return event(type="message_delta", usage={"output_tokens": output})
+
+
+def result(**fields: Any) -> ResultMessage:
+    given = {
+        "subtype": "success",
+        "duration_ms": 900,
+        "duration_api_ms": 800,
+        "is_error": False,
+        "num_turns": 2,
+    }
+    return ResultMessage(**{**given, "session_id": "s", **fields})
+
+
+def counted(inputs: int, output: int) -> dict[str, Any]:
+    return {
+        MODEL: {
+            "inputTokens": inputs,
+            "outputTokens": output,
+            "cacheReadInputTokens": 0,
+            "cacheCreationInputTokens": 0,
+            "costUSD": 0.5,
+        }
+    }
+
+
+def metered(*messages: Message) -> UsageMeter:
+    meter = UsageMeter()
+    for message in messages:
+        meter.see(message)
+    return meter
+
+
+@pytest.mark.requirement("000-SC-006", "000-FR-014")
+def test_the_figures_of_a_run_that_ended_well_are_its_own() -> None:
+    meter = metered(started(1), ended(42), result(total_cost_usd=0.5, model_usage=counted(300, 60)))
+
+    usage = meter.read()
+
+    assert (usage.input_tokens, usage.output_tokens, usage.total_cost_usd) == (300, 60, 0.5)
+    assert meter.turns == 2
+
+
+@pytest.mark.requirement("000-SC-006")
+def test_the_answers_that_came_count_when_the_run_gives_no_figures() -> None:
+    usage = metered(started(1), ended(42), started(2), result(is_error=True, total_cost_usd=0)).read()
+
+    assert (usage.input_tokens, usage.output_tokens) == (236, 43)
+    assert (usage.cache_read_tokens, usage.cache_write_tokens) == (22, 14)
+    assert usage.total_cost_usd == pytest.approx(0.001304, rel=0.01)
+
+
+@pytest.mark.requirement("000-SC-006")
+def test_an_answer_that_is_reported_more_than_once_counts_once() -> None:
+    whole = AssistantMessage(content=[], model=MODEL, usage=BEGUN, message_id="msg_1")
+
+    usage = metered(started(1), whole, whole, ended(42)).read()
+
+    assert (usage.input_tokens, usage.output_tokens) == (118, 42)
+
+
+@pytest.mark.requirement("000-FR-014")
+def test_a_cost_that_nobody_knows_is_none() -> None:
+    odd = event(type="message_start", message={"id": "m", "model": "nobody-knows-it", "usage": BEGUN})
+
+    assert metered(odd).read().total_cost_usd is None
+    assert metered().read().total_cost_usd is None
+
+
+@pytest.mark.requirement("000-SC-006")
+def test_the_duration_of_a_list_of_messages_is_the_one_it_tells() -> None:
+    assert extract_usage([started(1), result()]).duration_ms == 900
+    assert extract_usage([]).duration_ms == 0
