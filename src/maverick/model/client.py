@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -21,7 +21,7 @@ class LLMClient(Protocol):
     :class:`~maverick.exceptions.AgentError` and nothing else, and when its task is cancelled it stops at once.
 
     A client may also have ``model_info(model) -> ModelInfo``, ``async aclose()``, and ``for_run()``, an async context
-    manager that is entered for the length of a run.
+    manager that is entered for the length of a run and gives a :class:`RunScope`.
     """
 
     async def run(self, request: Request) -> Response:
@@ -53,7 +53,15 @@ def model_info(client: LLMClient, model: str) -> ModelInfo:
     return UNKNOWN_MODEL if describe is None else describe(model)
 
 
-def run_scope(client: LLMClient) -> AbstractAsyncContextManager[Any]:
+class RunScope(Protocol):
+    """What a client that keeps something open for a run is told of it."""
+
+    def tool_finished(self, call_id: str, content: str, *, failed: bool) -> None:
+        """A tool call of the run has its result, or was refused with this as its result."""
+        ...
+
+
+def run_scope(client: LLMClient) -> AbstractAsyncContextManager[RunScope | None]:
     """What the client keeps open for the length of a run, if it keeps anything."""
     keep = getattr(client, "for_run", None)
     return nullcontext() if keep is None else keep()

@@ -47,6 +47,7 @@ class ApprovalDesk:
                 tools[planned.call.tool_name],
                 start.user_id,
                 self._expires_in,
+                planned.question,
             )
             for planned in step.calls
         ]
@@ -55,7 +56,7 @@ class ApprovalDesk:
             found = await self._keeper.journal.get_approval(request.approval_id)
             if (decided := await self._decided(found, request)) is not None:
                 return decided
-        raise RunParked(_waits_for(asked[0], step.calls[0].question))
+        raise RunParked(_waits_for(asked[0]))
 
     async def _decided(self, found: Approval, asked: Approval) -> ApprovalDecided | None:
         now, journal = time.time(), self._keeper.journal
@@ -76,7 +77,8 @@ class ApprovalDesk:
         )
 
 
-def _waits_for(approval: Approval, why: str) -> ApprovalRequiredError:
+def _waits_for(approval: Approval) -> ApprovalRequiredError:
+    why = approval.question
     return ApprovalRequiredError(
         f"The run waits for a decision on {approval.tool_name}({approval.arguments})"
         f"{f', because {why}' if why else '.'} "

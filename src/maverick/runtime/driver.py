@@ -22,15 +22,16 @@ from maverick.loop.entries import (
     ModelReplied,
     Resumed,
     RunStarted,
+    ToolFinished,
     ToolsStarted,
 )
 from maverick.loop.limits import Limits
 from maverick.loop.machine import RESUMABLE
-from maverick.loop.result import AgentResult, TerminateReason
+from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
 from maverick.loop.ruling import Policy
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall, Usage
-from maverick.model.client import run_scope
+from maverick.model.client import RunScope, run_scope
 from maverick.runtime.abort import AbortSignal
 from maverick.runtime.approval_desk import ApprovalDesk
 from maverick.runtime.event_log import log_failure
@@ -81,6 +82,7 @@ class Driver(Generic[T]):
         self._start_agent = start_agent
         self._partial: list[str] = []
         self._lost = Usage()
+        self._scope: RunScope | None = None
 
     async def drive(self, signal: AbortSignal | None = None) -> AgentResult[T]:
         """Run to the end; one that came to an end of its own earlier has its result already."""
@@ -95,7 +97,7 @@ class Driver(Generic[T]):
     async def _drive_in_scope(
         self, first: RunStarted | Resumed, signal: AbortSignal | None
     ) -> AgentResult[T]:
-        async with run_scope(self.run.client):
+        async with run_scope(self.run.client) as self._scope:
             return await self._drive(first, signal)
 
     def _limits(self) -> Limits:
@@ -152,7 +154,9 @@ class Driver(Generic[T]):
 
     def _ask_model(self, request: Request) -> Coroutine[Any, Any, Response]:
         limit = self.run.loop.definition.model_config.request_timeout_ms
-        answer = self._stream(request) if self.run.watched else self.run.client.run(request)
+        # What has arrived of an answer can be kept, or told, only if it comes piece by piece; that costs more.
+        in_pieces = self.run.watched or self._interruption.may_cut_an_answer
+        answer = self._stream(request) if in_pieces else self.run.client.run(request)
         return answer if limit is None else self._within(limit, answer)
 
     async def _within(self, limit: int, answer: Coroutine[Any, Any, Response]) -> Response:
@@ -190,7 +194,9 @@ class Driver(Generic[T]):
         latest: Step = step
         try:
             while isinstance(latest, RunTools):
-                latest = await self.run.record(await self._interruption.guard(batch.next()))
+                finished = await self._interruption.guard(batch.next())
+                latest = await self.run.record(finished)
+                self._tell_client(step.calls[finished.index].call, finished)
         except RunParked:
             if self.run.keeper is not None:
                 await self.run.keeper.park(())
@@ -204,6 +210,11 @@ class Driver(Generic[T]):
             await batch.stop()
             raise
         return latest
+
+    def _tell_client(self, call: ToolCall, finished: ToolFinished) -> None:
+        if self._scope is not None:
+            failed = finished.outcome is not ToolOutcome.FINISHED
+            self._scope.tool_finished(call.id, finished.content, failed=failed)
 
     async def _ask_person(self, step: AwaitApproval) -> Step:
         planned, keeper = step.calls[0], self.run.keeper

@@ -16,6 +16,9 @@ from maverick.runtime.abort import AbortSignal
 
 R = TypeVar("R")
 
+_ANSWER_SECONDS = 120
+"""How long an answer takes at the most, but for very long ones."""
+
 
 class RunInterrupted(Exception):  # noqa: N818 - not an error: how an interruption travels up to the driver
     """The run was stopped; ``reason`` and ``message`` say why."""
@@ -91,6 +94,13 @@ class Interruption:
             if self._fired:
                 self._fired = False
                 self._task.uncancel()
+
+    @property
+    def may_cut_an_answer(self) -> bool:
+        """Whether the run may be stopped before an answer that is asked for now has arrived."""
+        if self._signal is not None:
+            return True
+        return self.deadline is not None and self.deadline - self._task.get_loop().time() < _ANSWER_SECONDS
 
     def check(self) -> None:
         """Stop here if the run is to be stopped.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable
 from math import inf
@@ -19,6 +20,7 @@ from maverick.runtime.parking import RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.toolset import ReadyTool
 from maverick.tools.rendering import cap, render, text_of
+from maverick.tools.threads import end_if_forked
 
 _UNKNOWN = (
     "Unknown: the process stopped while this tool ran, so it may or may not have taken effect. "
@@ -55,6 +57,7 @@ class ToolRunner:
         self._turn = turn
         self._deadline = inf if deadline is None else deadline
         self._start_agent = start_agent
+        self._process = os.getpid()
         self._committing: set[int] = set()
         self.lost_usage = Usage()
         """What subagents had used that were cut short."""
@@ -102,6 +105,7 @@ class ToolRunner:
         except BaseException as error:  # noqa: BLE001 - not even SystemExit of a tool may end the run or the process
             outcome, content = ToolOutcome.FAILED, cap(_words(error), ready.max_output)
             log_failure(logging.DEBUG, "tool_failed", error, self._run.ids | {"tool": planned.call.tool_name})
+        end_if_forked(self._process)
         return _finished(planned, outcome, content, began)
 
     async def _run_transaction(self, planned: PlannedCall, ready: ReadyTool, began: float) -> ToolFinished:

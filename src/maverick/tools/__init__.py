@@ -1,6 +1,36 @@
-"""Tools: the decorator that makes them from functions, and the registry that finds them by name."""
+"""Tools: the decorator that makes them from functions, the registry that finds them by name, and tools for coding."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from maverick.tools.function import FunctionTool, tool
 from maverick.tools.registry import ToolRegistry
 
-__all__ = ["FunctionTool", "ToolRegistry", "tool"]
+if TYPE_CHECKING:
+    from maverick.tools.coding import Workspace, coding_tools
+    from maverick.tools.permissions import Permissions, load_permissions
+
+__all__ = [
+    "FunctionTool",
+    "Permissions",
+    "ToolRegistry",
+    "Workspace",
+    "coding_tools",
+    "load_permissions",
+    "tool",
+]
+
+_HOMES = {
+    "Permissions": "maverick.tools.permissions",
+    "Workspace": "maverick.tools.coding",
+    "coding_tools": "maverick.tools.coding",
+    "load_permissions": "maverick.tools.permissions",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    if name not in _HOMES:
+        raise AttributeError(f"module 'maverick.tools' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

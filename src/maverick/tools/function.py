@@ -36,7 +36,7 @@ class FunctionTool(Generic[P, R]):
         name: str | None = None,
         description: str | None = None,
         effect: Effect | str = Effect.IRREVERSIBLE,
-        approval: bool = False,
+        approval: bool | str = False,
         timeout: float | None = None,
         max_output: int | None = None,
         local_names: Mapping[str, Any] | None = None,
@@ -104,7 +104,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     effect: Effect | str = Effect.IRREVERSIBLE,
-    approval: bool = False,
+    approval: bool | str = False,
     timeout: float | None = None,
     max_output: int | None = None,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
@@ -120,7 +120,7 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         function: The function.
         options: ``name`` and ``description`` to show instead of the function's own; ``effect``, what running it again
             would do (``pure``, ``keyed``, ``transactional`` or, by default, ``irreversible``); ``approval``, whether
-            a person has to agree to each call; ``timeout`` in seconds; ``max_output`` in characters.
+            a person has to agree to each call, or the words why; ``timeout`` in seconds; ``max_output`` in characters.
 
     Raises:
         InvalidToolError: The function's signature can not be described to a model.

@@ -65,17 +65,29 @@ async def run_in_thread(function: Callable[..., R], /, *args: Any, **kwargs: Any
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[R] = loop.create_future()
     context = contextvars.copy_context()
+    process = os.getpid()
 
     def job() -> None:
         try:
             value = context.run(function, *args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - whatever it raises is the waiting task's to handle
+            end_if_forked(process)
             _deliver(loop, answer, answer.set_exception, _raisable(error))
         else:
+            end_if_forked(process)
             _deliver(loop, answer, answer.set_result, value)
 
     _threads.submit(job)
     return await answer
+
+
+def end_if_forked(process: int) -> None:
+    """End this process if it is a copy that a function has made of the one it was called in.
+
+    The copy would go on with everything the original is doing: the same run, in two processes.
+    """
+    if os.getpid() != process:
+        os._exit(0)
 
 
 def _deliver(

@@ -1,0 +1,103 @@
+"""Runs a command and kills whatever is left of it; a program of its own, started by ``process.py``.
+
+On Linux a process can ask to inherit the orphans among its descendants. So none of them gets away, not even one that
+has left its session, and when this process is told to end, or whoever started it dies, all of them end first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from types import FrameType
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_GRACE = 0.2
+_EXIT_NOT_FOUND = 127
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; its exit code is ours."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGTERM, _told_to_end)
+    prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    command = os.fork()
+    if command == 0:
+        _become(argv)
+    code = 1
+    try:
+        _, status = os.waitpid(command, 0)
+        code = os.waitstatus_to_exitcode(status)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _kill_descendants()
+    return code if code >= 0 else 128 - code
+
+
+def _become(argv: list[str]) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        os.execvp(argv[0], argv)  # noqa: S606 - the command, as it was given to us
+    except OSError as error:
+        os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
+    os._exit(_EXIT_NOT_FOUND)
+
+
+def _told_to_end(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + signal.SIGTERM)
+
+
+def _kill_descendants() -> None:
+    """Tell all descendants to end, then kill them, until there are none."""
+    _signal_all(signal.SIGTERM)
+    deadline = time.monotonic() + _GRACE
+    while _reap() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    while _reap():
+        _signal_all(signal.SIGKILL)
+        time.sleep(0.002)
+
+
+def _reap() -> bool:
+    """Take in those that have ended, and say whether there are others."""
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return False
+        if pid == 0:
+            return True
+
+
+def _signal_all(number: signal.Signals) -> None:
+    for pid in _descendants():
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue  # it was faster
+
+
+def _descendants() -> list[int]:
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - this program starts with every command, so it loads little
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - the same
+                    parent = int(file.read().rpartition(b")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                continue  # it has ended meanwhile
+            children.setdefault(parent, []).append(int(name))
+    found: list[int] = []
+    waiting = [os.getpid()]
+    while waiting:
+        inner = children.get(waiting.pop(), [])
+        found += inner
+        waiting += inner
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

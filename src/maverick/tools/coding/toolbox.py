@@ -1,0 +1,99 @@
+"""The coding tools, made for a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from maverick.exceptions import ConfigError
+from maverick.model import Effect, Tool
+from maverick.tools.coding.files import FileTools
+from maverick.tools.coding.plan import update_plan
+from maverick.tools.coding.sandbox import Sandbox, sandbox_problem
+from maverick.tools.coding.search import Search
+from maverick.tools.coding.shell import LONGEST, OnOutput, Shell
+from maverick.tools.coding.web import Web
+from maverick.tools.coding.workspace import Workspace
+from maverick.tools.function import FunctionTool
+from maverick.tools.permissions.access import Access
+from maverick.tools.permissions.subject import CommandSubject, PathSubject, Subject, UrlSubject
+
+
+class CodingTool(FunctionTool[Any, Any]):
+    """A tool that says how far it reaches, and which of its arguments permissions are about.
+
+    Args:
+        function: The function.
+        access: How far it reaches.
+        subject: What rules look at in its calls.
+        options: What every tool has.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        access: Access,
+        subject: Subject | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(function, **options)
+        self.access = access
+        self.subject = subject
+
+
+def coding_tools(
+    workspace: Workspace,
+    *,
+    sandbox: bool | None = None,
+    readable: Sequence[Path] | None = None,
+    web: bool = True,
+    on_output: OnOutput | None = None,
+) -> list[Tool]:
+    """The tools of an agent that works on a folder: read, write, edit, list, grep, shell, fetch, plan.
+
+    Args:
+        workspace: The folder. No tool of files leaves it.
+        sandbox: Whether commands run in a sandbox. By default they do where one can be made, and where not, a person is
+            asked about each of them. ``False`` runs them with all rights of this process, and asks nobody.
+        readable: Folders outside of the workspace that commands in the sandbox may read; by default, this Python's.
+        web: Whether pages of the public web may be fetched.
+        on_output: Told what a command says, while it says it.
+
+    Raises:
+        ConfigError: A sandbox is wanted and can not be made here.
+    """
+    files, path = FileTools(workspace), PathSubject("path", workspace.canonical)
+    write = CodingTool(files.write_file, Access.EDIT, path)
+    write.reconcile(files.was_written)
+    edit = CodingTool(files.edit_file, Access.EDIT, path)
+    edit.reconcile(files.was_edited)
+    tools = [
+        CodingTool(files.read_file, Access.READ, path, effect=Effect.PURE),
+        CodingTool(files.list_files, Access.READ, path, effect=Effect.PURE),
+        CodingTool(Search(workspace).grep, Access.READ, path, effect=Effect.PURE, timeout=60),
+        write,
+        edit,
+        _shell_tool(workspace, sandbox, readable, on_output),
+        CodingTool(update_plan, Access.READ, effect=Effect.PURE),
+    ]
+    if web:
+        tools.append(CodingTool(Web().web_fetch, Access.NETWORK, UrlSubject("url"), effect=Effect.PURE))
+    return list(tools)
+
+
+def _shell_tool(
+    workspace: Workspace, sandbox: bool | None, readable: Sequence[Path] | None, on_output: OnOutput | None
+) -> CodingTool:
+    problem = "" if sandbox is False else sandbox_problem()
+    if sandbox and problem:
+        raise ConfigError(f"{problem[0].upper()}{problem[1:]}. Install it, or leave sandbox out to be asked.")
+    boxed = sandbox is not False and not problem
+    shell = Shell(workspace, Sandbox(workspace, readable) if boxed else None, on_output)
+    return CodingTool(
+        shell.shell,
+        Access.EDIT if boxed else Access.EXECUTE,
+        CommandSubject("command"),
+        approval=f"{problem}." if problem else False,
+        timeout=LONGEST + 10,
+    )

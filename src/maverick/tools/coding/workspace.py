@@ -1,0 +1,258 @@
+"""A folder that tools work in and can not leave.
+
+No path is ever handed to the system whole. A file is opened by walking to it from the workspace's root, one name at a
+time, each relative to the folder that is already open, and no symbolic link is followed on the way. So there is no
+moment between a check and a use in which somebody could put a link in place of a folder, and a path means one thing:
+what the permissions were asked about is what is opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from maverick.exceptions import ConfigError, ToolError
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+PROTECTED = (".git", ".maverick", "maverick.yaml")
+"""What decides how other programs, and we ourselves, treat the workspace."""
+
+
+class Workspace:
+    """A folder that tools may work in.
+
+    Args:
+        root: The folder.
+        protected: Names of files and folders that may be read but not changed, in whatever folder they are. Commands in
+            a sandbox are only kept from those right below the root, and from what is there when they begin.
+
+    Raises:
+        ConfigError: The folder is not there, or this system can not confine anything to it.
+    """
+
+    def __init__(self, root: Path | str = ".", *, protected: Iterable[str] = PROTECTED) -> None:
+        if os.open not in os.supports_dir_fd or os.rename not in os.supports_dir_fd:
+            raise ConfigError(
+                "Coding tools need a system that opens files relative to folders: Linux or macOS."
+            )
+        try:
+            self.root = Path(root).resolve(strict=True)
+            os.close(os.open(self.root, _FOLDER))
+        except OSError as error:
+            raise ConfigError(f"The workspace {str(root)!r} is not a folder that can be opened.") from error
+        self.protected = tuple(protected)
+        if any("/" in name or name in ("", ".", "..") for name in self.protected):
+            raise ConfigError(f"protected: expected names without a slash, got {self.protected!r}.")
+        self.changing = threading.Lock()
+        """Held by whoever reads a file in order to write it again."""
+
+    def locate(self, path: str) -> tuple[str, ...]:
+        """The names that lead from the root to a path, without ``.`` and ``..``.
+
+        Raises:
+            ToolError: The path leads out of the workspace, or is none.
+        """
+        try:
+            os.fsencode(path)
+        except UnicodeEncodeError as error:
+            raise ToolError(f"{path!r} is not a path.") from error
+        if "\0" in path:
+            raise ToolError(f"{path!r} is not a path: it has a NUL character.")
+        names = _tidy(path.split("/"))
+        above = self.root.parts[1:] if path.startswith("/") else ()
+        if names is None or names[: len(above)] != above:
+            raise ToolError(f"{path} is outside of the workspace. Use a path relative to it.")
+        return names[len(above) :]
+
+    def canonical(self, path: str) -> str | None:
+        """The one spelling of a path, relative to the root; ``None`` if it leads out of the workspace."""
+        try:
+            return "/".join(self.locate(path)) or "."
+        except ToolError:
+            return None
+
+    @contextmanager
+    def open_folder(self, names: Sequence[str], *, create: bool = False) -> Iterator[int]:
+        """The descriptor of a folder, open for as long as the block lasts.
+
+        Raises:
+            ToolError: It is not there, or something on the way is no folder.
+        """
+        with _explained("The workspace"):
+            folder = os.open(self.root, _FOLDER)
+        try:
+            for index, name in enumerate(names):
+                with _explained("/".join(names[: index + 1])):
+                    if create:
+                        with suppress(FileExistsError):
+                            os.mkdir(name, dir_fd=folder)
+                    inner = os.open(name, _FOLDER, dir_fd=folder)
+                folder, outer = inner, folder
+                os.close(outer)
+            yield folder
+        finally:
+            os.close(folder)
+
+    def open_file(self, path: str) -> BinaryIO:
+        """A regular file of the workspace, open for reading.
+
+        Raises:
+            ToolError: It is not there, or is a link, a device, a pipe or a folder.
+        """
+        *folders, name = self._file_names(path)
+        with self.open_folder(folders) as folder, _explained(path):
+            _check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
+            descriptor = os.open(name, _LOOK, dir_fd=folder)
+        try:
+            _check_regular(os.fstat(descriptor), path)
+            return os.fdopen(descriptor, "rb")
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    def read(self, path: str, largest: int) -> bytes:
+        """What a file holds.
+
+        Raises:
+            ToolError: It can not be read, or is larger than so many bytes.
+        """
+        with self.open_file(path) as file, _explained(path):
+            content = file.read(largest + 1)
+        if len(content) > largest:
+            raise ToolError(
+                f"{path} is larger than {largest // 1_000_000} MB. Search it with grep, or cut it with a command."
+            )
+        return content
+
+    def replace(self, path: str, content: bytes) -> None:
+        """Give a file new content, all of it or nothing; folders on the way are made.
+
+        Raises:
+            ToolError: It may not be changed, or can not be.
+        """
+        *folders, name = names = self._file_names(path)
+        self._check_changeable(path, names)
+        with self.open_folder(folders, create=True) as folder, _explained(path):
+            mode = _mode_of(name, folder, path)
+            self._put(folder, name, content, mode)
+
+    def identity(self, path: str) -> str | None:
+        """What tells a file or folder from every other one; ``None`` if there is none, or only a link."""
+        try:
+            *folders, name = self._file_names(path)
+            with self.open_folder(folders) as folder, _explained(path):
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except ToolError:
+            return None
+        return None if stat.S_ISLNK(found.st_mode) else f"{found.st_dev}:{found.st_ino}"
+
+    def make_file(self, names: Sequence[str]) -> BinaryIO:
+        """A new file for our own use, open for writing; git is told to ignore its folder.
+
+        Raises:
+            ToolError: It can not be made.
+        """
+        with self.open_folder(names[:-1], create=True) as folder, _explained("/".join(names)):
+            with suppress(FileExistsError), _made(".gitignore", folder) as ignore:
+                ignore.write(b"*\n")
+            return _made(names[-1], folder)
+
+    @staticmethod
+    def _put(folder: int, name: str, content: bytes, mode: int | None) -> None:
+        temporary = f".{os.urandom(8).hex()}.tmp"
+        try:
+            with _made(temporary, folder) as file:
+                if mode is not None:
+                    os.fchmod(file.fileno(), mode)
+                file.write(content)
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+
+    def _file_names(self, path: str) -> tuple[str, ...]:
+        names = self.locate(path)
+        if not names:
+            raise ToolError(f"{path!r} is the workspace itself, not a file in it.")
+        return names
+
+    def _check_changeable(self, path: str, names: Sequence[str]) -> None:
+        lowered = {name.casefold() for name in names}
+        for entry in self.protected:
+            if entry.casefold() in lowered:
+                raise ToolError(f"{path} may be read but not changed: {entry} is protected. Tell the user.")
+
+
+def _made(name: str, folder: int) -> BinaryIO:
+    """A file that was not there before, open for writing."""
+    return os.fdopen(os.open(name, _MAKE, 0o666, dir_fd=folder), "wb")
+
+
+def _tidy(parts: Iterable[str]) -> tuple[str, ...] | None:
+    """The parts of a path without ``.`` and ``..``; ``None`` if they lead above where they begin."""
+    names: list[str] = []
+    for part in parts:
+        if part == "..":
+            if not names:
+                return None
+            names.pop()
+        elif part not in ("", "."):
+            names.append(part)
+    return tuple(names)
+
+
+def _mode_of(name: str, folder: int, path: str) -> int | None:
+    """The permissions of a file that is there, without the bits that lend somebody's rights."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    _check_regular(found, path)
+    return stat.S_IMODE(found.st_mode) & 0o777
+
+
+def _check_regular(found: os.stat_result, path: str) -> None:
+    mode = found.st_mode
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISLNK(mode):
+        raise ToolError(
+            f"{path} is a symbolic link. Name the file it points to, if that is in the workspace."
+        )
+    if stat.S_ISDIR(mode):
+        raise ToolError(f"{path} is a folder. list_files shows what is in it.")
+    raise ToolError(f"{path} is a device, a pipe or a socket, not a file.")
+
+
+_WORDS = {
+    errno.ENOENT: "{path} is not there. list_files shows what is.",
+    errno.ELOOP: "{path} is, or leads through, a symbolic link. Name the place it points to, if that is inside.",
+    errno.ENOTDIR: "{path} leads through something that is no folder, such as a file or a symbolic link.",
+    errno.EACCES: "{path} may not be opened: the system says no.",
+    errno.EPERM: "{path} may not be opened: the system says no.",
+    errno.ENAMETOOLONG: "{path} has a name that is too long.",
+    errno.EISDIR: "{path} is a folder.",
+    errno.ENOSPC: "{path} could not be written: the disk is full.",
+    errno.EROFS: "{path} could not be written: the disk is read-only.",
+}
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Say in words what the system could not do."""
+    try:
+        yield
+    except OSError as error:
+        words = _WORDS.get(error.errno or 0, "{path} could not be used: {reason}.")
+        shown = path if len(path) <= 200 else f"{path[:200]}…"
+        raise ToolError(words.format(path=shown, reason=error.strerror or type(error).__name__)) from error

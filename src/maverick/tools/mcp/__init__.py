@@ -1,0 +1,13 @@
+"""Tools of MCP servers, for agents: the connection to a server, and its tools as ours.
+
+Loaded when it is used, since the ``mcp`` package is an extra.
+"""
+
+from maverick.tools.mcp.connection import MCPConnection
+from maverick.tools.mcp.pins import ToolPins
+from maverick.tools.mcp.server_address import ServerAddress
+from maverick.tools.mcp.servers_file import plugged_in
+from maverick.tools.mcp.tool import MCPTool
+from maverick.tools.mcp.toolset import MCPToolset
+
+__all__ = ["MCPConnection", "MCPTool", "MCPToolset", "ServerAddress", "ToolPins", "plugged_in"]

@@ -1,0 +1,193 @@
+"""A connection to an MCP server, kept by one task of its own.
+
+An MCP session has to be opened and closed by the same task. Here that task does nothing else; calls come from any
+task of the event loop. A connection that broke is opened anew by the next call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+import mcp_types as types
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from maverick.exceptions import NetworkError, TimeoutError, ToolError
+
+R = TypeVar("R")
+
+
+class MCPConnection:
+    """One session with an MCP server, opened when it is first used.
+
+    Args:
+        name: What the server is called, in error messages.
+        make_client: Makes a client of it that is not connected yet.
+    """
+
+    def __init__(self, name: str, make_client: Callable[[], Client]) -> None:
+        self.name = name
+        self._make_client = make_client
+        self._session: _Session | None = None
+
+    async def list_tools(self) -> list[types.Tool]:
+        """Every tool the server has.
+
+        Raises:
+            NetworkError: The server can not be reached, or went away.
+            ToolError: It answered with an error.
+        """
+        tools: list[types.Tool] = []
+        cursor: str | None = None
+        while True:
+            page = await self._ask(partial(_list_page, cursor))
+            tools += page.tools
+            cursor = page.next_cursor
+            if cursor is None:
+                return tools
+
+    async def call_tool(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        *,
+        meta: Mapping[str, Any] | None = None,
+        within: float | None = None,
+        again: bool = False,
+    ) -> types.CallToolResult:
+        """Call a tool.
+
+        Args:
+            tool_name: The tool, as the server names it.
+            arguments: What to pass.
+            meta: What to send beside the arguments.
+            within: Seconds until it is given up.
+            again: Whether the call may be sent once more on a new connection if this one breaks; only for tools that
+                change nothing, since nobody can know how far the first call got.
+
+        Raises:
+            NetworkError: The server can not be reached, or went away before it answered.
+            TimeoutError: It did not answer in time.
+            ToolError: It answered with an error.
+        """
+
+        async def send(client: Client) -> types.CallToolResult:
+            return await client.call_tool(
+                tool_name,
+                arguments,
+                read_timeout_seconds=within,
+                meta=None if meta is None else types.RequestParamsMeta(**meta),  # type: ignore[typeddict-item]
+            )
+
+        try:
+            return await self._ask(send)
+        except NetworkError:
+            if not again:
+                raise
+        return await self._ask(send)
+
+    async def aclose(self) -> None:
+        """End the session; the next call opens another."""
+        session, self._session = self._session, None
+        if session is not None and session.loop is asyncio.get_running_loop():
+            await session.end()
+
+    def drop(self) -> None:
+        """End the session without waiting for it; calls in progress fail."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.stop()
+
+    async def _ask(self, send: Callable[[Client], Awaitable[R]]) -> R:
+        session = self._open_session()
+        try:
+            return await send(await session.client())
+        except MCPError as error:
+            if error.code == types.CONNECTION_CLOSED:
+                self._lose(session)
+                raise NetworkError(
+                    f"The MCP server {self.name!r} went away before it answered. If the tool acts, check what it has "
+                    "done before you repeat it.",
+                    cause=error,
+                ) from error
+            if error.code == types.REQUEST_TIMEOUT:
+                raise TimeoutError(
+                    f"The MCP server {self.name!r} did not answer in time.", cause=error
+                ) from error
+            raise ToolError(f"The MCP server {self.name!r} refused: {error.message}", cause=error) from error
+        except Exception as error:  # transports raise whatever their libraries do; none of it gets out
+            self._lose(session)
+            raise NetworkError(
+                f"The MCP server {self.name!r} can not be reached, or gave an answer that is none. Check its command or "
+                "URL, and whether it runs.",
+                cause=error,
+            ) from error
+
+    def _open_session(self) -> _Session:
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._session.loop is not loop or self._session.over:
+            self._session = _Session(self._make_client, loop)
+        return self._session
+
+    def _lose(self, session: _Session) -> None:
+        if self._session is session:
+            self.drop()
+
+
+class _Session:
+    """The task that opens a client, keeps it open, and closes it."""
+
+    def __init__(self, make_client: Callable[[], Client], loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._ready: asyncio.Future[Client] = loop.create_future()
+        self._ready.add_done_callback(_seen)
+        self._stopping = asyncio.Event()
+        self._owner = loop.create_task(self._own(make_client), name="maverick-mcp")
+
+    @property
+    def over(self) -> bool:
+        return self._stopping.is_set() or self._owner.done()
+
+    async def client(self) -> Client:
+        return await asyncio.shield(self._ready)
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    async def end(self) -> None:
+        self.stop()
+        await asyncio.wait([self._owner])
+
+    async def _own(self, make_client: Callable[[], Client]) -> None:
+        try:
+            async with make_client() as client:
+                self._ready.set_result(client)
+                await self._stopping.wait()
+        except asyncio.CancelledError:
+            self._ready.cancel()
+            raise
+        except BaseException as error:  # noqa: BLE001 - task groups raise groups; whoever waits for the client is told
+            if not self._ready.done():
+                self._ready.set_exception(_first_of(error))
+        finally:
+            self._stopping.set()
+
+
+def _list_page(cursor: str | None, client: Client) -> Awaitable[types.ListToolsResult]:
+    return client.list_tools(cursor=cursor, cache_mode="refresh")
+
+
+def _first_of(error: BaseException) -> Exception:
+    """The first plain error in a group of errors."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
+
+
+def _seen(ready: asyncio.Future[Client]) -> None:
+    """An error that nobody waits for is no news."""
+    if not ready.cancelled():
+        ready.exception()

@@ -1,0 +1,108 @@
+"""A tool of an MCP server, as a tool of an agent."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import mcp_types as types
+import msgspec
+
+from maverick.exceptions import ToolError
+from maverick.model import Effect, ToolContext
+from maverick.tools.mcp.connection import MCPConnection
+from maverick.tools.permissions.access import Access
+
+FindConnection: TypeAlias = Callable[[ToolContext], MCPConnection]
+"""Says over which connection a call is made; each user may have their own."""
+MakeMeta: TypeAlias = Callable[[ToolContext], Mapping[str, Any]]
+"""Says what a server is told beside the arguments."""
+OnResult: TypeAlias = Callable[[ToolContext, types.CallToolResult], None]
+"""Is told what a server answered."""
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class MCPTool:
+    """A tool of an MCP server.
+
+    Args:
+        described: What the server says of it.
+        find_connection: Over which connection to call it.
+        prefix: What its name begins with for the model, to keep servers apart.
+        effect: What running it again would do; by default what the server says of read-only tools, and irreversible.
+        make_meta: What the server is told beside the arguments.
+        on_result: Told what the server answered.
+    """
+
+    def __init__(
+        self,
+        described: types.Tool,
+        find_connection: FindConnection,
+        *,
+        prefix: str = "",
+        effect: Effect | None = None,
+        make_meta: MakeMeta | None = None,
+        on_result: OnResult | None = None,
+    ) -> None:
+        self.remote_name = described.name
+        """What the server calls it."""
+        self.name = _NOT_IN_NAMES.sub("_", f"{prefix}{described.name}")
+        self.description = described.description or described.title or ""
+        self.parameters: Mapping[str, Any] = {"type": "object", **described.input_schema}
+        hints = described.annotations
+        reads = hints is not None and bool(hints.read_only_hint)
+        self.effect = effect or (Effect.PURE if reads else Effect.IRREVERSIBLE)
+        self.access = Access.NETWORK if reads else Access.EXECUTE
+        """How far it reaches: whatever a server says of itself, asking it tells it something."""
+        self._find_connection = find_connection
+        self._make_meta = make_meta
+        self._on_result = on_result
+
+    async def execute(self, args: dict[str, Any], context: ToolContext | None = None, /) -> str:
+        """Call it, and return the text of what it answers.
+
+        Raises:
+            ToolError: It failed; the words are the server's.
+            NetworkError: The server went away.
+        """
+        if context is None:
+            raise ToolError(
+                f"{self.name} acts for the user of a run, and can only be called in one.", tool_name=self.name
+            )
+        result = await self._find_connection(context).call_tool(
+            self.remote_name,
+            args,
+            meta=None if self._make_meta is None else self._make_meta(context),
+            within=max(context.deadline - asyncio.get_running_loop().time(), 0.001),
+            again=self.effect is not Effect.IRREVERSIBLE,
+        )
+        if self._on_result is not None:
+            self._on_result(context, result)
+        text = _text_of(result)
+        if result.is_error:
+            raise ToolError(text or f"{self.name} failed and did not say why.", tool_name=self.name)
+        return text
+
+    def __repr__(self) -> str:
+        return f"<MCP tool {self.name}>"
+
+
+def _text_of(result: types.CallToolResult) -> str:
+    pieces = [_piece(block) for block in result.content]
+    if not pieces and result.structured_content is not None:
+        return msgspec.json.encode(result.structured_content).decode()
+    return "\n".join(pieces)
+
+
+def _piece(block: types.ContentBlock) -> str:
+    match block:
+        case types.TextContent(text=text):
+            return text
+        case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
+            return text
+        case types.ResourceLink(uri=uri):
+            return str(uri)
+    return f"[{block.type}]"

@@ -1,0 +1,78 @@
+"""What had arrived of an answer when its run was stopped is kept, whether anybody watches the run or not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from maverick import AbortSignal, AgentExecutor, TerminateReason, connect
+from maverick.model import Request, Response, StreamItem, TextDelta
+from maverick.providers.base import Client
+from scenario import agent
+from wire.claude_server import HELLO, ClaudeServer
+
+PATIENCE = 30
+"""Seconds after which a test that hangs is given up."""
+
+pytestmark = pytest.mark.requirement("P4")
+
+
+class Unfinished(Client):
+    """Begins to answer and does not go on; asked for a whole answer, it gives one."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.asked: list[str] = []
+
+    async def run(self, request: Request) -> Response:
+        self.asked.append("whole")
+        return Response("All at once.")
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        self.asked.append("streamed")
+        yield TextDelta("Once upon ")
+        self.began.set()
+        await asyncio.Event().wait()
+
+
+async def test_a_timeout_keeps_the_words_so_far_of_a_run_that_nobody_watches() -> None:
+    async with asyncio.timeout(PATIENCE):
+        result = await AgentExecutor(Unfinished()).execute(agent(timeout_ms=100))
+
+    assert result.terminate_reason is TerminateReason.TIMEOUT
+    assert result.raw_content == "Once upon "
+    assert result.messages[-1].content == "Once upon "
+
+
+async def test_an_abort_keeps_the_words_so_far_of_a_run_that_nobody_watches() -> None:
+    client, signal = Unfinished(), AbortSignal()
+
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(AgentExecutor(client).execute(agent(), signal=signal))
+        await client.began.wait()
+        signal.abort("enough")
+
+    assert running.result().terminate_reason is TerminateReason.ABORTED
+    assert running.result().raw_content == "Once upon "
+
+
+async def test_an_answer_that_nothing_is_likely_to_cut_off_is_asked_for_as_a_whole() -> None:
+    client = Unfinished()
+
+    result = await AgentExecutor(client).execute(agent(timeout_ms=600_000))
+
+    assert result.output == "All at once."
+    assert client.asked == ["whole"]
+
+
+async def test_the_words_so_far_come_from_the_wire() -> None:
+    async with ClaudeServer() as server, asyncio.timeout(PATIENCE):
+        async with connect("claude:claude-test", base_url=server.at("stall"), api_key="key") as client:
+            result = await AgentExecutor(client).execute(agent(timeout_ms=2_000))
+        await server.dropped.wait()
+
+    assert result.terminate_reason is TerminateReason.TIMEOUT
+    assert result.raw_content
+    assert HELLO.startswith(result.raw_content)

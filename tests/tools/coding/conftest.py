@@ -1,0 +1,14 @@
+"""A desk for each test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools.coding.desk import Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
