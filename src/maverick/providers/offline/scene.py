@@ -33,6 +33,8 @@ class Scene:
     """The tool calls made before then, oldest first."""
     tools: Sequence[Tool]
     output: OutputSchema | None
+    system: str = ""
+    """What the model was told before the conversation."""
 
     @classmethod
     def of(cls, request: Request) -> Scene:
@@ -49,6 +51,7 @@ class Scene:
             earlier=_outcomes(before),
             tools=request.tools,
             output=request.output,
+            system=request.system,
         )
 
     def tool(self, name: str) -> Tool | None:

@@ -1,0 +1,50 @@
+"""A chat agent over a task server: stateless, one user at a time, in words people use.
+
+Each name is loaded when it is first used, since the database and MCP are heavy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maverick.chat.context import AgentContext, MessageHistory
+    from maverick.chat.database import Database, get_session
+    from maverick.chat.result import AgentResult, ToolCallRecord
+    from maverick.chat.runner import AgentRunner
+    from maverick.chat.tool_server import MCPToolServer
+
+_HOME_OF = {
+    "AgentContext": "maverick.chat.context",
+    "AgentResult": "maverick.chat.result",
+    "AgentRunner": "maverick.chat.runner",
+    "Database": "maverick.chat.database",
+    "MCPToolServer": "maverick.chat.tool_server",
+    "MessageHistory": "maverick.chat.context",
+    "ToolCallRecord": "maverick.chat.result",
+    "get_session": "maverick.chat.database",
+}
+
+__all__ = [
+    "AgentContext",
+    "AgentResult",
+    "AgentRunner",
+    "Database",
+    "MCPToolServer",
+    "MessageHistory",
+    "ToolCallRecord",
+    "get_session",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'maverick.chat' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,121 @@
+"""Questions whether to go ahead: asked by a tool, answered by the user and nobody else, good for one action once."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import datetime, timedelta
+
+from sqlalchemy import update
+from sqlmodel import Session, col, select
+
+from maverick.chat.tables import Confirmation, ConfirmationStatus, now
+
+GOOD_FOR = timedelta(minutes=10)
+"""How long a question can be answered, and an answer used."""
+
+_OPEN = (ConfirmationStatus.PENDING.value, ConfirmationStatus.APPROVED.value)
+
+
+class ConfirmationStore:
+    """The confirmations of one user in one conversation.
+
+    Args:
+        session: The session to work in; committing it is the caller's.
+        user_id: The user.
+        conversation_id: The conversation.
+        at: The time it is.
+    """
+
+    def __init__(
+        self, session: Session, user_id: str, conversation_id: str, *, at: datetime | None = None
+    ) -> None:
+        self._session = session
+        self._user_id = user_id
+        self._conversation_id = conversation_id
+        self._at = now() if at is None else at
+
+    def ask(self, tool_name: str, binding: str, phrase: str, question: str) -> Confirmation:
+        """Ask for a confirmation; questions that were open before are not any more."""
+        self.cancel()
+        asked = Confirmation(
+            id=secrets.token_urlsafe(16),
+            user_id=self._user_id,
+            conversation_id=self._conversation_id,
+            tool_name=tool_name,
+            binding=binding,
+            phrase=phrase,
+            question=question,
+            created_at=self._at,
+            expires_at=self._at + GOOD_FOR,
+        )
+        self._session.add(asked)
+        self._session.flush()
+        return asked
+
+    def hear(self, message: str) -> bool:
+        """Take in what the user says: the phrase that was asked for approves, anything else withdraws the question.
+
+        Returns:
+            Whether an action may go ahead now.
+        """
+        asked = self.open()
+        if asked is None:
+            return False
+        if _plain(message) != _plain(asked.phrase):
+            self.cancel()
+            return False
+        return asked.status == ConfirmationStatus.APPROVED or self.decide(asked.id, approved=True)
+
+    def decide(self, confirmation_id: str, *, approved: bool) -> bool:
+        """Answer a question of the user that is still open; returns whether there was one."""
+        status = ConfirmationStatus.APPROVED if approved else ConfirmationStatus.CANCELLED
+        return self._move(ConfirmationStatus.PENDING, status, Confirmation.id == confirmation_id)
+
+    def consume(self, tool_name: str, binding: str) -> bool:
+        """Use up the approval of exactly this action; returns whether there was one."""
+        return self._move(
+            ConfirmationStatus.APPROVED,
+            ConfirmationStatus.CONSUMED,
+            Confirmation.tool_name == tool_name,
+            Confirmation.binding == binding,
+        )
+
+    def open(self) -> Confirmation | None:
+        """The question that waits for an answer, or whose answer waits to be used."""
+        query = (
+            select(Confirmation)
+            .where(
+                Confirmation.user_id == self._user_id,
+                Confirmation.conversation_id == self._conversation_id,
+                col(Confirmation.status).in_(_OPEN),
+                Confirmation.expires_at > self._at,
+            )
+            .order_by(col(Confirmation.created_at).desc())
+        )
+        return self._session.exec(query.limit(1)).first()
+
+    def cancel(self) -> None:
+        """Withdraw what is open."""
+        self._move(ConfirmationStatus.PENDING, ConfirmationStatus.CANCELLED)
+        self._move(ConfirmationStatus.APPROVED, ConfirmationStatus.CANCELLED)
+
+    def _move(self, old: ConfirmationStatus, new: ConfirmationStatus, *conditions: object) -> bool:
+        statement = (
+            update(Confirmation)
+            .where(
+                col(Confirmation.user_id) == self._user_id,
+                col(Confirmation.conversation_id) == self._conversation_id,
+                col(Confirmation.status) == old.value,
+                col(Confirmation.expires_at) > self._at,
+                *conditions,  # type: ignore[arg-type]  # SQLModel types a comparison of columns as bool
+            )
+            .values(status=new.value)
+            .execution_options(synchronize_session="fetch")
+        )
+        return bool(self._session.execute(statement).rowcount)  # type: ignore[attr-defined]  # of a cursor result
+
+
+def _plain(text: str) -> str:
+    """A text without what people vary: case, punctuation and spaces."""
+    return " ".join(re.findall(r"\w+", text.casefold()))

@@ -1,0 +1,89 @@
+"""What one invocation of the chat agent is given: who asks, in which conversation, and what was said before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from maverick.exceptions import InvalidInputError
+
+_ROLES = ("user", "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class MessageHistory:
+    """A single message of the conversation so far."""
+
+    role: str
+    """``"user"`` or ``"assistant"``."""
+    content: str
+    """What was said."""
+    timestamp: datetime
+    """When it was sent."""
+    tool_calls: list[dict[str, Any]] | None = None
+    """The tools that were called for it; of the assistant's messages only."""
+
+    def __post_init__(self) -> None:
+        if self.role not in _ROLES:
+            raise InvalidInputError(
+                f"role: expected 'user' or 'assistant', got {self.role!r}.", field="message_history.role"
+            )
+        if not isinstance(self.content, str):
+            raise InvalidInputError(
+                f"content: expected a text, got {self.content!r}.", field="message_history.content"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class AgentContext:
+    """The context of a single invocation; it can not be changed."""
+
+    user_id: str
+    """The authenticated user. It comes from whoever checked the credentials, never from a message."""
+    conversation_id: str
+    """The conversation."""
+    message_history: Sequence[MessageHistory]
+    """What was said before, oldest first."""
+
+    def __post_init__(self) -> None:
+        for name in ("user_id", "conversation_id"):
+            value = getattr(self, name)
+            if not isinstance(value, str) or not value.strip() or "\0" in value:
+                raise InvalidInputError(
+                    f"{name}: expected a text that is not empty, got {value!r}.", field=name
+                )
+        object.__setattr__(self, "message_history", tuple(self.message_history))
+
+    @classmethod
+    def from_request(
+        cls, user_id: str, conversation_id: str, messages: Sequence[Mapping[str, Any]]
+    ) -> AgentContext:
+        """The context of a Chat API request.
+
+        Args:
+            user_id: The authenticated user.
+            conversation_id: The conversation.
+            messages: What was said before, oldest first: ``role`` and ``content``, and perhaps ``timestamp`` and
+                ``tool_calls``.
+
+        Raises:
+            InvalidInputError: A message has no role or content, or one that can not be.
+        """
+        return cls(user_id, conversation_id, [_message(index, given) for index, given in enumerate(messages)])
+
+
+def _message(index: int, given: Mapping[str, Any]) -> MessageHistory:
+    try:
+        role, content = given["role"], given["content"]
+    except (KeyError, TypeError) as error:
+        raise InvalidInputError(
+            f"messages[{index}]: expected a mapping with 'role' and 'content'.", field="messages", cause=error
+        ) from error
+    return MessageHistory(
+        role=role,
+        content=content,
+        timestamp=given.get("timestamp") or datetime.now(UTC),
+        tool_calls=given.get("tool_calls"),
+    )

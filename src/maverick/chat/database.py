@@ -1,0 +1,177 @@
+"""Where the chat keeps what it knows: a SQLite file by default, or Postgres by its address."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import StaticPool
+from sqlmodel import Session
+
+from maverick.chat.migrations import CHAT, migrate
+from maverick.config import load_config
+from maverick.config.settings import DEFAULT_DATABASE
+from maverick.exceptions import InvalidInputError, StorageError
+
+SessionFactory: TypeAlias = Callable[[], Session]
+"""Makes a fresh session, as often as it is called."""
+
+_WRITES = "maverick_writes"
+_BUSY_MS = 10_000
+
+
+class Database:
+    """The chat's database. It is opened, and brought up to date, when it is first used.
+
+    Args:
+        location: A path, in which ``~`` is the home folder; or a ``postgresql://`` address; or any other SQLAlchemy
+            address of SQLite or Postgres.
+    """
+
+    def __init__(self, location: str | Path = DEFAULT_DATABASE) -> None:
+        self._location = location
+        self._engine: Engine | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, with all tables there.
+
+        Raises:
+            StorageError: The database can not be opened or brought up to date.
+            InvalidInputError: The location is none.
+        """
+        with self._lock:
+            if self._engine is None:
+                engine = _engine_of(self._location)
+                try:
+                    migrate(engine, CHAT)
+                except SQLAlchemyError as error:
+                    engine.dispose()
+                    raise StorageError(
+                        "The chat's database can not be opened. Check that it is there and who may use it.",
+                        cause=error,
+                    ) from error
+                self._engine = engine
+            return self._engine
+
+    def session(self) -> Session:
+        """A fresh session; close it when done."""
+        return Session(self.engine, expire_on_commit=False)
+
+    def close(self) -> None:
+        """Let go of all connections; they are opened again if the database is used again."""
+        with self._lock:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.dispose()
+
+
+@contextmanager
+def owned_session(
+    session_factory: SessionFactory, user_id: str, *, writes: bool = False
+) -> Iterator[Session]:
+    """A session that acts for one user; what was done in it is committed at its end, or not at all.
+
+    On Postgres the row-level security of the tables is told who it is, as a second fence behind the queries' own
+    conditions.
+
+    Args:
+        session_factory: Makes the session.
+        user_id: The user.
+        writes: Whether it will write, so that SQLite takes the lock at once and not when it is too late.
+
+    Raises:
+        StorageError: The database failed.
+    """
+    try:
+        with session_factory() as session, _in_line(session, writes=writes):
+            session.connection(execution_options={_WRITES: writes})
+            if session.get_bind().dialect.name == "postgresql":
+                set_user = text("SELECT set_config('maverick.user_id', :user_id, true)")
+                session.connection().execute(set_user, {"user_id": user_id})
+            yield session
+            session.commit()
+    except SQLAlchemyError as error:
+        raise StorageError(
+            "The chat's database could not be read or written. Try again; if it stays so, check that it is reachable.",
+            cause=error,
+        ) from error
+
+
+def _in_line(session: Session, *, writes: bool) -> AbstractContextManager[object]:
+    """Have the writers of one process wait in line: SQLite has one at a time, and those it turns away only poll."""
+    engine = session.get_bind().engine
+    if not writes or engine.dialect.name != "sqlite":
+        return nullcontext()
+    return _writers.setdefault(engine, threading.Lock())
+
+
+_writers: WeakKeyDictionary[Engine, threading.Lock] = WeakKeyDictionary()
+
+
+@cache
+def default_database() -> Database:
+    """The configured database, by default a file in the user's folder."""
+    return Database(load_config().database.get_secret_value())
+
+
+def get_session() -> Session:
+    """A fresh session in the default database; close it when done."""
+    return default_database().session()
+
+
+def _engine_of(location: str | Path) -> Engine:
+    address = str(location)
+    if "://" not in address:
+        path = Path(address).expanduser().absolute()
+        try:
+            # For its owner only: what was said is nobody else's.
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+        except OSError as error:
+            raise StorageError(
+                f"The chat's database {str(path)!r} can not be opened: {error.strerror}. Check who may write there.",
+                cause=error,
+            ) from error
+        address = f"sqlite:///{path}"
+    try:
+        url = make_url(address)
+    except ArgumentError as error:
+        raise InvalidInputError(
+            "database: expected a path or a postgresql:// address.", field="database", cause=error
+        ) from error
+    if url.drivername in ("postgres", "postgresql"):
+        return create_engine(url.set(drivername="postgresql+psycopg"), pool_size=10, max_overflow=20)
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_engine(url)
+    return create_engine(url)
+
+
+def _sqlite_engine(url: Any) -> Engine:  # noqa: ANN401 - an SQLAlchemy URL
+    in_memory = url.database in (None, "", ":memory:")
+    options: dict[str, Any] = (
+        {"poolclass": StaticPool} if in_memory else {"pool_size": 10, "max_overflow": 20}
+    )
+    engine = create_engine(url, connect_args={"check_same_thread": False}, **options)
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own type
+        connection.isolation_level = None  # transactions are begun below, in the way that is meant
+        for pragma in ("journal_mode=WAL", f"busy_timeout={_BUSY_MS}", "foreign_keys=ON", "synchronous=FULL"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get(_WRITES, True)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine

@@ -1,0 +1,9 @@
+"""The offline model of the chat: a small grammar for sentences about task lists, and no language model behind it.
+
+It is honest about that: what the grammar does not cover, it says it can not do.
+"""
+
+from maverick.chat.offline.client import TaskModel
+from maverick.chat.offline.meaning import Kind, Meaning, meaning_of
+
+__all__ = ["Kind", "Meaning", "TaskModel", "meaning_of"]

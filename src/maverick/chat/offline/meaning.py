@@ -1,0 +1,128 @@
+"""What a person means, given what was said just before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from enum import StrEnum
+
+from maverick.chat.offline.grammar import understand
+from maverick.chat.offline.wording import ordinal, plain_request, quoted
+from maverick.providers.offline.rules import Wish
+
+
+class Kind(StrEnum):
+    """What sort of remark it is."""
+
+    REQUEST = "request"
+    """Something to do with the tasks."""
+    GREETING = "greeting"
+    HELP = "help"
+    THANKS = "thanks"
+    GOODBYE = "bye"
+    DECLINED = "declined"
+    """No to a question."""
+    UNSUPPORTED = "unsupported"
+    """Nothing that a list of tasks can help with, or not understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a remark means."""
+
+    kind: Kind
+    wishes: Sequence[Wish] = ()
+    """The tools a request asks for."""
+
+
+_ASKED_DELETE = re.compile(r"Do you really want to delete '(?P<task>.*)'\? Reply '", re.DOTALL)
+_ASKED_BULK = re.compile(r"That's a big action\. Confirm with 'yes (?P<operation>[a-z ]+)'\.")
+_ASKED_WHICH = re.compile(r"I found multiple tasks about '.*'\. Which one: (?P<options>.+)\?", re.DOTALL)
+_ASKED_TITLE = "Could you provide more details about what the task is?"
+_YES = re.compile(
+    r"(?:yes|yeah|yep|yup|sure|ok|okay|confirm(?:ed)?|do it|go ahead|absolutely|of course)\b.*", re.IGNORECASE
+)
+_NO = re.compile(
+    r"(?:no|nope|nah|not now|keep (?:it|them)|cancel|stop|don't|do not|never ?mind|wait|forget it|leave (?:it|them))\b.*",
+    re.IGNORECASE,
+)
+_SMALL_TALK = (
+    (
+        Kind.GREETING,
+        r"(?:hi|hello|hey|howdy|greetings|good (?:morning|afternoon|evening|day))(?: there| again| maverick| you)*",
+    ),
+    (Kind.HELP, r"help(?: me)?|what (?:can|could|do) (?:you|i) (?:do|say|ask)(?: here| for me)?"),
+    (Kind.HELP, r"how (?:does|do) (?:this|it|you|i use this) ?(?:work)?|how do i (?:use|start).*"),
+    (Kind.HELP, r"what are you(?: able to do)?|who are you|what is this|examples?|commands?"),
+    (Kind.THANKS, r"(?:many |ok |okay |great |no )*(?:thanks|thank you|thx|cheers)(?: .*)?"),
+    (Kind.THANKS, r"great|perfect|nice|cool|good|awesome|ok|okay|well done|all right|alright"),
+    (Kind.THANKS, r"(?:no )?(?:that's|that is|that will be) (?:all|it|everything)(?: for now| thanks)?"),
+    (Kind.THANKS, r"nothing(?: else)?|no"),
+    (
+        Kind.GOODBYE,
+        r"(?:good ?)?bye(?: bye| for now)?|see you(?: later| soon)?|good night|farewell|quit|exit",
+    ),
+)
+"""Remarks that are nothing but talk, recognised as a whole."""
+
+
+def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meaning:
+    """What a remark means.
+
+    Args:
+        said: The remark.
+        answered: What the person had just been told.
+        said_before: What they had said before that.
+        today: What day it is.
+    """
+    answer = _answer_to_question(said, answered, said_before, today)
+    if answer is not None:
+        return answer
+    remark = re.sub(r"[\s,.!?…]+", " ", said.replace("’", "'")).strip()
+    for kind, pattern in _SMALL_TALK:
+        if re.fullmatch(pattern, remark, re.IGNORECASE):
+            return Meaning(kind)
+    wishes = understand(said, answered, today)
+    if wishes is not None:
+        return Meaning(Kind.REQUEST, wishes)
+    if answered.endswith(_ASKED_TITLE) and len(remark.split()) < 12:
+        return Meaning(Kind.REQUEST, understand(f"add {said}", "", today) or ())
+    return Meaning(Kind.UNSUPPORTED)
+
+
+def _answer_to_question(said: str, answered: str, said_before: str, today: date) -> Meaning | None:
+    if asked := _ASKED_DELETE.search(answered):
+        return _decided(said, Wish("delete_task", {"task": asked["task"]}))
+    if asked := _ASKED_BULK.search(answered):
+        operation = asked["operation"].replace(" ", "_")
+        return _decided(said, Wish("change_all_tasks", {"operation": operation}))
+    if asked := _ASKED_WHICH.search(answered):
+        return _chosen(said, quoted(asked["options"]), said_before, today)
+    return None
+
+
+def _decided(said: str, wish: Wish) -> Meaning | None:
+    words = plain_request(said)
+    if _YES.fullmatch(said.strip()):
+        return Meaning(Kind.REQUEST, [wish])
+    return Meaning(Kind.DECLINED) if _NO.fullmatch(words) else None
+
+
+def _chosen(said: str, options: Sequence[str], said_before: str, today: date) -> Meaning | None:
+    """The request that was not clear, with the task that was chosen."""
+    words = plain_request(said).strip("'\"“”").casefold()
+    place = ordinal(words, options)
+    if place is None:
+        found = [n for n, option in enumerate(options) if words in option.casefold()]
+        exact = [
+            n for n, option in enumerate(options) if re.sub(r" \([^()]*\)$", "", option).casefold() == words
+        ]
+        place = exact[0] if len(exact) == 1 else found[0] if len(found) == 1 else None
+    wishes = understand(said_before, "", today)
+    if place is None or not wishes or "task" not in wishes[0].arguments:
+        return Meaning(Kind.DECLINED) if _NO.fullmatch(words) else None
+    return Meaning(
+        Kind.REQUEST, [replace(wishes[0], arguments={**wishes[0].arguments, "task": options[place]})]
+    )

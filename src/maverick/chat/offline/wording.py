@@ -1,0 +1,124 @@
+"""Words that say which task is meant, how important it is, and what it is called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?:(?<=\s)|^)['‘](.+?)['’](?=[\s,.!?:;]|$)")
+_PRIORITY = re.compile(
+    r",?\s*\b(?:(?:with|at|of|as|a|an|and)\s+)*"
+    r"(?:(?:priority|prio)\s*(?:is|:|=|of)?\s*(?P<after>high|medium|normal|low)"
+    r"|(?P<before>high|highest|top|medium|normal|low|lowest)[\s-]+(?:priority|prio|importance)"
+    r"|(?P<mild>not (?:urgent|important))|(?P<urgent>very urgent|urgent|important|asap))\b",
+    re.IGNORECASE,
+)
+_POLITE = re.compile(
+    r"^(?:(?:please|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|maverick)[,\s]+)*"
+    r"(?:(?:can|could|would|will) you(?: please| kindly)?\s+|i(?:'d| would) like (?:you )?to\s+|i want you to\s+|"
+    r"let(?:'s| us)\s+|please\s+)?(?:please\s+)?",
+    re.IGNORECASE,
+)
+_POLITE_END = re.compile(r"(?:[,\s]+(?:please|for me|thanks|thank you|now))+$", re.IGNORECASE)
+_LIST_END = re.compile(
+    r"\s+(?:to|on|onto|in|into|from|off)\s+(?:my|the|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list)$",
+    re.IGNORECASE,
+)
+_CALLED = re.compile(
+    r"^(?:(?:the|a|an|my|that|this)\s+)?(?:(?:task|item|todo|to-do|reminder)s?\b\s*)?(?:(?:called|named|about|titled|to|for|saying)\s+)?",
+    re.IGNORECASE,
+)
+_TASK_END = re.compile(r"\s+(?:task|item|todo|one|reminder)$", re.IGNORECASE)
+_PRONOUN = re.compile(
+    r"(?:it|that|this|that one|this one|the task|the last one|that task|this task)", re.IGNORECASE
+)
+_LAST = re.compile(r"the last(?: one| task)?", re.IGNORECASE)
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_ORDINAL = re.compile(
+    rf"(?:the )?(?:(?P<word>{'|'.join(_ORDINALS)})|(?:number|no\.?|task|item|#)\s*(?P<number>\d{{1,3}})|(?P<nth>\d{{1,3}})(?:st|nd|rd|th)?)"
+    r"(?: one| task| item)?",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(
+    r"^(\d+)\. [☐✓] (.*?)(?: \((?:[^()]*priority|(?:overdue since|due) [^()]*)+\))?$", re.MULTILINE
+)
+
+
+def plain_request(text: str) -> str:
+    """A request without politeness around it and punctuation behind it."""
+    text = re.sub(r"\s+", " ", text.replace("’", "'")).strip().rstrip(".!?… ")
+    text = _POLITE_END.sub("", text)
+    return _POLITE.sub("", text, count=1).strip()
+
+
+def quoted(text: str) -> list[str]:
+    """What stands in quotation marks."""
+    return [next(filter(None, found)) for found in QUOTED.findall(text)]
+
+
+def take_priority(text: str) -> tuple[str | None, str]:
+    """The priority a text names, and the text without it."""
+    found = _PRIORITY.search(text)
+    if found is None:
+        return None, text
+    rest = f"{text[: found.start()].rstrip(' ,:')} {text[found.end() :].lstrip(' ,:')}".strip()
+    word = (found["after"] or found["before"] or "").lower()
+    if found["urgent"] or word in ("high", "highest", "top"):
+        return "High", rest
+    return ("Low" if found["mild"] or word in ("low", "lowest") else "Medium"), rest
+
+
+def without_list(text: str) -> str:
+    """A text without "to my list" and the like at its end."""
+    return _LIST_END.sub("", text).strip()
+
+
+def title_of(text: str) -> str:
+    """What a task is called, without the words around the title."""
+    return _unquoted(_CALLED.sub("", without_list(text), count=1).strip(" ,:;-"))
+
+
+def reference(text: str, answered: str) -> str:
+    """The title a task is referred to by: by its words, by a pronoun, or by its place in what was just shown."""
+    text = without_list(text.strip(" ,:;"))
+    if _PRONOUN.fullmatch(text) and (mentioned := _mentioned(answered)):
+        return mentioned
+    if (place := ordinal(text, (shown := listed(answered)))) is not None:
+        return shown[place]
+    if len(inside := quoted(text)) == 1:
+        return inside[0]
+    return _TASK_END.sub("", _CALLED.sub("", text, count=1)).strip(" ,:;") or text
+
+
+def listed(answered: str) -> list[str]:
+    """The titles of a numbered list of tasks."""
+    return [found[1] for found in _LISTED.findall(answered)]
+
+
+def ordinal(text: str, shown: Sequence[str]) -> int | None:
+    """Which of the things that were shown is meant by "the second one" and the like."""
+    if _LAST.fullmatch(text) and shown:
+        return len(shown) - 1
+    found = _ORDINAL.fullmatch(text.strip())
+    if found is None:
+        return None
+    word = (found["word"] or "").lower()
+    place = _ORDINALS.index(word) if word else int(found["number"] or found["nth"]) - 1
+    return place if 0 <= place < len(shown) else None
+
+
+def several(text: str) -> list[str]:
+    """The parts of an enumeration."""
+    return [part for part in re.split(r"\s*[,;]\s*(?:and\s+)?|\s+and\s+", text.strip(" .")) if part]
+
+
+def _mentioned(answered: str) -> str:
+    """The task an answer was about."""
+    found = re.findall(r"'(.+?)'(?=[\s.?!:,]|$)", answered)
+    titles = [title for title in found if not title.startswith("yes ")]
+    return titles[0] if titles else (listed(answered) or [""])[-1]
+
+
+def _unquoted(text: str) -> str:
+    inside = quoted(text)
+    return inside[0] if len(inside) == 1 and len(inside[0]) + 2 == len(text) else text

@@ -1,0 +1,160 @@
+"""The sentences of the contract: what the user reads when something was done, was not done, or has to be confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+
+from maverick.chat.due import in_words
+from maverick.chat.tables import Task
+
+RESPONSE_LENGTH = 500
+"""About how many characters an answer may have."""
+
+TROUBLE = "I'm having a bit of trouble right now. Please try again."
+TOO_MUCH = "That's more than I can do in one go. Could you ask me for fewer things at once?"
+STOPPED = "I stopped, as you asked."
+NOTHING_TO_UNDO = "There is nothing to undo."
+CONFIRM_DELETE = "yes delete"
+"""What a user says to have a task deleted."""
+
+_SHORT = 60
+_SHOWN_OPTIONS = 5
+_LIST_ROOM = RESPONSE_LENGTH - 60
+"""Room for the lines of a list; the rest is for its heading and for saying how many are not shown."""
+
+
+def added(title: str) -> str:
+    """A task was added."""
+    return f"Got it! Added '{title}' to your list. Anything else?"
+
+
+def completed(title: str) -> str:
+    """A task was marked as complete."""
+    return f"Great! I've marked '{title}' as complete."
+
+
+def already_completed(title: str) -> str:
+    """A task had been complete before."""
+    return f"'{title}' is already complete."
+
+
+def deleted(title: str) -> str:
+    """A task was removed."""
+    return f"I've removed '{title}' from your tasks."
+
+
+def updated(title: str, changes: Sequence[str]) -> str:
+    """A task has other values now."""
+    return f"Updated! '{title}' now has {_and(changes)}."
+
+
+def not_found(query: str) -> str:
+    """No task is like what was asked for."""
+    return f"I couldn't find a task about '{shortened(query)}' in your list."
+
+
+def ambiguous(query: str, choices: Sequence[str]) -> str:
+    """Several tasks are like what was asked for."""
+    shown = [f"'{shortened(choice)}'" for choice in choices[:_SHOWN_OPTIONS]]
+    more = [f"{len(choices) - _SHOWN_OPTIONS} more"] if len(choices) > _SHOWN_OPTIONS else []
+    return f"I found multiple tasks about '{shortened(query)}'. Which one: {_or([*shown, *more])}?"
+
+
+def missing(what: str) -> str:
+    """Something has to be known first."""
+    return f"Could you provide more details about {what}?"
+
+
+def confirm_delete(title: str) -> str:
+    """The question before a task is deleted."""
+    return f"Do you really want to delete '{title}'? Reply '{CONFIRM_DELETE}' to confirm."
+
+
+def confirm_bulk(phrase: str) -> str:
+    """The question before many tasks are changed at once."""
+    return f"That's a big action. Confirm with '{phrase}'."
+
+
+def bulk_done(verb: str, count: int) -> str:
+    """Many tasks were changed at once."""
+    return f"Done! I've {verb} {counted(count)}."
+
+
+def nothing_to_do(what: str) -> str:
+    """There is no task the action would apply to."""
+    return f"You have no {what}, so there is nothing to do."
+
+
+def undone(titles: Sequence[str], removed: Sequence[str], *, returned: bool) -> str:
+    """The last change was undone: tasks are as before, or back on the list, or off it again."""
+    if removed:
+        return f"I've undone that: {_several(removed)} {_is(removed)} off your list again."
+    return f"I've undone that: {_several(titles)} {_is(titles)} {'back on your list' if returned else 'as before'}."
+
+
+def listed(tasks: Sequence[Task], what: str, today: date) -> str:
+    """A numbered list with a box before each task."""
+    if not tasks:
+        return f"You have no {what}."
+    lines: list[str] = []
+    room = _LIST_ROOM
+    for number, task in enumerate(tasks, start=1):
+        line = f"{number}. {'✓' if task.completed else '☐'} {shortened(task.title)}{_notes(task, today)}"
+        room -= len(line) + 1
+        if room < 0:
+            lines.append(f"…and {len(tasks) - len(lines)} more.")
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def options(tasks: Sequence[Task], today: date) -> list[str]:
+    """Tasks to choose from: by title, and those of the same title with what tells them apart."""
+    titles = [task.title for task in tasks]
+    return [task.title if titles.count(task.title) == 1 else label(task, today) for task in tasks]
+
+
+def label(task: Task, today: date) -> str:
+    """A task as an option to choose: its title, and what tells it from another of the same title."""
+    return f"{task.title}{_notes(task, today)}"
+
+
+def counted(count: int, noun: str = "task") -> str:
+    """A number of things."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def shortened(text: str) -> str:
+    """A text of a size that fits beside others."""
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1].rstrip()}…"
+
+
+def _notes(task: Task, today: date) -> str:
+    notes = [] if task.priority == "Medium" else [f"{task.priority.lower()} priority"]
+    if task.due_date is not None:
+        late = task.due_date < today and not task.completed
+        notes.append(f"{'overdue since' if late else 'due'} {in_words(task.due_date, today)}")
+    return f" ({', '.join(notes)})" if notes else ""
+
+
+def _several(titles: Sequence[str]) -> str:
+    return f"'{shortened(titles[0])}'" if len(titles) == 1 else counted(len(titles))
+
+
+def _is(titles: Sequence[str]) -> str:
+    return "is" if len(titles) == 1 else "are"
+
+
+def _and(parts: Iterable[str]) -> str:
+    return _joined(list(parts), "and")
+
+
+def _or(parts: Iterable[str]) -> str:
+    return _joined(list(parts), "or")
+
+
+def _joined(parts: list[str], word: str) -> str:
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} {word} {parts[-1]}"

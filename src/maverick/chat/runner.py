@@ -1,0 +1,315 @@
+"""The orchestrator of the chat: one message in, one answer out, and nothing kept in between."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+import mcp_types as types
+import msgspec
+
+from maverick.chat import phrases
+from maverick.chat.confirmations import ConfirmationStore
+from maverick.chat.context import AgentContext
+from maverick.chat.database import SessionFactory, owned_session
+from maverick.chat.friendly import explain, polish
+from maverick.chat.prompt import CHAT_LIMITS, chat_agent
+from maverick.chat.result import AgentResult, ToolCallRecord
+from maverick.chat.tables import storable
+from maverick.chat.tool_server import MCPToolServer
+from maverick.exceptions import MaverickError, RunExistsError, TimeoutError
+from maverick.journal import Journal
+from maverick.loop import AgentDefinition, RunConfig, TerminateReason
+from maverick.loop import AgentResult as RunResult
+from maverick.loop.events import AgentActivityEvent
+from maverick.loop.result import ToolOutcome, ToolRecord
+from maverick.model import Effect, LLMClient, Message, Role, Tool, ToolContext
+from maverick.runtime import AbortSignal, AgentExecutor
+from maverick.runtime.event_feed import EventFeed
+from maverick.runtime.event_log import log_failure
+from maverick.runtime.run import Listener
+from maverick.tools.mcp import MCPToolset
+from maverick.tools.threads import run_in_thread
+
+_LONGEST_MESSAGE = 10_000
+_REMEMBERED = 40
+"""How many messages of the conversation the model is shown."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What the tools of one run are told, and what they answered."""
+
+    conversation_id: str
+    results: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
+
+
+_turn: ContextVar[_Turn] = ContextVar("chat_turn")
+"""The turn a tool call belongs to: the tasks of a run inherit it from the one that started the run."""
+
+
+class AgentRunner:
+    """Runs the chat agent. One runner serves any number of users at once and keeps nothing of any of them.
+
+    Args:
+        session_factory: Makes fresh database sessions.
+        mcp_server: The task tools.
+        client: The model; by default the offline one, a small grammar for task lists.
+        model: The ``provider:model`` to ask the client for.
+        journal: Where runs are kept, so that a request that is sent again after a crash goes on where it was.
+        toolsets: MCP servers whose tools the agent has beside the task tools.
+        tools: Other tools it has.
+        limits: How much an answer may take.
+        today: Says what day it is.
+    """
+
+    def __init__(
+        self,
+        session_factory: SessionFactory,
+        mcp_server: MCPToolServer,
+        *,
+        client: LLMClient | None = None,
+        model: str = "offline:",
+        journal: Journal | None = None,
+        toolsets: Sequence[MCPToolset] = (),
+        tools: Sequence[Tool] = (),
+        limits: RunConfig = CHAT_LIMITS,
+        today: Callable[[], date] = date.today,
+    ) -> None:
+        self._session_factory = session_factory
+        self._model = model
+        self._limits = limits
+        self._today = today
+        self._tools = tuple(tools)
+        self._task_tools = MCPToolset(
+            "tasks", mcp_server.in_process(), effect_of=_effect, make_meta=_caller, on_result=_keep
+        )
+        self._toolsets = tuple(toolsets)
+        self._executor = AgentExecutor(_offline() if client is None else client, journal=journal)
+        self._keeps_runs = journal is not None
+        self._agent: AgentDefinition | None = None
+
+    async def run(
+        self,
+        context: AgentContext,
+        message: str,
+        *,
+        request_id: str | None = None,
+        signal: AbortSignal | None = None,
+    ) -> AgentResult:
+        """Answer a message.
+
+        Args:
+            context: Who asks, and what was said before.
+            message: What they say.
+            request_id: The request's id, if it can be sent again: whatever it did is then not done a second time.
+            signal: Stops the answer when it is aborted; what there is of it is kept.
+
+        Returns:
+            The answer, and the tools that were called for it. Errors are told in it, in words for the user.
+
+        Raises:
+            TimeoutError: It took longer than the limits allow.
+        """
+        return await self._answer(context, message, request_id, signal, None)
+
+    async def stream(
+        self,
+        context: AgentContext,
+        message: str,
+        *,
+        request_id: str | None = None,
+        signal: AbortSignal | None = None,
+    ) -> AsyncGenerator[AgentActivityEvent | AgentResult, None]:
+        """Answer a message and yield what happens; the last item is the :class:`AgentResult`.
+
+        Takes and raises what :meth:`run` does. The pieces of the answer are as the model writes them; the result has
+        the answer that counts. Leaving the loop early stops the run.
+        """
+        feed = EventFeed()
+        running = asyncio.ensure_future(self._answer(context, message, request_id, signal, feed.put))
+        running.add_done_callback(lambda _: feed.close())
+        try:
+            async for event in feed.read():
+                yield event
+            yield await running
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+    async def agent(self, user_id: str | None = None) -> AgentDefinition:
+        """The agent that answers, with all its tools; call it at the start to find mistakes in the setup early.
+
+        A plugged-in server that can not be reached is left out, and asked again with the next message.
+
+        Raises:
+            InvalidToolError: Two tools have the same name.
+        """
+        if self._agent is not None:
+            return self._agent
+        tools: list[Tool] = [*await self._task_tools.tools(), *self._tools]
+        all_there = True
+        for toolset in self._toolsets:
+            try:
+                tools += await toolset.tools(user_id)
+            except MaverickError as error:
+                all_there = False
+                log_failure(logging.WARNING, "mcp_server_left_out", error, {"server": toolset.name})
+        agent = chat_agent(self._model, tools, self._limits)
+        if all_there:
+            self._agent = agent
+        return agent
+
+    async def aclose(self) -> None:
+        """Let go of the connections to tool servers; the model's client is its owner's to close."""
+        for toolset in (self._task_tools, *self._toolsets):
+            await toolset.aclose()
+        await self._executor.aclose()
+
+    async def _answer(
+        self,
+        context: AgentContext,
+        message: str,
+        request_id: str | None,
+        signal: AbortSignal | None,
+        on_activity: Listener | None,
+    ) -> AgentResult:
+        message = storable(message).strip()
+        if not message or len(message) > _LONGEST_MESSAGE:
+            return _failure(phrases.missing("what you would like me to do, in a few words"))
+        turn = _Turn(context.conversation_id)
+        token = _turn.set(turn)
+        try:
+            await run_in_thread(self._hear, context, message)
+            result = await self._execute(
+                context, message, _run_id(context, request_id), signal=signal, on_activity=on_activity
+            )
+        except Exception as error:  # noqa: BLE001 - the contract: whatever happens, the user is told in friendly words
+            log_failure(logging.ERROR, "chat_failed", error, {"conversation_id": context.conversation_id})
+            return _failure(phrases.TROUBLE)
+        finally:
+            _turn.reset(token)
+        return self._friendly(result, turn, message)
+
+    async def _execute(
+        self, context: AgentContext, message: str, run_id: str, **options: Any
+    ) -> RunResult[Any]:
+        agent = await self.agent(context.user_id)
+        try:
+            return await self._executor.execute(
+                agent,
+                inputs={"prompt": message, "today": f"{self._today():%A, %Y-%m-%d}"},
+                messages=_spoken(context),
+                run_id=run_id,
+                user_id=context.user_id,
+                **options,
+            )
+        except RunExistsError:  # the request was sent before: its run goes on, or gives its answer again
+            return await self._executor.resume(run_id, agent, **options)
+
+    def _hear(self, context: AgentContext, message: str) -> None:
+        """See whether the message answers a question that was asked before; it is the user's, and not the model's."""
+        ids = (context.user_id, context.conversation_id)
+        with owned_session(self._session_factory, context.user_id) as session:
+            if ConfirmationStore(session, *ids).open() is None:
+                return
+        with owned_session(self._session_factory, context.user_id, writes=True) as session:
+            ConfirmationStore(session, *ids).hear(message)
+
+    def _friendly(self, result: RunResult[Any], turn: _Turn, message: str) -> AgentResult:
+        calls = [_record(record, turn.results) for record in result.tool_calls]
+        if result.success and calls and _broke(calls[-1]):
+            return AgentResult(False, phrases.TROUBLE, calls, phrases.TROUBLE)
+        if result.success:
+            return AgentResult(True, polish(result.raw_content, calls, message), calls)
+        if result.terminate_reason is TerminateReason.TIMEOUT:
+            seconds = (self._limits.timeout_ms or 0) / 1000
+            raise TimeoutError(
+                f"The answer took longer than {seconds:g} seconds. Please try again.", cause=result.errors[0]
+            )
+        error = explain(result.terminate_reason)
+        stopped = result.terminate_reason is TerminateReason.ABORTED and result.raw_content
+        return AgentResult(
+            False, polish(result.raw_content, calls, message) if stopped else error, calls, error
+        )
+
+
+def _broke(call: ToolCallRecord) -> bool:
+    """Whether a tool could not work at all, and the model has not come to anything else since."""
+    error = call.result.get("error")
+    return isinstance(error, dict) and error.get("code") in ("unavailable", "conflict", "forbidden")
+
+
+def _failure(words: str) -> AgentResult:
+    return AgentResult(success=False, response=words, tool_calls=(), error=words)
+
+
+def _run_id(context: AgentContext, request_id: str | None) -> str:
+    """The id of a run: of nobody else's request, and the same when a request is sent again."""
+    if request_id is None:
+        return f"chat_{os.urandom(16).hex()}"
+    said = "\0".join((context.user_id, context.conversation_id, request_id))
+    return f"chat_{hashlib.sha256(said.encode()).hexdigest()[:32]}"
+
+
+def _spoken(context: AgentContext) -> list[Message]:
+    """What was said, as a model is told it: beginning with the user, and not all of a long conversation."""
+    said = [
+        Message(Role.USER if past.role == "user" else Role.ASSISTANT, past.content)
+        for past in context.message_history[-_REMEMBERED:]
+        if past.content.strip()
+    ]
+    while said and said[0].role is not Role.USER:
+        del said[0]
+    return said
+
+
+def _effect(described: types.Tool) -> Effect:
+    """The task tools that change something keep the key of the call, so that it can be made again."""
+    hints = described.annotations
+    return Effect.PURE if hints is not None and hints.read_only_hint else Effect.KEYED
+
+
+def _caller(context: ToolContext) -> Mapping[str, Any]:
+    """Who a tool acts for: from the run, which has it from the request, and not from the model."""
+    return MCPToolServer.caller_meta(
+        context.user_id or "", context.idempotency_key, _turn.get().conversation_id
+    )
+
+
+def _keep(context: ToolContext, result: types.CallToolResult) -> None:
+    if isinstance(result.structured_content, dict):
+        _turn.get().results[context.turn, context.call_id] = result.structured_content
+
+
+def _record(made: ToolRecord, results: Mapping[tuple[int, str], dict[str, Any]]) -> ToolCallRecord:
+    parameters = {name: value for name, value in made.arguments.items() if name != "user_id"}
+    result = results.get((made.turn, made.call_id)) or _parsed(made)
+    return ToolCallRecord(made.tool_name, parameters, result, made.duration_ms)
+
+
+def _parsed(made: ToolRecord) -> dict[str, Any]:
+    """The result of a call as a mapping; what another server answers may be any text."""
+    try:
+        found = msgspec.json.decode(made.result)
+    except msgspec.DecodeError:
+        found = None
+    if isinstance(found, dict) and "success" in found:
+        return found
+    if made.outcome is ToolOutcome.FINISHED:
+        return {"success": True, "data": made.result if found is None else found}
+    error = {"code": made.outcome.value, "message": phrases.TROUBLE, "details": {"said": made.result}}
+    return {"success": False, "error": error}
+
+
+def _offline() -> LLMClient:
+    from maverick.chat.offline import TaskModel
+
+    return TaskModel()

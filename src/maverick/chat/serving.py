@@ -1,0 +1,120 @@
+"""The task server for programs elsewhere: over stdio for one user, over HTTP for whoever has a token."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken, TokenVerifier
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
+
+from maverick.chat.caller import Caller
+from maverick.chat.tool_server import MCPToolServer, RequestContext
+from maverick.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+KEY = "maverick/idempotency-key"
+"""What a client puts beside the arguments to be able to send a call again without its acting twice."""
+
+_LONGEST_KEY = 200
+
+
+async def serve_stdio(tools: MCPToolServer, user_id: str) -> None:
+    """Serve the tools to the program that started this process, until it closes its end.
+
+    Args:
+        tools: The task tools.
+        user_id: Whose tasks they are: the user that this process runs for.
+    """
+
+    def find_caller(context: RequestContext) -> Caller:
+        return Caller(user_id, _key(context))
+
+    server = tools.server(find_caller)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def http_app(
+    tools: MCPToolServer,
+    verifier: TokenVerifier,
+    *,
+    path: str = "/mcp",
+    issuer: str = "http://localhost",
+    allowed_hosts: list[str] | None = None,
+) -> Starlette:
+    """The tools as an ASGI application that speaks streamable HTTP, for bearers of tokens only.
+
+    Args:
+        tools: The task tools.
+        verifier: Says whose a token is; the token's ``subject`` is the user.
+        path: Where it answers.
+        issuer: Who issues the tokens.
+        allowed_hosts: The names it may be called by; by default those of this machine.
+    """
+    hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*"] if allowed_hosts is None else allowed_hosts
+    return tools.server(_bearer).streamable_http_app(
+        streamable_http_path=path,
+        json_response=True,
+        stateless_http=True,
+        transport_security=TransportSecuritySettings(
+            enable_dns_rebinding_protection=True,
+            allowed_hosts=hosts,
+            allowed_origins=[f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")],
+        ),
+        auth=AuthSettings(issuer_url=AnyHttpUrl(issuer), resource_server_url=None),
+        token_verifier=verifier,
+    )
+
+
+class KnownTokens(TokenVerifier):
+    """Tokens that were handed out beforehand; only their hashes are kept.
+
+    Args:
+        users: The user of each token.
+    """
+
+    def __init__(self, users: Mapping[str, str]) -> None:
+        if not users or not all(len(token) >= 16 and user for token, user in users.items()):
+            raise InvalidInputError(
+                "tokens: expected at least one, each of 16 characters or more and with a user.",
+                field="tokens",
+            )
+        self._users = {_hash(token): user for token, user in users.items()}
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Whose token it is, if it is one of them."""
+        given = _hash(token)
+        for known, user in self._users.items():
+            if hmac.compare_digest(known, given):
+                return AccessToken(token=token, client_id="maverick", scopes=[], subject=user)
+        return None
+
+
+def _bearer(context: RequestContext) -> Caller:
+    """The user of a request's token. The request is asked, since a session may outlive the token it began with."""
+    user = None if context.request is None else context.request.scope.get("user")
+    if not isinstance(user, AuthenticatedUser) or not user.access_token.subject:
+        raise PermissionError
+    return Caller(user.access_token.subject, _key(context))
+
+
+def _key(context: RequestContext) -> str:
+    """The key the client chose, under a name of its own so that it never is one of ours; or a new one."""
+    given = (context.meta or {}).get(KEY)
+    if isinstance(given, str) and 0 < len(given) <= _LONGEST_KEY:
+        return f"client/{given}"
+    return f"call/{uuid.uuid4().hex}"
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

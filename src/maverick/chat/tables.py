@@ -1,0 +1,164 @@
+"""The tables of the chat. Every row has an owner, and every query asks for it.
+
+``migrations`` makes them; a test holds the two to each other.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import JSON, Column, DateTime, Dialect, TypeDecorator, UniqueConstraint
+from sqlmodel import Field, SQLModel
+
+TITLE_LENGTH = 255
+DESCRIPTION_LENGTH = 1000
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment: aware in Python, and the same text on every database."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """The moment as UTC without a zone, which is what the column holds."""
+        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """The moment with its zone."""
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+def now() -> datetime:
+    """This moment."""
+    return datetime.now(UTC)
+
+
+def _moment(*, nullable: bool = False) -> Any:  # noqa: ANN401 - a field of whatever table
+    return Field(default_factory=now, sa_type=UtcDateTime, nullable=nullable)
+
+
+def storable(text: str) -> str:
+    """A text that every database takes: without NULs and halves of characters."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "")
+
+
+class Priority(StrEnum):
+    """How important a task is."""
+
+    LOW = "Low"
+    MEDIUM = "Medium"
+    HIGH = "High"
+
+
+class Task(SQLModel, table=True):
+    """Something a user has to do."""
+
+    __tablename__ = "tasks"
+
+    id: int | None = Field(default=None, primary_key=True)
+    user_id: str = Field(index=True)
+    title: str = Field(max_length=TITLE_LENGTH)
+    description: str = Field(default="", max_length=DESCRIPTION_LENGTH)
+    priority: str = Field(default=Priority.MEDIUM.value)
+    due_date: date | None = None
+    completed: bool = False
+    created_at: datetime = _moment()
+    updated_at: datetime = _moment()
+
+
+class Conversation(SQLModel, table=True):
+    """A conversation of a user. Two users may use the same id without ever meeting."""
+
+    __tablename__ = "conversations"
+
+    user_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    title: str = ""
+    active_run: str | None = None
+    """The run that is writing into it, if there is one."""
+    active_until: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    """When that run is taken for dead."""
+    created_at: datetime = _moment()
+    updated_at: datetime = _moment()
+
+
+class ChatMessage(SQLModel, table=True):
+    """Something that was said."""
+
+    __tablename__ = "messages"
+
+    id: int | None = Field(default=None, primary_key=True)
+    user_id: str = Field(index=True)
+    conversation_id: str = Field(index=True)
+    role: str
+    content: str
+    run_id: str | None = None
+    """The run that answered, or that the words were an answer for."""
+    created_at: datetime = _moment()
+
+
+class ToolCall(SQLModel, table=True):
+    """A tool call that was made for an answer."""
+
+    __tablename__ = "tool_calls"
+
+    id: int | None = Field(default=None, primary_key=True)
+    user_id: str = Field(index=True)
+    message_id: int = Field(index=True)
+    tool_name: str
+    parameters: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
+    result: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
+    duration_ms: int
+
+
+class Change(SQLModel, table=True):
+    """A change of a user's tasks: what undo goes back by, and what keeps a repeated call from acting twice."""
+
+    __tablename__ = "changes"
+    __table_args__ = (UniqueConstraint("user_id", "key"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    user_id: str = Field(index=True)
+    key: str
+    """The idempotency key of the call that made it."""
+    tool_name: str
+    arguments_hash: str
+    before: list[dict[str, Any]] = Field(sa_column=Column(JSON, nullable=False))
+    """The tasks it changed or removed, as they were."""
+    after: list[dict[str, Any]] = Field(sa_column=Column(JSON, nullable=False))
+    """The tasks it added or changed, as they were then."""
+    result: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
+    """What the call answered."""
+    undone: bool = False
+    created_at: datetime = _moment()
+
+
+class ConfirmationStatus(StrEnum):
+    """What became of a question."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    CONSUMED = "consumed"
+    CANCELLED = "cancelled"
+
+
+class Confirmation(SQLModel, table=True):
+    """A question whether to go ahead: good for one action on certain tasks, once, and not for long."""
+
+    __tablename__ = "confirmations"
+
+    id: str = Field(primary_key=True)
+    user_id: str = Field(index=True)
+    conversation_id: str
+    tool_name: str
+    binding: str
+    """A hash of the tool's definition and of what exactly it would do."""
+    phrase: str
+    """What the user has to say."""
+    question: str
+    status: str = Field(default=ConfirmationStatus.PENDING.value)
+    created_at: datetime = _moment()
+    expires_at: datetime = _moment()

@@ -1,0 +1,281 @@
+"""The task tools themselves: what each does to the tasks of the one user it acts for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from sqlmodel import Session
+
+from maverick.chat import phrases
+from maverick.chat.caller import Caller
+from maverick.chat.changes import UNDO, ChangeLog
+from maverick.chat.confirmations import ConfirmationStore
+from maverick.chat.due import Due, in_words
+from maverick.chat.matching import find_matches
+from maverick.chat.tables import Task
+from maverick.chat.task_arguments import (
+    AddTask,
+    AllTasks,
+    Arguments,
+    ListTasks,
+    NoArguments,
+    OneTask,
+    UpdateTask,
+)
+from maverick.chat.tasks import TaskStore, state_of
+from maverick.exceptions import ToolError
+
+A = TypeVar("A", bound=Arguments)
+
+
+class TaskRefusedError(ToolError):
+    """A tool did nothing, for a reason the user can read; ``code`` is what a program reads."""
+
+    def __init__(self, code: str, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.code = code
+        self.details = details
+
+
+class TaskDesk:
+    """What a tool works with, for the length of one call.
+
+    Args:
+        session: The session; committing it is the caller's.
+        caller: The user it acts for, and which call it is.
+        today: What day it is.
+    """
+
+    def __init__(self, session: Session, caller: Caller, today: date) -> None:
+        self.today = today
+        self.tasks = TaskStore(session, caller.user_id)
+        self.changes = ChangeLog(session, caller.user_id)
+        self.confirmations = ConfirmationStore(session, caller.user_id, caller.conversation_id)
+
+    def the_one(self, query: str, *, prefer_open: bool = False) -> Task:
+        """The task that is meant.
+
+        Raises:
+            TaskRefusedError: There is none, or there are several.
+        """
+        tasks = self.tasks.find()
+        found: list[Task] = []
+        if prefer_open:
+            found = find_matches(query, [task for task in tasks if not task.completed], self.today)
+        found = found or find_matches(query, tasks, self.today)
+        if not found:
+            raise TaskRefusedError("not_found", phrases.not_found(query))
+        if len(found) > 1:
+            options = phrases.options(found, self.today)
+            raise TaskRefusedError("ambiguous", phrases.ambiguous(query, options), options=options)
+        return found[0]
+
+    def confirmed(self, tool: TaskTool[Any], what: Sequence[Any], phrase: str, question: str) -> None:
+        """Go on only if the user has agreed to exactly this.
+
+        Raises:
+            TaskRefusedError: They have not, and are asked now.
+        """
+        binding = digest([tool.digest, list(what)])
+        if not self.confirmations.consume(tool.name, binding):
+            asked = self.confirmations.ask(tool.name, binding, phrase, question)
+            raise TaskRefusedError(
+                "confirmation_required", question, confirmation=asked.id, phrase=phrase, tool=tool.name
+            )
+
+
+@dataclass(frozen=True)
+class TaskTool(Generic[A]):
+    """A tool of the task server."""
+
+    name: str
+    description: str
+    arguments: type[A]
+    act: Callable[[TaskDesk, A], dict[str, Any]]
+    """Does it, and returns what the answer's ``data`` are."""
+    changes: bool = True
+    """Whether it changes anything."""
+    destructive: bool = False
+    """Whether it removes something."""
+    schema: Mapping[str, Any] = field(init=False, repr=False)
+    """The JSON Schema of its arguments."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", _untitled(self.arguments.model_json_schema()))
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of what the tool says it is."""
+        return digest([self.name, self.description, self.schema])
+
+
+def _untitled(schema: Any) -> Any:  # noqa: ANN401 - a part of a JSON Schema
+    """The schema without the titles and descriptions Pydantic takes from the class, which the model needs not."""
+    schema = {key: value for key, value in schema.items() if key not in ("title", "description")}
+    for name, part in schema.get("properties", {}).items():
+        schema["properties"][name] = {key: value for key, value in part.items() if key != "title"}
+    return schema
+
+
+def digest(value: object) -> str:
+    """A hash of JSON values, the same for the same values."""
+    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
+
+
+def _add(desk: TaskDesk, given: AddTask) -> dict[str, Any]:
+    task = desk.tasks.add(
+        given.title, description=given.description, priority=given.priority, due_date=given.due_date
+    )
+    return {**state_of(task), "message": phrases.added(task.title)}
+
+
+def _list(desk: TaskDesk, given: ListTasks) -> dict[str, Any]:
+    due = None if given.due is None else Due.of(given.due, desk.today)
+    completed = None if given.status == "all" else given.status == "completed"
+    tasks = desk.tasks.find(completed=completed, priority=given.priority, due=due)
+    if given.due == "overdue":
+        tasks = [task for task in tasks if not task.completed]
+    message = phrases.listed(tasks, _described(given, desk.today), desk.today)
+    return {"tasks": [state_of(task) for task in tasks], "count": len(tasks), "message": message}
+
+
+def _described(given: ListTasks, today: date) -> str:
+    """The tasks that were asked for, in words."""
+    words: list[str] = [] if given.status == "all" else [given.status]
+    if given.priority is not None:
+        words.append(f"{given.priority.lower()}-priority")
+    if given.due == "overdue":
+        words.append("overdue")
+    words.append("tasks")
+    if given.due == "none":
+        words.append("without a due date")
+    elif given.due in ("this_week", "next_week"):
+        words.append(f"due {given.due.replace('_', ' ')}")
+    elif given.due is not None and given.due != "overdue":
+        words.append(f"due {in_words(Due.of(given.due, today).first or today, today)}")
+    return " ".join(words)
+
+
+def _complete(desk: TaskDesk, given: OneTask) -> dict[str, Any]:
+    task = desk.the_one(given.task, prefer_open=True)
+    if task.completed:
+        return {**state_of(task), "message": phrases.already_completed(task.title)}
+    task = desk.tasks.change(task, completed=True)
+    return {**state_of(task), "message": phrases.completed(task.title)}
+
+
+def _update(desk: TaskDesk, given: UpdateTask) -> dict[str, Any]:
+    task = desk.the_one(given.task)
+    values = {
+        name: None if value == "none" else value
+        for name, value in given.model_dump(exclude={"task"}).items()
+        if value is not None
+    }
+    task = desk.tasks.change(task, **values)
+    message = phrases.updated(task.title, [_change_in_words(name, task, desk.today) for name in values])
+    return {**state_of(task), "message": message}
+
+
+def _change_in_words(name: str, task: Task, today: date) -> str:
+    match name:
+        case "priority":
+            return f"{task.priority.lower()} priority"
+        case "due_date" if task.due_date is not None:
+            return f"a due date of {in_words(task.due_date, today)}"
+        case "due_date":
+            return "no due date"
+        case "completed":
+            return f"the status {'complete' if task.completed else 'open'}"
+    return f"a new {name}"
+
+
+def _delete(desk: TaskDesk, given: OneTask) -> dict[str, Any]:
+    task = desk.the_one(given.task)
+    desk.confirmed(DELETE, [task.id], phrases.CONFIRM_DELETE, phrases.confirm_delete(task.title))
+    state = state_of(task)
+    desk.tasks.remove(task)
+    return {**state, "message": phrases.deleted(state["title"])}
+
+
+def _change_all(desk: TaskDesk, given: AllTasks) -> dict[str, Any]:
+    which, what, verb = _BULK[given.operation]
+    tasks = desk.tasks.find(completed=which)
+    if not tasks:
+        return {"count": 0, "message": phrases.nothing_to_do(what)}
+    phrase = f"yes {given.operation.replace('_', ' ')}"
+    desk.confirmed(
+        CHANGE_ALL,
+        [given.operation, sorted(task.id or 0 for task in tasks)],
+        phrase,
+        phrases.confirm_bulk(phrase),
+    )
+    for task in tasks:
+        if given.operation.startswith("delete"):
+            desk.tasks.remove(task)
+        else:
+            desk.tasks.change(task, completed=given.operation == "complete_all")
+    return {"count": len(tasks), "message": phrases.bulk_done(verb, len(tasks))}
+
+
+_BULK: Mapping[str, tuple[bool | None, str, str]] = {
+    "complete_all": (False, "open tasks", "completed"),
+    "reopen_all": (True, "completed tasks", "reopened"),
+    "delete_completed": (True, "completed tasks", "deleted"),
+    "delete_all": (None, "tasks", "deleted"),
+}
+"""For each operation: whether the tasks it is for are complete, what they are called, and what is done to them."""
+
+
+def _undo(desk: TaskDesk, _: NoArguments) -> dict[str, Any]:
+    undone = desk.changes.undo_last(desk.tasks)
+    if undone is None:
+        raise TaskRefusedError("nothing_to_undo", phrases.NOTHING_TO_UNDO)
+    change, tasks = undone
+    kept = {state["id"] for state in change.before}
+    removed = [state["title"] for state in change.after if state["id"] not in kept]
+    removed_before = {state["id"] for state in change.before} - {state["id"] for state in change.after}
+    message = phrases.undone([task.title for task in tasks], removed, returned=bool(removed_before))
+    return {"undone": change.tool_name, "tasks": [state_of(task) for task in tasks], "message": message}
+
+
+ADD = TaskTool("add_task", "Add a task to the user's list.", AddTask, _add)
+LIST = TaskTool(
+    "list_tasks",
+    "List the user's tasks, all of them or by status, priority or due date.",
+    ListTasks,
+    _list,
+    changes=False,
+)
+COMPLETE = TaskTool("complete_task", "Mark one of the user's tasks as complete.", OneTask, _complete)
+UPDATE = TaskTool(
+    "update_task",
+    "Change one of the user's tasks: rename it, describe it, set its priority or due date, or reopen it.",
+    UpdateTask,
+    _update,
+)
+DELETE = TaskTool(
+    "delete_task",
+    "Delete one of the user's tasks. The user is asked first; once they have confirmed in their own words, call it "
+    "again with the same task.",
+    OneTask,
+    _delete,
+    destructive=True,
+)
+CHANGE_ALL = TaskTool(
+    "change_all_tasks",
+    "Complete, reopen or delete many of the user's tasks at once. The user is asked first; once they have confirmed "
+    "in their own words, call it again with the same operation.",
+    AllTasks,
+    _change_all,
+    destructive=True,
+)
+UNDO_LAST = TaskTool(UNDO, "Undo the last change to the user's tasks.", NoArguments, _undo)
+
+TASK_TOOLS: tuple[TaskTool[Any], ...] = (ADD, LIST, COMPLETE, UPDATE, DELETE, CHANGE_ALL, UNDO_LAST)
+"""Every tool of the task server."""

@@ -1,0 +1,250 @@
+"""The guarantees of the runner: limits, who it acts for, what it keeps, and what it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chat.parlour import Parlour
+from maverick.chat import AgentResult, Database
+from maverick.chat.phrases import STOPPED, TOO_MUCH
+from maverick.chat.prompt import CHAT_LIMITS
+from maverick.exceptions import TimeoutError
+from maverick.journal import SqliteJournal
+from maverick.loop import RunConfig
+from maverick.loop.events import ContentChunk, RunEnd, RunStart, ToolCallEnd, ToolCallStart
+from maverick.model import Request
+from maverick.runtime import AbortSignal
+from maverick.testing import ScriptedClient, call, reply
+
+
+class PulledPlug(BaseException):
+    """The process dies here."""
+
+
+@pytest.mark.requirement("004-RUN-STEPS")
+async def test_a_run_gives_the_model_its_instructions_its_tools_the_history_and_the_message(
+    database: Database,
+) -> None:
+    client = ScriptedClient([reply("Hello!"), call("add_task", title="buy milk"), reply("Done!")])
+    parlour = Parlour(database, client=client)
+
+    await parlour.say("hi")
+    result = await parlour.say("add milk")
+    await parlour.aclose()
+
+    asked = client.requests[1]
+    assert "list of tasks" in asked.system
+    assert "Wednesday, 2026-03-04" in asked.system
+    assert {tool.name for tool in asked.tools} >= {"add_task", "list_tasks", "complete_task", "update_task"}
+    assert [message.content for message in asked.messages] == ["hi", "Hello!", "add milk"]
+    assert parlour.titles() == ["buy milk"]
+    assert result.response == "Done!"
+
+
+@pytest.mark.requirement("004-G-CALLS", "004-LIMIT-CALLS")
+async def test_at_most_ten_tool_calls_are_made(database: Database) -> None:
+    parlour = Parlour(database, client=ScriptedClient(lambda _: call("add_task", title="again")))
+
+    result = await parlour.say("add something")
+    await parlour.aclose()
+
+    ran = [record for record in result.tool_calls if record.result["success"]]
+    assert CHAT_LIMITS.max_tool_calls == 10
+    assert len(ran) == len(parlour.titles()) == 10
+    assert (result.success, result.response, result.error) == (False, TOO_MUCH, TOO_MUCH)
+
+
+@pytest.mark.requirement("004-TIMEOUT", "004-LIMIT-TIME")
+async def test_a_run_that_takes_too_long_raises_a_timeout_error(database: Database) -> None:
+    limits = RunConfig(timeout_ms=50, max_tool_calls=10)
+    parlour = Parlour(database, client=ScriptedClient([reply("late", delay=60)]), limits=limits)
+
+    with pytest.raises(TimeoutError, match="Please try again") as caught:
+        await parlour.say("hi")
+    await parlour.aclose()
+
+    assert CHAT_LIMITS.timeout_ms == 30_000
+    assert isinstance(caught.value, builtins.TimeoutError)
+
+
+@pytest.mark.requirement("004-G-USER", "004-ISOLATION-INJECTED", "P6")
+async def test_every_tool_call_acts_for_the_user_of_the_context(database: Database) -> None:
+    parlour = Parlour(database, client=ScriptedClient(_add_then_say))
+
+    for user in ("ana", "bob", "cleo"):
+        await parlour.say("add my task", user)
+    await parlour.aclose()
+
+    assert [parlour.titles(user) for user in ("ana", "bob", "cleo", "dan")] == [["one"], ["one"], ["one"], []]
+
+
+@pytest.mark.requirement("004-G-USER", "P6")
+async def test_no_tool_has_the_user_in_its_schema(parlour: Parlour) -> None:
+    agent = await parlour.runner.agent()
+
+    for tool in agent.tool_config.tools:
+        assert not isinstance(tool, str)
+        assert not [name for name in tool.parameters["properties"] if "user" in name or name.endswith("id")]
+        assert tool.parameters["additionalProperties"] is False
+
+
+@pytest.mark.requirement("004-STATELESS-RUNS")
+async def test_a_runner_keeps_nothing_between_runs(database: Database) -> None:
+    seen = ScriptedClient(lambda _: reply("Hello!"))
+    parlour = Parlour(database, client=seen)
+
+    await parlour.runner.run(parlour.context(), "remember the number 7")
+    await parlour.runner.run(parlour.context(), "which number?")
+    await parlour.aclose()
+
+    assert [message.content for message in seen.requests[1].messages] == ["which number?"]
+
+
+@pytest.mark.requirement("004-STATELESS-RUNS")
+async def test_another_runner_goes_on_where_the_first_one_was(database: Database) -> None:
+    said = ["add buy milk", "delete it", "yes delete", "undo"]
+    answers = []
+    for message in said:
+        parlour = Parlour(database)  # as another process, or another machine
+        answers.append((await parlour.say(message)).response)
+        await parlour.aclose()
+
+    assert answers[2:] == [
+        "I've removed 'buy milk' from your tasks.",
+        "I've undone that: 'buy milk' is back on your list.",
+    ]
+
+
+@pytest.mark.parametrize("message", ["", "   ", "\0\0", "x" * 10_001])
+async def test_a_message_without_words_or_with_too_many_is_asked_about(
+    message: str, parlour: Parlour
+) -> None:
+    result = await parlour.runner.run(parlour.context(), message)
+
+    assert not result.success
+    assert result.response.startswith("Could you provide more details about ")
+
+
+async def test_a_message_with_characters_that_are_none_does_no_harm(parlour: Parlour) -> None:
+    result = await parlour.say("add buy\0 mil\ud800k 🥛")
+
+    assert result.success
+    assert parlour.titles() == ["buy mil?k 🥛"]
+
+
+async def test_a_stream_tells_what_happens_and_ends_with_the_result(parlour: Parlour) -> None:
+    seen = [event async for event in parlour.runner.stream(parlour.context(), "add buy milk")]
+
+    kinds = [type(event) for event in seen]
+    assert kinds[0] is RunStart
+    assert kinds[-2:] == [RunEnd, AgentResult]
+    assert kinds.index(ToolCallStart) < kinds.index(ToolCallEnd) < kinds.index(ContentChunk)
+    said = "".join(event.content for event in seen if isinstance(event, ContentChunk))
+    assert isinstance(seen[-1], AgentResult)
+    assert said == seen[-1].response
+
+
+async def test_a_stream_that_is_left_stops_the_run(database: Database) -> None:
+    parlour = Parlour(database, client=ScriptedClient(lambda _: call("add_task", title="again")))
+
+    async for event in parlour.runner.stream(parlour.context(), "add"):
+        if isinstance(event, ToolCallEnd):
+            break
+    await asyncio.sleep(0)
+    await parlour.aclose()
+
+    assert len(parlour.titles()) <= 2
+
+
+async def test_an_answer_that_is_stopped_keeps_what_there_is_of_it(database: Database) -> None:
+    client = ScriptedClient([reply("Once upon a time there was", pace=0.01)])
+    parlour, signal = Parlour(database, client=client), AbortSignal()
+    result: Any = None
+
+    async for event in parlour.runner.stream(parlour.context(), "a story", signal=signal):
+        if isinstance(event, ContentChunk) and "upon" in event.content:
+            signal.abort()
+        result = event
+    await parlour.aclose()
+
+    assert (result.success, result.error) == (False, STOPPED)
+    assert result.response.startswith("Once upon")
+
+
+@pytest.mark.requirement("P2", "CHAT-KEYED")
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_request_that_is_sent_twice_acts_once(kept: bool, database: Database, tmp_path: Path) -> None:
+    async with SqliteJournal(tmp_path / "runs.db") as journal:
+        parlour = Parlour(database, journal=journal if kept else None)
+        context = parlour.context()
+
+        answers = [await parlour.runner.run(context, "add buy milk", request_id="r1") for _ in range(3)]
+        other = await parlour.runner.run(parlour.context("bob"), "add buy milk", request_id="r1")
+        await parlour.aclose()
+
+    assert len({answer.response for answer in answers}) == 1
+    assert other.success
+    assert parlour.titles() == parlour.titles("bob") == ["buy milk"]
+
+
+@pytest.mark.requirement("P1", "P2", "CHAT-KEYED")
+@pytest.mark.parametrize("last_write", range(3, 11))
+async def test_a_request_sent_again_after_a_crash_goes_on_and_acts_once(
+    last_write: int, database: Database, tmp_path: Path
+) -> None:
+    journal = SqliteJournal(tmp_path / "runs.db")
+    journal.on_write = _pull_the_plug_at(last_write)
+    doomed = Parlour(database, journal=journal)
+    with suppress(PulledPlug):
+        await doomed.runner.run(doomed.context(), "add buy milk", request_id="r1")
+    await doomed.aclose()
+    await journal.aclose()
+
+    async with SqliteJournal(tmp_path / "runs.db") as found:
+        parlour = Parlour(database, journal=found)
+        result = await parlour.runner.run(parlour.context(), "add buy milk", request_id="r1")
+        await parlour.aclose()
+
+    assert result.response == "Got it! Added 'buy milk' to your list. Anything else?"
+    assert parlour.titles() == ["buy milk"]
+
+
+def _pull_the_plug_at(number: int) -> Callable[[str, bool], None]:
+    writes = count(1)
+
+    def pull(_name: str, _before: bool) -> None:
+        if next(writes) >= number:
+            raise PulledPlug
+
+    return pull
+
+
+def _add_then_say(request: Request) -> Any:
+    return reply("Done!") if request.messages[-1].tool_call_id else call("add_task", title="one")
+
+
+@pytest.mark.requirement("CHAT-MANY-USERS", "004-ISOLATION-ACCESS")
+async def test_a_hundred_users_talk_at_once_and_none_sees_another(parlour: Parlour) -> None:
+    users = [f"user-{n}" for n in range(100)]
+
+    async def talk(user: str) -> list[str]:
+        said = (f"add secret of {user}", "delete secret", "yes delete", "undo", "list")
+        return [(await parlour.say(message, user)).response for message in said]
+
+    answers = dict(zip(users, await asyncio.gather(*map(talk, users)), strict=True))
+
+    for user, said in answers.items():
+        others = [
+            other for other in users if other not in user and any(f"of {other}'" in text for text in said)
+        ]
+        assert said[-1] == f"1. ☐ secret of {user}"
+        assert others == []
+        assert parlour.titles(user) == [f"secret of {user}"]

@@ -1,0 +1,194 @@
+"""The task tools: what each takes, does and answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from chat.parlour import Parlour
+from chat.utterance import TODAY
+from maverick.chat import Database, MCPToolServer
+from maverick.chat.caller import Caller
+
+
+class Hands:
+    """Uses the tools for one user, each call with a key of its own."""
+
+    def __init__(self, server: MCPToolServer, user: str = "ana") -> None:
+        self._server = server
+        self._user = user
+        self._calls = 0
+
+    async def __call__(self, tool_name: str, **arguments: Any) -> dict[str, Any]:
+        self._calls += 1
+        return await self._server.call(tool_name, arguments, Caller(self._user, f"k{self._calls}", "talk"))
+
+
+@pytest.fixture
+def hands(database: Database) -> Hands:
+    return Hands(MCPToolServer(database.session, today=lambda: TODAY))
+
+
+@pytest.mark.requirement("CHAT-TOOLS")
+async def test_a_task_has_all_its_fields(hands: Hands) -> None:
+    answer = await hands(
+        "add_task", title="Buy milk", description="two litres", priority="high", due_date="2026-03-05"
+    )
+
+    data = answer["data"]
+    assert answer["success"] is True
+    assert data.pop("message") == "Got it! Added 'Buy milk' to your list. Anything else?"
+    assert sorted(data) == [
+        *("completed", "created_at", "description", "due_date", "id", "priority", "title", "updated_at"),
+    ]
+    assert (data["priority"], data["due_date"], data["completed"]) == ("High", "2026-03-05", False)
+    assert json.loads(json.dumps(answer)) == answer
+
+
+@pytest.mark.requirement("CHAT-TOOLS")
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({}, "title"),
+        ({"title": ""}, "title"),
+        ({"title": " \n\t "}, "title"),
+        ({"title": "x" * 256}, "title"),
+        ({"title": 7}, "title"),
+        ({"title": "x", "description": "y" * 1001}, "description"),
+        ({"title": "x", "priority": "Huge"}, "priority"),
+        ({"title": "x", "due_date": "soon"}, "due_date"),
+        ({"title": "x", "user_id": "bob"}, "user_id"),
+        ({"title": "x", "id": 1}, "id"),
+    ],
+)
+async def test_what_a_task_can_not_be_is_refused_with_a_question(
+    arguments: dict[str, Any], field: str, hands: Hands
+) -> None:
+    answer = await hands("add_task", **arguments)
+
+    error = answer["error"]
+    assert answer["success"] is False
+    assert sorted(error) == ["code", "details", "message"]
+    assert error["code"] == "invalid_input"
+    assert error["details"] == {"fields": [field]}
+    assert error["message"].startswith("Could you provide more details about ")
+    assert (await hands("list_tasks"))["data"]["count"] == 0
+
+
+@pytest.mark.requirement("CHAT-TOOLS")
+async def test_the_longest_title_and_description_fit(hands: Hands) -> None:
+    answer = await hands("add_task", title="x" * 255, description="y" * 1000)
+
+    assert answer["success"]
+
+
+@pytest.mark.requirement("CHAT-TOOLS")
+@pytest.mark.parametrize(
+    ("filters", "titles"),
+    [
+        ({}, ["late", "now", "next", "weekend", "whenever", "done"]),
+        ({"status": "open"}, ["late", "now", "next", "weekend", "whenever"]),
+        ({"status": "completed"}, ["done"]),
+        ({"priority": "High"}, ["now"]),
+        ({"due": "today"}, ["now"]),
+        ({"due": "tomorrow"}, ["next"]),
+        ({"due": "this_week"}, ["late", "now", "next", "weekend", "done"]),
+        ({"due": "overdue"}, ["late"]),
+        ({"due": "none"}, ["whenever"]),
+        ({"due": "2026-03-07"}, ["weekend"]),
+        ({"status": "open", "priority": "Low", "due": "this_week"}, ["weekend"]),
+    ],
+)
+async def test_lists_are_filtered_by_status_priority_and_due_date(
+    filters: dict[str, str], titles: list[str], hands: Hands
+) -> None:
+    await hands("add_task", title="whenever")
+    await hands("add_task", title="weekend", due_date="2026-03-07", priority="Low")
+    await hands("add_task", title="now", due_date="2026-03-04", priority="High")
+    await hands("add_task", title="next", due_date="2026-03-05")
+    await hands("add_task", title="late", due_date="2026-03-02")
+    await hands("add_task", title="done", due_date="2026-03-03")
+    await hands("complete_task", task="done")
+
+    answer = await hands("list_tasks", **filters)
+
+    assert [task["title"] for task in answer["data"]["tasks"]] == titles
+
+
+@pytest.mark.requirement("CHAT-TOOLS")
+async def test_a_task_can_be_changed_in_every_way(hands: Hands) -> None:
+    await hands("add_task", title="buy milk")
+
+    changed = await hands(
+        "update_task",
+        task="milk",
+        title="buy oat milk",
+        description="vanilla",
+        priority="Low",
+        due_date="2026-03-06",
+        completed=True,
+    )
+    cleared = await hands("update_task", task="oat milk", due_date="none", completed=False)
+    nothing = await hands("update_task", task="oat milk")
+
+    assert changed["data"]["message"] == (
+        "Updated! 'buy oat milk' now has a new title, a new description, low priority, a due date of Friday and the "
+        "status complete."
+    )
+    assert (cleared["data"]["due_date"], cleared["data"]["completed"]) == (None, False)
+    assert nothing["error"]["message"] == "Could you provide more details about what to change?"
+
+
+@pytest.mark.requirement("CHAT-UNDO")
+async def test_each_change_can_be_undone_the_last_one_first(hands: Hands) -> None:
+    await hands("add_task", title="buy milk")
+    await hands("update_task", task="milk", priority="High")
+    await hands("complete_task", task="milk")
+
+    async def state() -> list[tuple[str, bool]]:
+        tasks = (await hands("list_tasks"))["data"]["tasks"]
+        return [(task["priority"], task["completed"]) for task in tasks]
+
+    states = [await state()]
+    for _ in range(3):
+        assert (await hands("undo_last_change"))["success"]
+        states.append(await state())
+
+    assert states == [[("High", True)], [("High", False)], [("Medium", False)], []]
+    assert (await hands("undo_last_change"))["error"]["code"] == "nothing_to_undo"
+
+
+@pytest.mark.requirement("CHAT-UNDO")
+async def test_a_deleted_task_comes_back_as_it_was_though_others_came_in_between(parlour: Parlour) -> None:
+    parlour.add("buy milk", description="two litres")
+    before = parlour.tasks()[0].model_dump(exclude={"updated_at"})
+    await parlour.say("delete buy milk")
+    await parlour.say("yes delete")
+    parlour.add("of bob", user="bob")
+
+    await parlour.say("undo")
+
+    assert parlour.tasks()[0].model_dump(exclude={"updated_at"}) == before
+    assert parlour.titles("bob") == ["of bob"]
+
+
+async def test_a_tool_nobody_knows_is_refused(hands: Hands) -> None:
+    assert (await hands("drop_tables"))["error"]["code"] == "unknown_tool"
+
+
+@pytest.mark.requirement("CHAT-MCP-SERVER", "P6")
+async def test_a_call_that_says_not_who_it_is_for_is_refused(database: Database) -> None:
+    async with Client(MCPToolServer(database.session).in_process()._server) as client:
+        listed = await client.list_tools()
+        refused = await client.call_tool("list_tasks", {})
+
+    assert refused.is_error
+    assert refused.structured_content["error"]["code"] == "forbidden"
+    assert [tool.name for tool in listed.tools] == [
+        *("add_task", "list_tasks", "complete_task", "update_task", "delete_task", "change_all_tasks"),
+        "undo_last_change",
+    ]
+    assert "user" not in json.dumps([tool.input_schema for tool in listed.tools])

@@ -1,0 +1,54 @@
+"""What people say about their tasks, and what it means: data, in two parts.
+
+The grammar was written against ``seen``; ``heldout`` was written before the grammar and is never tuned on.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from maverick.chat.offline import Kind, meaning_of
+
+TODAY = date(2026, 3, 4)
+"""The Wednesday on which all of it is said."""
+
+
+@dataclass(frozen=True)
+class Utterance:
+    say: str
+    do: Any
+    after: str = ""
+    before: str = ""
+
+    def understood(self) -> Any:
+        meaning = meaning_of(self.say, self.after, self.before, TODAY)
+        if meaning.kind is not Kind.REQUEST:
+            return meaning.kind.value
+        return [[wish.tool_name, _telling(wish.arguments)] for wish in meaning.wishes]
+
+    def expected(self) -> Any:
+        if isinstance(self.do, str):
+            return self.do
+        return [[tool_name, _telling(arguments)] for tool_name, arguments in self.do]
+
+
+def utterances(part: str) -> list[Utterance]:
+    file = Path(__file__).parent / "utterances" / f"{part}.jsonl"
+    return [Utterance(**json.loads(line)) for line in file.read_text().splitlines()]
+
+
+def misunderstood(part: str) -> list[tuple[str, Any, Any]]:
+    return [(u.say, u.expected(), u.understood()) for u in utterances(part) if u.expected() != u.understood()]
+
+
+def _telling(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments without the words that tell no task from another: the server does not look at them either."""
+    if "task" not in arguments:
+        return arguments
+    task = re.sub(r"^(?:the|my|a|an)\s+|\s+task$", "", arguments["task"])
+    return {**arguments, "task": task}
