@@ -573,6 +573,8 @@ def test_every_setting_is_described_with_its_source(machine: Machine) -> None:
         Setting("agent.api_key", "***", "OPENAI_API_KEY"),
         Setting("agent.base_url", None, "default"),
         Setting("journal", "~/.maverick/runs.db", "default"),
+        Setting("database", "~/.maverick/chat.db", "default"),
+        Setting("agents", None, "default"),
     ]
 
 
@@ -586,3 +588,29 @@ def test_settings_made_by_hand_are_described_as_arguments() -> None:
     assert Setting("agent.model", "m", "argument") in described
     assert Setting("agent.api_key", "***", "argument") in described
     assert Setting("agent.provider", "claude", "default") in described
+
+
+@pytest.mark.parametrize("written", ["office.people, tools", ["office.people", "tools"]])
+def test_modules_with_agents_are_a_list_or_names_with_commas(written: object) -> None:
+    assert MaverickConfig.model_validate({"agents": written}).agents == ("office.people", "tools")
+
+
+def test_modules_with_agents_come_from_the_environment(machine: Machine) -> None:
+    machine.environ["MAVERICK_AGENTS"] = "office.people"
+
+    assert machine.load().agents == ("office.people",)
+
+
+@pytest.mark.parametrize("written", ["office/people.py", ["2"], [""], 3])
+def test_what_is_no_module_is_refused(written: object) -> None:
+    with pytest.raises(ConfigError, match="agents: expected names of Python modules"):
+        MaverickConfig.model_validate({"agents": written})
+
+
+def test_a_project_may_not_choose_which_code_is_loaded(machine: Machine) -> None:
+    machine.project_file.write_text("agents: [trap]")
+
+    error = machine.refuse()
+
+    assert error.field == "agents"
+    assert "MAVERICK_AGENTS" in str(error)

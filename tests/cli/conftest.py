@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.folder import Folder
 from cli.runs_command import Runs, fill
 from maverick.journal import SqliteJournal
 from postgres import postgres_server, postgres_url
@@ -33,3 +34,9 @@ def runs(_filled_journal: Path, tmp_path: Path) -> Runs:
     runs = Runs(tmp_path)
     shutil.copy(_filled_journal, runs.file)
     return runs
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """An empty folder, and the command in it."""
+    return Folder(tmp_path, monkeypatch)

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import maverick
 from cli.command import run
+from maverick.cli import command
 from maverick.cli.main import main
 from scripts import run_python
 
@@ -66,6 +69,9 @@ def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
         ["--nonsense"],
         ["runs", "lst"],
         ["runs", "list", "--nonsense"],
+        ["agents", "lst"],
+        ["run", "--nonsense"],
+        ["config", "shw"],
     ],
 )
 def test_a_wrong_command_or_option_is_named_in_a_line_and_ends_with_2(
@@ -80,7 +86,20 @@ def test_a_wrong_command_or_option_is_named_in_a_line_and_ends_with_2(
     assert line.endswith(" --help")
 
 
-@pytest.mark.parametrize("words", ["--help", "runs --help", "runs resume --help", "runs"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--help",
+        "runs --help",
+        "runs resume --help",
+        "runs",
+        "run --help",
+        "agents new --help",
+        "config",
+        "doctor --help",
+        "completion --help",
+    ],
+)
 @pytest.mark.requirement("F-IMPORT")
 def test_help_loads_neither_the_runtime_nor_anything_else_it_does_not_need(words: str) -> None:
     loaded = run_python(
@@ -137,3 +156,52 @@ def test_a_wrong_setting_in_a_file_is_one_line_that_names_it(complaint: Complain
     (tmp_path / "maverick.yaml").write_text("agent:\n  modle: x\n")
 
     assert "maverick.yaml" in complaint("chat")
+
+
+# Commands
+
+
+@pytest.fixture
+def joke(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A command of its own, as one is added."""
+    module = ModuleType("joke_arguments")
+    vars(module)["add_arguments"] = lambda parser: parser.set_defaults(command=module.tell)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    added = (*command.COMMANDS, command.Command("joke", "tell a joke", module.__name__, extra="tui"))
+    monkeypatch.setattr(command, "COMMANDS", added)
+    return module
+
+
+def test_a_command_is_a_line_and_a_module(joke: ModuleType) -> None:
+    vars(joke)["tell"] = lambda options: 7
+
+    assert main(["joke"]) == 7
+
+
+@pytest.mark.requirement("007-ERRORS")
+def test_a_command_whose_package_is_missing_says_what_to_install(
+    joke: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def tell(options: object) -> int:
+        raise ModuleNotFoundError("No module named 'jokes.good'", name="jokes.good")
+
+    vars(joke)["tell"] = tell
+
+    assert main(["joke"]) == 2
+    assert capsys.readouterr().err == (
+        "maverick: `maverick joke` needs the package 'jokes', which is not installed. "
+        "Run: pip install 'maverick[tui]'\n"
+    )
+
+
+@pytest.mark.requirement("007-ERRORS")
+@pytest.mark.parametrize("words", [["joke"], ["--debug", "joke"], ["joke", "--debug"]])
+def test_a_mistake_in_the_program_is_one_line_and_its_trace_is_shown_on_request(
+    words: list[str], joke: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vars(joke)["tell"] = lambda options: 1 // 0
+
+    assert main(words) == 1
+    *trace, line = capsys.readouterr().err.splitlines()
+    assert line.startswith("maverick: ZeroDivisionError: integer division or modulo by zero. This should not")
+    assert bool(trace) is ("--debug" in words)

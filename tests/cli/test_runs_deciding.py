@@ -26,7 +26,7 @@ def test_an_approved_call_is_made_when_the_run_is_resumed(runs: Runs) -> None:
     assert decided.returncode == 0, decided.stderr
     assert decided.stdout.splitlines() == [
         "wait:1:0 (delete_file) is approved by ana.",
-        f"Go on with: maverick runs resume wait --agents FILE --journal {runs.file}",
+        f"Go on with: maverick runs resume wait --journal {runs.file}",
     ]
     assert resumed.returncode == 0, resumed.stderr
     assert "deleted a.txt" in resumed.stdout

@@ -367,5 +367,16 @@ def test_a_file_that_fails_is_one_line_with_the_place(runs: Runs, tmp_path: Path
     )
 
 
-def test_the_agents_have_to_be_named(runs: Runs) -> None:
-    assert "required: --agents" in runs.refuse("resume", "sum")
+def test_an_agent_that_is_nowhere_has_to_be_named(runs: Runs) -> None:
+    assert "There is no agent named 'clerk'" in runs.refuse("resume", "sum")
+
+
+def test_a_run_of_an_agent_that_is_found_by_its_name_goes_on_by_its_id_alone(runs: Runs) -> None:
+    file = runs.home / ".maverick" / "agents" / "clerk.md"
+    file.parent.mkdir(parents=True)
+    file.write_text('---\ndescription: Does office work.\nmodel: "offline:"\ntools: []\n---\nBe brief.\n')
+
+    done = runs.start("resume", "fail", "--accept-changes")
+
+    assert done.returncode == 0, done.stderr
+    assert record(runs, "fail").status is RunStatus.COMPLETE

@@ -12,22 +12,26 @@ async def tour() -> list[str]:
     return shown.getvalue().splitlines()
 
 
-async def test_it_shows_an_agent_that_uses_two_tools_and_answers() -> None:
+async def test_it_is_a_conversation_that_adds_lists_completes_deletes_and_undoes() -> None:
     text = "\n".join(await tour())
 
-    assert "measure_distance(from_port='Brest', to_port='Calais')" in text
-    assert "get_tides(port='Brest')" in text
-    assert "According to measure_distance: 330 nautical miles." in text
-    assert "result: success=True, terminate_reason=complete, 2 turns, 2 tool calls" in text
+    for said in (
+        "   · add_task(title='buy milk')\nGot it! Added 'buy milk' to your list. Anything else?",
+        "1. ☐ call the bank (high priority, due tomorrow)\n2. ☐ buy milk",
+        "Great! I've marked 'call the bank' as complete.",
+        "Do you really want to delete 'buy milk'? Reply 'yes delete' to confirm.",
+        "I've removed 'buy milk' from your tasks.",
+        "I've undone that: 'buy milk' is back on your list.",
+    ):
+        assert said in text
 
 
-async def test_it_shows_a_limit_that_is_hit_and_what_to_do_about_it() -> None:
+async def test_it_shows_the_timeline_of_a_run() -> None:
     text = "\n".join(await tour())
 
-    assert "result: success=False, terminate_reason=max_turns, 3 turns, 3 tool calls" in text
-    assert "raise RunConfig.max_turns" in text
+    assert "turn 1  delete_task(task='buy milk'): finished" in text
+    assert "turn 2  “I've removed 'buy milk' from your tasks.”" in text
 
 
-async def test_it_is_short_and_the_same_every_time() -> None:
-    assert await tour() == await tour()
-    assert len(await tour()) < 40
+async def test_it_is_short() -> None:
+    assert len(await tour()) < 50

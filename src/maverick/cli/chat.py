@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 from typing import TextIO
 
-from maverick.cli.assistant import Assistant, choose_assistant
+from maverick.cli.assistant import choose_assistant
 from maverick.cli.ctrl_c import on_ctrl_c
 from maverick.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS
 from maverick.cli.live_view import LiveView
 from maverick.cli.screen import Screen, shortened
+from maverick.cli.talk import Talk
 from maverick.cli.tour import play_tour
-from maverick.loop import AgentResult, TerminateReason
-from maverick.loop.events import RunEnd
-from maverick.model import Message
-from maverick.runtime import AbortSignal, AgentExecutor
+from maverick.exceptions import MaverickError
+from maverick.loop import TerminateReason
+from maverick.loop.events import AgentActivityEvent, ToolCallEnd
+from maverick.runtime import AbortSignal
 
 HELP = """\
-Say what you want, and press Enter.
+Say what you want done with your tasks, and press Enter.
   /new    forget the conversation and start another
   /help   show this
   /quit   leave (so does Ctrl-D)
@@ -32,40 +33,41 @@ _PACE = 0.015
 
 
 class Chat:
-    """A conversation with an assistant.
+    """A conversation on the screen.
 
     Args:
-        assistant: Who answers.
+        talk: The conversation.
         screen: Where the answers are shown.
     """
 
-    def __init__(self, assistant: Assistant, screen: Screen) -> None:
-        self._assistant = assistant
+    def __init__(self, talk: Talk, screen: Screen) -> None:
+        self._talk = talk
         self._screen = screen
-        self._executor = AgentExecutor(assistant.client)
-        self._messages: Sequence[Message] = ()
 
-    async def answer(self, text: str) -> AgentResult:
-        """Answer a person, showing the answer as it comes; Ctrl-C stops it and keeps what there is."""
+    async def answer(self, text: str) -> int:
+        """Answer a person, showing the answer as it comes; Ctrl-C stops it and keeps what there is.
+
+        Returns:
+            The exit code, if this is the last answer.
+        """
         stop, view = AbortSignal(), LiveView(self._screen)
-        options = {"inputs": {"prompt": text}, "messages": self._messages, "signal": stop}
         with on_ctrl_c(stop.abort):
-            async for event in self._executor.stream(self._assistant.definition, **options):
-                view.show(event)
-        assert isinstance(event, RunEnd)  # noqa: S101 - always the last event of a run
-        result = event.result
+            async for event in self._talk.answer(text, signal=stop):
+                if not _is_told_again(event):
+                    view.show(event)
+        result = self._talk.last
         view.conclude(result)
-        if result.terminate_reason is not TerminateReason.ERROR:
-            self._messages = result.messages  # a question that got no answer at all is asked again, not kept
-        return result
+        if result.success:
+            return SUCCESS
+        return INTERRUPTED if result.terminate_reason is TerminateReason.ABORTED else FAILURE
 
     def forget(self) -> None:
         """Start another conversation."""
-        self._messages = ()
+        self._talk.start_anew()
 
     async def aclose(self) -> None:
-        """Let go of the model's connections."""
-        await self._assistant.client.aclose()
+        """Let go of everything."""
+        await self._talk.aclose()
 
 
 def run_chat(model: str | None = None) -> int:
@@ -81,7 +83,7 @@ def run_chat(model: str | None = None) -> int:
     screen = Screen.of_process(interactive=interactive)
     assistant = choose_assistant(model, pace=_PACE if interactive else 0)
     with asyncio.Runner() as runner:
-        chat = Chat(assistant, screen)
+        chat = Chat(Talk(assistant.client, assistant.model), screen)
         try:
             if interactive:
                 return _talk(chat, screen, runner, assistant.introduction)
@@ -98,7 +100,10 @@ def _talk(chat: Chat, screen: Screen, runner: asyncio.Runner, introduction: str)
             if not _obey(line, chat, screen):
                 break
         elif line:
-            runner.run(chat.answer(line))
+            try:
+                runner.run(chat.answer(line))
+            except MaverickError as error:  # the database, say: one can try again, or leave
+                screen.complain(f"maverick: {error}")
     return SUCCESS
 
 
@@ -113,9 +118,9 @@ def _answer_lines(chat: Chat, screen: Screen, runner: asyncio.Runner, introducti
             if not _obey(line, chat, screen):
                 break
         elif line:
-            result = runner.run(chat.answer(line))
-            if not result.success:
-                return INTERRUPTED if result.terminate_reason is TerminateReason.ABORTED else FAILURE
+            code = runner.run(chat.answer(line))
+            if code != SUCCESS:
+                return code
     return SUCCESS
 
 
@@ -132,6 +137,11 @@ def _obey(command: str, chat: Chat, screen: Screen) -> bool:
         case _:
             screen.complain(f"There is no command {shortened(command)}. Type /help to see what there is.")
     return True
+
+
+def _is_told_again(event: AgentActivityEvent) -> bool:
+    """Whether it is the answer of a task tool, which the model puts into words."""
+    return isinstance(event, ToolCallEnd) and event.result.startswith('{"success":')
 
 
 def _typed_lines() -> Iterator[str]:

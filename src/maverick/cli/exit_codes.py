@@ -7,5 +7,13 @@ MISUSE = 2
 """An option, a setting or a name is wrong; the same again fails again."""
 WAITING = 3
 """The run waits for a person's decision."""
+LIMIT = 4
+"""The run reached a limit: turns, tokens, money, tool calls, or the length of an answer."""
+REFUSED = 5
+"""The model declined."""
+INVALID_OUTPUT = 6
+"""The answer is not of the type that was asked for."""
+TIMED_OUT = 124
+"""The time was up."""
 INTERRUPTED = 130
 """Somebody pressed Ctrl-C."""

@@ -1,4 +1,4 @@
-"""The command ``maverick``: what may be written after it. ``exit_codes`` says what it ends with."""
+"""The command ``maverick``: does what was asked for, and says in one line why it can not."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
-import maverick
+from maverick.cli.command import Command, command_parser
 from maverick.cli.exit_codes import FAILURE, INTERRUPTED, MISUSE
-from maverick.cli.parser import CommandParser
-from maverick.cli.runs.arguments import add_runs
 from maverick.cli.screen import one_line, printable
 from maverick.exceptions import AgentError, ConfigError, ErrorKind, MaverickError
 
@@ -23,45 +22,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after ``maverick``; by default those the process was started with.
     """
     _never_fail_on_characters()
-    options = _parser().parse_args(arguments)
+    options = command_parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
+    asked: Command | None = getattr(options, "asked", None)
     try:
-        return command(options)
+        with nullcontext() if asked is None else asked.explained():
+            return command(options)
     except MaverickError as error:
-        sys.stderr.write(f"maverick: {printable(one_line(str(error)))}\n")
+        _complain(error, str(error), options)
         return MISUSE if _is_misuse(error) else FAILURE
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
+    except Exception as error:  # noqa: BLE001 - a mistake in the program, told like any other error
+        said = f"{type(error).__name__}: {error}. This should not happen; --debug shows where it comes from."
+        _complain(error, said, options)
+        return FAILURE
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="maverick", description="One agent runtime for Python.")
-    parser.add_argument("--version", action="version", version=f"maverick {maverick.__version__}")
-    parser.set_defaults(command=parser.show_help)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    chat = commands.add_parser(
-        "chat",
-        help="talk to an agent in the terminal",
-        description="Talk to an agent. Without a terminal, each line of standard input is answered; "
-        "without any input, a short tour is shown.",
-    )
-    chat.add_argument(
-        "--model",
-        metavar="PROVIDER:MODEL",
-        help="who answers; by default the configured model, or the offline one when there is no key",
-    )
-    chat.set_defaults(command=_chat)
-    add_runs(commands)
-    return parser
+def _complain(error: Exception, said: str, options: argparse.Namespace) -> None:
+    if getattr(options, "debug", False):
+        import traceback
 
-
-def _chat(options: argparse.Namespace) -> int:
-    from maverick.cli.chat import run_chat  # here, since it brings the whole runtime with it
-
-    return run_chat(options.model)
+        sys.stderr.write(printable("".join(traceback.format_exception(error))))
+    sys.stderr.write(f"maverick: {printable(one_line(said))}\n")
 
 
 def _is_misuse(error: MaverickError) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from maverick.cli.exit_codes import MISUSE, SUCCESS
 
@@ -12,10 +13,34 @@ _LARGEST = 1_000_000
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose complaints are a line each, and whose options have to be written out."""
+    """A parser whose complaints are a line each, and whose options have to be written out.
 
-    def __init__(self, **options: Any) -> None:
+    Args:
+        fill: Adds its arguments when it is first used, so that a command which is not asked for is not loaded.
+        options: What :class:`argparse.ArgumentParser` takes.
+    """
+
+    def __init__(self, *, fill: Callable[[CommandParser], None] | None = None, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False} | options)
+        self._fill = fill
+        if self.add_help:  # not a mere part of other parsers
+            self.add_argument(
+                "--debug",
+                action="store_true",
+                default=argparse.SUPPRESS,  # a command must not take back what was said before it
+                help="show where an error comes from",
+            )
+
+    def filled(self) -> Self:
+        """This parser with all its arguments."""
+        fill, self._fill = self._fill, None
+        if fill is not None:
+            fill(self)
+        return self
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - as argparse has it
+        """Read arguments, those of its own added before."""
+        return super(CommandParser, self.filled()).parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where to read what would be right."""
@@ -27,17 +52,41 @@ class CommandParser(argparse.ArgumentParser):
         return SUCCESS
 
 
-def whole_number(minimum: int) -> Callable[[str], int]:
+def whole_number(minimum: int, largest: int = _LARGEST) -> Callable[[str], int]:
     """An argument that is a whole number."""
 
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and minimum <= int(text[:20]) <= _LARGEST):
+        if not (text.isascii() and text.isdigit() and minimum <= int(text[:20]) <= largest):
             raise argparse.ArgumentTypeError(
-                f"expected a whole number from {minimum} to {_LARGEST}, got {text!r}"
+                f"expected a whole number from {minimum} to {largest}, got {text!r}"
             )
         return int(text)
 
     return read
+
+
+def dollars(text: str) -> float:
+    """An argument that is an amount of money, such as ``0.50`` or ``$2``."""
+    try:
+        amount = float(text.removeprefix("$"))
+    except ValueError:
+        amount = math.nan
+    if not 0 < amount <= _LARGEST:
+        raise argparse.ArgumentTypeError(f"expected US dollars, such as 0.50, got {text!r}")
+    return amount
+
+
+def seconds(text: str) -> float:
+    """An argument that is a length of time: ``90``, ``90s``, ``5m`` or ``1h30m``."""
+    from maverick.config.duration import (
+        parse_duration,
+    )  # here, since the settings it belongs to are slow to load
+
+    plain = text.isascii() and text.isdigit()
+    total = float(text[:20]) if plain else parse_duration(text)
+    if total is not None and 0.001 <= total <= _LARGEST:
+        return total
+    raise argparse.ArgumentTypeError(f"expected a length of time, such as 90s, 5m or 1h30m, got {text!r}")
 
 
 def unicode_text(text: str) -> str:

@@ -61,6 +61,12 @@ class Screen:
         """Write a line about what went wrong, and one line only."""
         self._line(one_line(text), _RED)
 
+    def prompt(self, text: str) -> None:
+        """Write what a person is to answer, and stay on its line."""
+        self.end_line()
+        self._remarks.write(printable(text))
+        self._remarks.flush()
+
     def end_line(self) -> None:
         """Begin a new line, unless the last thing written did."""
         if self.mid_line:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,11 @@ def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
             for cell, size, column in zip(cells, widths, columns, strict=True)
         )
         yield fitted(_GAP.join(padded).rstrip(), width)
+
+
+def terminal_width() -> int:
+    """How many characters a line of the terminal has."""
+    return shutil.get_terminal_size((80, 24)).columns
 
 
 def width_of(text: str) -> int:

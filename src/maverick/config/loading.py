@@ -58,7 +58,8 @@ def load_config(
     sources = {field: source for field, (_, source) in merged.items()}
     config = MaverickConfig.model_validate(values, context=sources)
     _check_destination(config.agent, sources, str(project_file))
-    _check_journal(config, sources, str(project_file))
+    _check_places(config, sources, str(project_file))
+    _check_agents(sources, str(project_file))
     return config
 
 
@@ -110,7 +111,7 @@ def _from_environment(environ: Mapping[str, str]) -> _Layer:
                     f"{variable} sets nothing. Did you mean {prefix}{nearest}? Correct its name, or unset it.",
                     source=variable,
                 )
-    fields["MAVERICK_JOURNAL"] = "journal"
+    fields |= {f"MAVERICK_{name.upper()}": name for name in ("journal", "database", "agents")}
     return {
         field: (environ[variable], variable)
         for variable, field in fields.items()
@@ -161,14 +162,26 @@ def _check_destination(agent: AgentConfig, sources: Mapping[str, str], project_f
     )
 
 
-def _check_journal(config: MaverickConfig, sources: Mapping[str, str], project_file: str) -> None:
-    """Refuse to keep a person's runs where a project says, for the same reason, unless that is a file."""
-    if sources.get("journal") == project_file and "://" in config.journal.get_secret_value():
+def _check_places(config: MaverickConfig, sources: Mapping[str, str], project_file: str) -> None:
+    """Refuse to keep what is a person's where a project says, for the same reason, unless that is a file."""
+    for name, what in (("journal", "runs"), ("database", "conversations")):
+        if sources.get(name) == project_file and "://" in getattr(config, name).get_secret_value():
+            raise ConfigError(
+                f"{name}: {project_file} would have your {what} sent to a database. If you trust it, set "
+                f"MAVERICK_{name.upper()} to its address, or put it in ~/.maverick/config.yaml.",
+                source=project_file,
+                field=name,
+            )
+
+
+def _check_agents(sources: Mapping[str, str], project_file: str) -> None:
+    """Refuse to load the Python that a project names: looking at a stranger's project must not run its code."""
+    if sources.get("agents") == project_file:
         raise ConfigError(
-            f"journal: {project_file} would have your runs sent to a database. If you trust it, set "
-            "MAVERICK_JOURNAL to its address, or put it in ~/.maverick/config.yaml.",
+            f"agents: {project_file} would have its Python modules loaded. If you trust them, set MAVERICK_AGENTS to "
+            "their names, or put them in ~/.maverick/config.yaml.",
             source=project_file,
-            field="journal",
+            field="agents",
         )
 
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 from pydantic import Field, PrivateAttr, SecretStr, field_validator
 
+from maverick.config.duration import parse_duration
 from maverick.config.section import ARGUMENT, HIDDEN, Section
 
 DEFAULT = "default"
 """The source of a value that nobody set."""
 DEFAULT_JOURNAL = "~/.maverick/runs.db"
 """Where runs are kept when nobody says otherwise."""
+DEFAULT_DATABASE = "~/.maverick/chat.db"
+"""Where conversations and tasks are kept when nobody says otherwise."""
 
 _ADDRESS = r"^https?://([^\s/?#@:\[\]\\]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?(/\S*)?$"
-_UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
-_DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
-_DURATION = re.compile(f"(?:{_DURATION_PART.pattern})+")
 
 
 class AgentConfig(Section):
@@ -92,9 +91,8 @@ class AgentConfig(Section):
     @field_validator("request_timeout", mode="before")
     @classmethod
     def _in_seconds(cls, value: object) -> object:
-        if isinstance(value, str) and _DURATION.fullmatch(value.strip()):
-            return sum(float(amount) * _UNIT_SECONDS[unit] for amount, unit in _DURATION_PART.findall(value))
-        return value
+        duration = parse_duration(value) if isinstance(value, str) else None
+        return value if duration is None else duration
 
     @field_validator("api_key", "base_url", mode="before")
     @classmethod
@@ -131,6 +129,14 @@ class MaverickConfig(Section):
         default=SecretStr(DEFAULT_JOURNAL), min_length=1, description="a path or a postgresql:// address"
     )
     """Where runs are kept; hidden, because an address may have a password in it."""
+    database: SecretStr = Field(
+        default=SecretStr(DEFAULT_DATABASE), min_length=1, description="a path or a postgresql:// address"
+    )
+    """Where conversations and tasks are kept; hidden for the same reason."""
+    agents: tuple[str, ...] = Field(
+        default=(), description="names of Python modules, in a list or with commas between them"
+    )
+    """The Python modules that define agents, besides those in files and installed packages."""
 
     _sources: dict[str, str] = PrivateAttr(default_factory=dict)
 
@@ -153,15 +159,33 @@ class MaverickConfig(Section):
             if name == "api_key" and value is None and key_variable:
                 shown, source = HIDDEN, key_variable
             settings.append(Setting(self.agent.dotted(name), shown, source))
-        journal = self.journal.get_secret_value()
-        shown = HIDDEN if "://" in journal else journal
-        return [*settings, Setting("journal", shown, self._source(self, "journal"))]
+        for name in ("journal", "database"):
+            place = getattr(self, name).get_secret_value()
+            settings.append(Setting(name, HIDDEN if "://" in place else place, self._source(self, name)))
+        return [
+            *settings,
+            Setting("agents", ", ".join(self.agents) or None, self._source(self, "agents")),
+        ]
 
     def _source(self, section: Section, name: str) -> str:
         made_here = ARGUMENT if name in section.model_fields_set else DEFAULT
         return self._sources.get(section.dotted(name), made_here)
 
-    @field_validator("journal", mode="before")
+    @field_validator("journal", "database", mode="before")
     @classmethod
     def _without_spaces_around(cls, value: object) -> object:
         return value.strip() if isinstance(value, str) else value
+
+    @field_validator("agents", mode="before")
+    @classmethod
+    def _split_at_commas(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(name.strip() for name in value.split(",") if name.strip())
+        return value
+
+    @field_validator("agents")
+    @classmethod
+    def _are_modules(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(part.isidentifier() for name in value for part in name.split(".")):
+            raise ValueError
+        return value

@@ -6,17 +6,15 @@ import argparse
 import re
 
 from maverick.cli.parser import CommandParser, unicode_text, whole_number
+from maverick.cli.run.arguments import add_changes
 
+_OF_ALL_COMMANDS = {"asked", "command", "debug"}
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
-def add_runs(commands: argparse._SubParsersAction[CommandParser]) -> None:
-    """Add ``runs`` and its verbs to the commands there are."""
-    runs = commands.add_parser(
-        "runs",
-        help="look at runs, decide on what they wait for, go on with them",
-        description="Runs that are kept in a journal.",
-    )
+def add_arguments(runs: CommandParser) -> None:
+    """Add the verbs of ``runs``."""
+    runs.description = "Runs that are kept in a journal."
     runs.set_defaults(command=runs.show_help)
     verbs = Verbs(runs)
     _add_looking(verbs)
@@ -142,12 +140,13 @@ def _add_going_on(verbs: Verbs) -> None:
     )
     fork.add_argument("--model", metavar="PROVIDER:MODEL", help="the model from here on")
     fork.add_argument("--new-id", metavar="ID", type=unicode_text, help="the id of the new run")
+    add_changes(resume, "as when the run began")
     for parser in (resume, replay, fork):
         parser.add_argument(
             "--agents",
             metavar="FILE",
-            required=True,
-            help="the Python file or module that defines the run's agent",
+            help="the Python or Markdown file, or the module, that defines the run's agent; by default it is looked "
+            "for by its name, as `maverick agents list` has it",
         )
 
 
@@ -183,4 +182,6 @@ def _age(text: str) -> int:
 def _run(options: argparse.Namespace) -> int:
     from maverick.cli.runs.commands import run_command  # here, since it loads the journal
 
-    return run_command(**{name: value for name, value in vars(options).items() if name != "command"})
+    return run_command(
+        **{name: value for name, value in vars(options).items() if name not in _OF_ALL_COMMANDS}
+    )

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from maverick.cli.runs.console import Console
-from maverick.cli.runs.deciding import approve, deny
-from maverick.cli.runs.difference import show_difference
-from maverick.cli.runs.driving import fork_run, replay_run, resume_run
-from maverick.cli.runs.exporting import write_export
-from maverick.cli.runs.listing import list_runs
-from maverick.cli.runs.page import show_run
-from maverick.cli.runs.pruning import prune_runs
-from maverick.cli.runs.tail import show_tail
 from maverick.cli.screen import Screen
 from maverick.journal.opening import open_journal
 
-_VERBS: Mapping[str, Callable[..., Awaitable[int]]] = {
-    "approve": approve,
-    "deny": deny,
-    "diff": show_difference,
-    "export": write_export,
-    "fork": fork_run,
-    "list": list_runs,
-    "prune": prune_runs,
-    "replay": replay_run,
-    "resume": resume_run,
-    "show": show_run,
-    "tail": show_tail,
+_VERBS: Mapping[str, tuple[str, str]] = {
+    "approve": ("deciding", "approve"),
+    "deny": ("deciding", "deny"),
+    "diff": ("difference", "show_difference"),
+    "export": ("exporting", "write_export"),
+    "fork": ("driving", "fork_run"),
+    "list": ("listing", "list_runs"),
+    "prune": ("pruning", "prune_runs"),
+    "replay": ("driving", "replay_run"),
+    "resume": ("driving", "resume_run"),
+    "show": ("page", "show_run"),
+    "tail": ("tail", "show_tail"),
 }
+"""The module and the function of each verb; only the one that is asked for is loaded."""
 
 
 def run_command(verb: str, journal: str | None, *, as_json: bool, **options: Any) -> int:
@@ -51,7 +45,10 @@ def run_command(verb: str, journal: str | None, *, as_json: bool, **options: Any
 async def _run(verb: str, named_journal: str | None, *, as_json: bool, **options: Any) -> int:
     async with open_journal(named_journal or _configured_journal(), create=False) as journal:
         screen = Screen.of_process(interactive=False)
-        return await _VERBS[verb](Console(journal, screen, as_json, named_journal), **options)
+        module, function = _VERBS[verb]
+        work = getattr(import_module(f"maverick.cli.runs.{module}"), function)
+        code: int = await work(Console(journal, screen, as_json, named_journal), **options)
+        return code
 
 
 def _configured_journal() -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen, printable
-from maverick.cli.table import Column, lay_out
+from maverick.cli.table import Column, lay_out, terminal_width
 from maverick.journal import Journal
 
 
@@ -27,7 +26,7 @@ class Console:
     @property
     def width(self) -> int:
         """How many characters a line of the terminal has."""
-        return shutil.get_terminal_size((80, 24)).columns
+        return terminal_width()
 
     def write(self, value: object) -> None:
         """Write a value as a line of JSON."""

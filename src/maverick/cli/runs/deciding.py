@@ -73,7 +73,7 @@ async def _tell(console: Console, decided: Approval) -> int:
     console.say(
         [
             f"{decided.approval_id} ({decided.tool_name}) is {verb} by {decided.decided_by}.",
-            f"Go on with: {console.command('resume', root, '--agents', 'FILE')}",
+            f"Go on with: {console.command('resume', root)}",
         ]
     )
     return SUCCESS

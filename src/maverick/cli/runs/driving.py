@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
-from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
-from maverick.cli.ctrl_c import on_ctrl_c
+from maverick.cli.agent_lookup import look_up
+from maverick.cli.changes import Changes
+from maverick.cli.executing import executor_for
 from maverick.cli.exit_codes import FAILURE, WAITING
 from maverick.cli.runs.agents_file import find_agent
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.spectator import Spectator
+from maverick.cli.terminal_approver import terminal_approver
+from maverick.cli.watching import watch
+from maverick.config import MaverickConfig, load_config
 from maverick.exceptions import InvalidInputError
 from maverick.journal import RunRecord, RunStatus
-from maverick.loop import AgentDefinition, AgentResult
+from maverick.loop import AgentDefinition
 from maverick.loop.events import RunEnd
-from maverick.runtime import AbortSignal, AgentExecutor
-from maverick.runtime.event_feed import EventFeed
-from maverick.runtime.run import Listener
-
-_Start: TypeAlias = Callable[[AgentExecutor, AbortSignal, Listener], Coroutine[Any, Any, AgentResult[Any]]]
 
 
-async def resume_run(console: Console, *, run_id: str, agents: str, accept_changes: bool) -> int:
+async def resume_run(
+    console: Console,
+    *,
+    run_id: str,
+    agents: str | None,
+    accept_changes: bool,
+    **different: Any,
+) -> int:
     """Go on with a run.
 
     Args:
         console: Where.
         run_id: The run.
-        agents: The file or module with its agent.
+        agents: The file or module with its agent; by default it is looked for by its name.
         accept_changes: Whether to go on although the agent is not what it was.
+        different: What was, or now is to be, different about the agent.
 
     Raises:
         RunNotFoundError: There is no such run.
@@ -41,23 +46,30 @@ async def resume_run(console: Console, *, run_id: str, agents: str, accept_chang
     if record.parent is not None:
         raise InvalidInputError(
             f"The run {run_id!r} is a subagent's. It goes on with the run that called it: "
-            f"{console.command('resume', record.parent, '--agents', agents)}",
+            f"{console.command('resume', record.parent, *Changes().words(agents))}",
             field="run_id",
         )
-    definition = _agent_of(record, agents)
-    return await _drive(
-        Spectator(console, agents, run_id),
-        lambda executor, stop, listen: executor.resume(
-            run_id, definition, signal=stop, on_activity=listen, accept_changes=accept_changes
-        ),
-    )
+    config = load_config()
+    changes = Changes.asked_for(different)
+    definition = changes.applied_to(_agent_of(record, agents, config), config.agent)
+    spectator = Spectator(console, changes.words(agents), run_id, streams=definition.output_config is None)
+    async with executor_for(
+        definition, config.agent, console.journal, mode=changes.mode, approve=terminal_approver(spectator)
+    ) as executor:
+        result = await watch(
+            spectator,
+            lambda stop, listen: executor.resume(
+                run_id, definition, signal=stop, on_activity=listen, accept_changes=accept_changes
+            ),
+        )
+    return await spectator.conclude(result)
 
 
 async def fork_run(
     console: Console,
     *,
     run_id: str,
-    agents: str,
+    agents: str | None,
     turn: int,
     edit: str | None,
     model: str | None,
@@ -68,7 +80,7 @@ async def fork_run(
     Args:
         console: Where.
         run_id: The run to fork.
-        agents: The file or module with its agent.
+        agents: The file or module with its agent; by default it is looked for by its name.
         turn: The turn to begin with.
         edit: Words to put before it.
         model: The model from here on, if it is to be another.
@@ -78,24 +90,30 @@ async def fork_run(
         RunNotFoundError: There is no such run.
         InvalidInputError: It has no such turn, or its agent can not be loaded.
     """
-    definition = _agent_of(await console.journal.get(run_id), agents)
-    if model is not None:
-        definition = replace(definition, model_config=replace(definition.model_config, model=model))
-    return await _drive(
-        Spectator(console, agents),
-        lambda executor, stop, listen: executor.fork(
-            run_id, definition, turn=turn, edit=edit, new_run_id=new_id, signal=stop, on_activity=listen
-        ),
-    )
+    config = load_config()
+    changes = Changes(model=model)
+    agent = _agent_of(await console.journal.get(run_id), agents, config)
+    definition = changes.applied_to(agent, config.agent)
+    spectator = Spectator(console, changes.words(agents), streams=definition.output_config is None)
+    async with executor_for(
+        definition, config.agent, console.journal, approve=terminal_approver(spectator)
+    ) as executor:
+        result = await watch(
+            spectator,
+            lambda stop, listen: executor.fork(
+                run_id, definition, turn=turn, edit=edit, new_run_id=new_id, signal=stop, on_activity=listen
+            ),
+        )
+    return await spectator.conclude(result)
 
 
-async def replay_run(console: Console, *, run_id: str, agents: str) -> int:
+async def replay_run(console: Console, *, run_id: str, agents: str | None) -> int:
     """Tell a run again, from the journal alone.
 
     Args:
         console: Where.
         run_id: The run.
-        agents: The file or module with its agent.
+        agents: The file or module with its agent; by default it is looked for by its name.
 
     Returns:
         The exit code the run itself would have had.
@@ -105,47 +123,31 @@ async def replay_run(console: Console, *, run_id: str, agents: str) -> int:
         InvalidInputError: Its agent can not be loaded.
     """
     record = await console.journal.get(run_id)
-    spectator = Spectator(console, agents, run_id)
+    spectator = Spectator(console, Changes().words(agents), run_id)
+    config = load_config()
+    definition = _agent_of(record, agents, config)
     result = None
-    async for event in AgentExecutor(journal=console.journal).replay(run_id, _agent_of(record, agents)):
-        spectator.show(event)
-        result = (
-            event.result if isinstance(event, RunEnd) else None
-        )  # a run that was stopped may have gone on
+    async with executor_for(definition, config.agent, console.journal) as executor:
+        async for event in executor.replay(run_id, definition):
+            spectator.show(event)
+            # A run that was stopped may have gone on.
+            result = event.result if isinstance(event, RunEnd) else None
     if result is not None:
         return await spectator.conclude(result)
     await spectator.leave("it has not ended")
     return WAITING if record.status is RunStatus.WAITING else FAILURE
 
 
-async def _drive(spectator: Spectator, start: _Start) -> int:
-    """Watch a run to its end; Ctrl-C stops it, and pressed twice kills the process."""
-    from maverick.cli.connecting import ConfiguredModels  # here, since reading the settings is slow
-    from maverick.config import load_config
+def _agent_of(record: RunRecord, agents: str | None, config: MaverickConfig) -> AgentDefinition[Any]:
+    """The definition of a run's agent: from the file or module that is named, or else from where agents are kept.
 
-    stop = AbortSignal()
-    async with ConfiguredModels(load_config().agent) as models:
-        executor = AgentExecutor(models, journal=spectator.console.journal)
-        with on_ctrl_c(stop.abort, twice_kills=True):
-            result = await _watched(spectator, lambda listen: start(executor, stop, listen))
-    return await spectator.conclude(result)
-
-
-async def _watched(
-    spectator: Spectator, start: Callable[[Listener], Coroutine[Any, Any, AgentResult[Any]]]
-) -> AgentResult[Any]:
-    """Show a run's events outside of it: what fails here, as when nobody reads the output, stops the run."""
-    feed = EventFeed()
-    running = asyncio.ensure_future(start(feed.put))
-    running.add_done_callback(lambda _: feed.close())
-    try:
-        async for event in feed.read():
-            spectator.show(event)
-        return await running
-    finally:
-        running.cancel()
-        await asyncio.wait([running])
-
-
-def _agent_of(record: RunRecord, agents: str) -> AgentDefinition[Any]:
-    return find_agent(agents, record.agent.rpartition("/")[2])
+    Raises:
+        InvalidInputError: It can not be loaded, or is none that keeps its runs.
+    """
+    name = record.agent.rpartition("/")[2]
+    if agents is not None and not agents.endswith(".md"):
+        return find_agent(agents, name)
+    definition = look_up(agents or name, config).definition
+    if definition is None:
+        raise InvalidInputError(f"The agent {name!r} is a class, whose runs are not kept.", field="agents")
+    return definition

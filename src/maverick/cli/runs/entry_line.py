@@ -9,6 +9,7 @@ from maverick.cli.figures import counted, duration
 from maverick.cli.screen import one_line, printable, shown_call
 from maverick.loop.entries import (
     ApprovalDecided,
+    CallRuled,
     Edited,
     Entry,
     Interrupted,
@@ -55,6 +56,10 @@ def _finished(entry: ToolFinished) -> str:
     return f"tool {entry.index} {entry.outcome.value} in {took}: {entry.content}"
 
 
+def _ruled(entry: CallRuled) -> str:
+    return f"tool {entry.index}, the permissions say {entry.verdict.value}: {entry.reason}"
+
+
 def _decided(entry: ApprovalDecided) -> str:
     verb = "approved" if entry.approved else "denied"
     return f"tool {entry.index} {verb} by {entry.by or 'the user'}. {entry.reason}"
@@ -79,6 +84,7 @@ _WORDS: Mapping[type, Callable[[Any], str]] = {
     ModelFailed: _failed,
     ToolsStarted: _tools_started,
     ToolFinished: _finished,
+    CallRuled: _ruled,
     ApprovalDecided: _decided,
     Interrupted: _interrupted,
     Resumed: _resumed,

@@ -9,7 +9,7 @@ from textwrap import wrap
 
 from maverick.cli.figures import age, duration
 from maverick.cli.runs.console import Console
-from maverick.cli.screen import whole_call
+from maverick.cli.screen import one_line, printable, whole_call
 from maverick.journal import Approval, ApprovalStatus, Journal
 
 _LONGEST_CALL = 4_000
@@ -32,6 +32,8 @@ def pending_lines(console: Console, approvals: Sequence[Approval]) -> Iterator[s
             subsequent_indent="    ",
             break_on_hyphens=False,
         )
+        if approval.question:
+            yield f"  because {printable(one_line(approval.question))}"
         yield f"  {console.command('approve', approval.approval_id)}"
         yield f"  {console.command('deny', approval.approval_id)}"
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from maverick.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, WAITING
-from maverick.cli.figures import counted, duration, money
+from maverick.cli.exit_codes import LIMIT, TIMED_OUT
 from maverick.cli.json_text import event_fields, result_fields
 from maverick.cli.live_view import LiveView
+from maverick.cli.outcome import exit_code, summary
+from maverick.cli.progress import Progress
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.pending import pending_in, pending_lines
 from maverick.loop import AgentResult, TerminateReason
-from maverick.loop.events import AgentActivityEvent, RunEnd
+from maverick.loop.events import AgentActivityEvent, ContentChunk, RunEnd, ToolCallStart, TurnStart
 from maverick.loop.machine import RESUMABLE
 
 
@@ -20,14 +22,28 @@ class Spectator:
 
     Args:
         console: Where.
-        agents: The file or module that has the run's agent.
+        again: The words that name the run's agent, and what was different about it, when it is resumed.
         run_id: The run, if it has its id already.
+        streams: Whether the words of the answer are shown as they come, or only those of the last turn when it is over.
+        kept: Whether the run can be resumed.
     """
 
-    def __init__(self, console: Console, agents: str, run_id: str = "") -> None:
+    def __init__(
+        self,
+        console: Console,
+        again: Sequence[str],
+        run_id: str = "",
+        *,
+        streams: bool = True,
+        kept: bool = True,
+    ) -> None:
         self.console = console
-        self._agents = agents
+        self.progress: Progress | None = None
+        """A sign of life on the terminal, if there is one."""
+        self._again = again
         self._run_id = run_id
+        self._streams = streams
+        self._kept = kept
         self._view = LiveView(console.screen)
         self._over = False
 
@@ -37,29 +53,38 @@ class Spectator:
         if self.console.as_json:
             self.console.write(event_fields(event))
             self._over = isinstance(event, RunEnd) and event.run_id == self._run_id
-        else:
+            return
+        if self.progress is not None:
+            self.progress.clear()
+            _announce(self.progress, event)
+        if self._streams or not isinstance(event, ContentChunk):
             self._view.show(event)
 
     async def conclude(self, result: AgentResult[Any]) -> int:
         """Tell how the run ended and how it goes on, if it can; returns the exit code."""
         if not self.console.as_json:
             self._say_how_it_ended(result)
-            await self.leave(_summary(result), resumable=result.terminate_reason in RESUMABLE)
+            await self.leave(
+                summary(result),
+                resumable=result.terminate_reason in RESUMABLE,
+                limited=exit_code(result) in (LIMIT, TIMED_OUT),
+            )
         elif not self._over:  # a run that had its answer before gives it without an event
             self.console.write({"type": "run_end", "run_id": self._run_id, "result": result_fields(result)})
-        return _exit_code(result)
+        return exit_code(result)
 
-    async def leave(self, summary: str, *, resumable: bool = True) -> None:
+    async def leave(self, summary: str, *, resumable: bool = True, limited: bool = False) -> None:
         """Say in a line where the run stands, and what to type for it to go on."""
         if self.console.as_json:
             return
         screen = self.console.screen
         screen.remark(f"{self._run_id}: {summary}")
-        if resumable:
+        if resumable and self._kept:
             for line in pending_lines(self.console, await pending_in(self.console.journal, self._run_id)):
                 screen.remark(line)
+            command = self.console.command("resume", self._run_id, *self._again)
             screen.remark(
-                f"Go on with: {self.console.command('resume', self._run_id, '--agents', self._agents)}"
+                f"Raise the limit and go on with: {command}" if limited else f"Go on with: {command}"
             )
 
     def _say_how_it_ended(self, result: AgentResult[Any]) -> None:
@@ -71,21 +96,9 @@ class Spectator:
             self._view.conclude(result)
 
 
-def _summary(result: AgentResult[Any]) -> str:
-    usage = result.usage
-    return ", ".join(
-        (
-            result.terminate_reason.value,
-            counted(result.turn_count, "turn"),
-            counted(usage.total_tokens, "token"),
-            f"cost {money(usage.total_cost_usd)}",
-            duration(usage.duration_ms / 1000),
-        )
-    )
-
-
-def _exit_code(result: AgentResult[Any]) -> int:
-    if result.success:
-        return SUCCESS
-    codes = {TerminateReason.ABORTED: INTERRUPTED, TerminateReason.AWAITING_APPROVAL: WAITING}
-    return codes.get(result.terminate_reason, FAILURE)
+def _announce(progress: Progress, event: AgentActivityEvent) -> None:
+    match event:
+        case TurnStart():
+            progress.doing("thinking")
+        case ToolCallStart(tool_call=call):
+            progress.doing(call.tool_name)

@@ -1,0 +1,90 @@
+"""The agent a person means: by its name, by the file it is in, or the general one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from maverick.agents import registry
+from maverick.agents.discovery import Discovery
+from maverick.agents.found import FoundAgent, Origin
+from maverick.agents.markdown import read_agent
+from maverick.agents.python_source import definitions_in, load_python
+from maverick.agents.registry import Registered
+from maverick.config import MaverickConfig
+from maverick.exceptions import InvalidInputError, describe_unknown
+from maverick.loop import AgentDefinition
+from maverick.loop.subagent import AgentTool
+
+GENERAL = "general"
+"""The agent that works on a prompt when none is named."""
+
+
+def discovery(config: MaverickConfig) -> Discovery:
+    """Where agents are looked for, as the person has set it."""
+    model = f"{config.agent.provider}:{config.agent.model}"
+    return Discovery(modules=config.agents, default_model=model)
+
+
+def look_up(source: str | None, config: MaverickConfig) -> FoundAgent:
+    """The agent that is meant.
+
+    Args:
+        source: A name; a Markdown file; a Python file, with ``:NAME`` after it if it has several agents; or nothing.
+        config: What the person has set.
+
+    Raises:
+        AgentNotFoundError: No agent has this name.
+        InvalidInputError: The file is missing or wrong, or has no agent, or several.
+    """
+    source = source or GENERAL
+    path, name = split_source(source)
+    if path.endswith(".py"):
+        return _in_python(path, name)
+    if path.endswith(".md"):
+        model = f"{config.agent.provider}:{config.agent.model}"
+        read = read_agent(Path(path), default_model=model)
+        return FoundAgent(read.definition.name, read.definition, Origin.PROJECT, path, read.missing_tools)
+    if len(Path(path).parts) > 1:
+        raise InvalidInputError(
+            f"{source!r} is neither the name of an agent nor a file that ends with .md or .py. "
+            "`maverick agents list` shows the agents there are.",
+            field="agent",
+        )
+    return discovery(config).find(source)
+
+
+def split_source(source: str) -> tuple[str, str]:
+    """A file and the agent in it that is meant, if both are named."""
+    path, colon, name = source.rpartition(":")
+    return (path, name) if colon and path.endswith(".py") else (source, "")
+
+
+def _in_python(path: str, name: str) -> FoundAgent:
+    agents: dict[str, Registered] = {}
+    definitions = list(dict.fromkeys(definitions_in(load_python(path, "agent"))))
+    for definition in definitions:
+        agents[definition.name] = definition
+    agents |= registry.get_all()
+    if name:
+        if name not in agents:
+            raise InvalidInputError(f"{path}: {describe_unknown('agent', name, list(agents))}", field="agent")
+        return FoundAgent(name, agents[name], Origin.REGISTERED, path)
+    called = _called_by_others(definitions)
+    callers = [agent for agent in agents if agent not in called]
+    if len(callers) != 1:
+        has = f"has {len(callers)} agents: {', '.join(callers)}" if callers else "has no agent"
+        advice = f"Name one of them: {path}:{callers[0]}" if callers else "Define one with AgentDefinition(…)"
+        raise InvalidInputError(f"{path} {has}. {advice}", field="agent")
+    return FoundAgent(callers[0], agents[callers[0]], Origin.REGISTERED, path)
+
+
+def _called_by_others(definitions: Sequence[AgentDefinition[Any]]) -> set[str]:
+    """The names of those that are tools of others: nobody means them when they name the file."""
+    return {
+        tool.definition.name
+        for definition in definitions
+        for tool in definition.tool_config.tools
+        if isinstance(tool, AgentTool)
+    }

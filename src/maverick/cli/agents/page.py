@@ -1,0 +1,122 @@
+"""``maverick agents show``: what an agent is told, what it may use, and how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from maverick.agents.found import FoundAgent
+from maverick.cli.agent_lookup import look_up
+from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.figures import duration, money
+from maverick.cli.json_text import json_text
+from maverick.cli.screen import Screen, one_line
+from maverick.config import load_config
+from maverick.loop import AgentDefinition, Input, RunConfig
+from maverick.loop.inputs import REQUIRED
+
+
+def show_agent(source: str, *, as_json: bool) -> int:
+    """Show an agent.
+
+    Args:
+        source: Its name or file.
+        as_json: Whether to write JSON.
+
+    Raises:
+        AgentNotFoundError: There is none of this name.
+        InvalidInputError: Its file is missing or wrong.
+    """
+    found = look_up(source, load_config())
+    screen = Screen.of_process(interactive=False)
+    if as_json:
+        screen.say(f"{json_text(agent_fields(found))}\n")
+    else:
+        screen.say("".join(f"{line}\n" for line in _lines(found, source)))
+    return SUCCESS
+
+
+def agent_fields(found: FoundAgent) -> dict[str, Any]:
+    """An agent, as JSON tells it."""
+    fields: dict[str, Any] = {
+        "name": found.name,
+        "description": found.description,
+        "origin": found.origin.value,
+        "where": found.where,
+        "kind": "class" if found.definition is None else "definition",
+        "inputs": {name: _input_fields(spec) for name, spec in (found.inputs or {}).items()},
+    }
+    if found.definition is None:
+        return fields
+    definition = found.definition
+    return fields | {
+        "model": definition.model_config.model,
+        "tools": _tools(definition),
+        "missing_tools": list(found.missing_tools),
+        "limits": definition.run_config.limits,
+        "system_prompt": definition.prompt_config.system_prompt,
+    }
+
+
+def _lines(found: FoundAgent, source: str) -> Iterator[str]:
+    yield f"{'agent':<8} {found.name}"
+    yield f"{'does':<8} {one_line(found.description)}"
+    yield f"{'from':<8} {found.where}"
+    if found.definition is not None:
+        yield from _definition_lines(found.definition)
+    if found.missing_tools:
+        yield f"{'missing':<8} {', '.join(found.missing_tools)}"
+    inputs = found.inputs or {}
+    for name, spec in inputs.items():
+        yield f"{'input':<8} {name}{_told(spec)}"
+    yield f"{'run':<8} {_command(source, inputs)}"
+    if found.definition is not None:
+        yield ""
+        yield found.definition.prompt_config.system_prompt or "(it is told nothing before its first message)"
+
+
+def _definition_lines(definition: AgentDefinition[Any]) -> Iterator[str]:
+    yield f"{'model':<8} {definition.model_config.model}"
+    yield f"{'tools':<8} {', '.join(_tools(definition)) or 'none'}"
+    yield f"{'limits':<8} {_limits(definition.run_config)}"
+
+
+def _tools(definition: AgentDefinition[Any]) -> list[str]:
+    return [tool if isinstance(tool, str) else tool.name for tool in definition.tool_config.tools]
+
+
+def _input_fields(spec: Input) -> dict[str, Any]:
+    required = spec.default is REQUIRED
+    return {
+        "description": spec.description,
+        "required": required,
+        "default": None if required else str(spec.default),
+    }
+
+
+def _told(spec: Input) -> str:
+    default = "" if spec.default is REQUIRED else f" (by default {spec.default})"
+    return f"{default}: {spec.description}" if spec.description else default
+
+
+def _limits(config: RunConfig) -> str:
+    told = {
+        "turns": config.max_turns,
+        "tool calls": config.max_tool_calls,
+        "tokens": config.max_total_tokens,
+        "of cost": None if config.max_cost_usd is None else money(config.max_cost_usd),
+    }
+    limits = [
+        f"{value:,} {name}" if isinstance(value, int) else f"{value} {name}"
+        for name, value in told.items()
+        if value is not None
+    ]
+    if config.timeout_ms is not None:
+        limits.append(duration(config.timeout_ms / 1000))
+    return ", ".join(limits) or "none"
+
+
+def _command(source: str, inputs: Mapping[str, Input]) -> str:
+    wanted = [name for name, spec in inputs.items() if spec.default is REQUIRED]
+    options = ['-p "…"' if name == "prompt" else f"-i {name}=…" for name in wanted]
+    return " ".join(["maverick run", source, *options])

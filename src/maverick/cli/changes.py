@@ -1,0 +1,111 @@
+"""What a person wants different about an agent for one run, and how to say it again when the run is resumed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+from maverick.config import AgentConfig
+from maverick.exceptions import InvalidInputError
+from maverick.loop import AgentDefinition, ModelConfig, OutputConfig
+
+_LARGEST_SCHEMA = 1024 * 1024
+_LIMITS = {
+    "max_turns": "--max-turns",
+    "max_cost_usd": "--max-cost",
+    "max_total_tokens": "--max-tokens",
+    "max_tool_calls": "--max-tool-calls",
+}
+"""The options for the limits of :class:`~maverick.loop.RunConfig`, but for the time, which has units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is to be different."""
+
+    model: str | None = None
+    """The ``provider:model`` that answers."""
+    output_schema: str | None = None
+    """The file with a JSON Schema of the answer."""
+    mode: str | None = None
+    """How much the agent may do without being told."""
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    """Limits by their names in :class:`~maverick.loop.RunConfig`."""
+
+    @classmethod
+    def asked_for(cls, options: Mapping[str, Any]) -> Self:
+        """The changes that the options of a command ask for."""
+        limits = {name: options[name] for name in _LIMITS if options[name] is not None}
+        if options["timeout"] is not None:
+            limits["timeout_ms"] = round(options["timeout"] * 1000)
+        return cls(options["model"], options["output_schema"], options["mode"], limits)
+
+    def applied_to(self, definition: AgentDefinition[Any], settings: AgentConfig) -> AgentDefinition[Any]:
+        """The agent with what is different about it.
+
+        Args:
+            definition: The agent.
+            settings: What the person has set, for what the agent leaves open.
+
+        Raises:
+            InvalidInputError: The file with the schema is missing, or no schema.
+        """
+        return replace(
+            definition,
+            model_config=_model(definition.model_config, self.model, settings),
+            run_config=replace(definition.run_config, **self.limits),
+            output_config=definition.output_config
+            if self.output_schema is None
+            else _output(self.output_schema),
+        )
+
+    def words(self, agents: str | None = None) -> list[str]:
+        """What to write after ``maverick runs resume ID`` for a run that was begun so.
+
+        Args:
+            agents: The file or module of the agent, if it was named.
+        """
+        options: dict[str, Any] = {
+            "--agents": agents,
+            "--model": self.model,
+            "--output-schema": self.output_schema,
+            "--mode": self.mode,
+            **{option: self.limits.get(name) for name, option in _LIMITS.items()},
+        }
+        if "timeout_ms" in self.limits:
+            options["--timeout"] = f"{self.limits['timeout_ms'] / 1000:g}s"
+        return [
+            word for option, value in options.items() if value is not None for word in (option, f"{value}")
+        ]
+
+
+def _model(own: ModelConfig, wanted: str | None, settings: AgentConfig) -> ModelConfig:
+    return replace(
+        own,
+        model=wanted or own.model,
+        max_tokens=own.max_tokens or settings.max_tokens,
+        temperature=settings.temperature if own.temperature == -1 else own.temperature,
+        request_timeout_ms=own.request_timeout_ms or round(settings.request_timeout * 1000),
+    )
+
+
+def _output(file: str) -> OutputConfig[Any]:
+    from maverick.agents.json_schema import JsonSchema  # here, since it is seldom wanted
+
+    path = Path(file)
+    try:
+        with path.open("rb") as opened:
+            schema = json.loads(opened.read(_LARGEST_SCHEMA))
+    except OSError as error:
+        problem = (
+            f"--output-schema: {file} could not be read: {error.strerror}. Name a file with a JSON Schema."
+        )
+        raise InvalidInputError(problem, field="output_schema", cause=error) from error
+    except (ValueError, RecursionError) as error:
+        where = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        problem = f"--output-schema: {file}{where}: this is not valid JSON."
+        raise InvalidInputError(problem, field="output_schema", cause=error) from error
+    return OutputConfig("answer", JsonSchema(schema, file).as_type())

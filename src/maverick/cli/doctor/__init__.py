@@ -1,0 +1,1 @@
+"""``maverick doctor``: what is there, what is missing, and what to do about it."""

@@ -1,0 +1,103 @@
+"""Looks at what a person has set, and at what belongs to them: keys, the journal, agents."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+
+import maverick
+from maverick.cli.agent_lookup import discovery
+from maverick.cli.config.files import settings_files
+from maverick.cli.doctor.finding import Finding, Health
+from maverick.cli.figures import counted
+from maverick.config import AgentConfig, MaverickConfig, load_config
+from maverick.exceptions import ConfigError, MaverickError
+
+_PROVIDERS = {"claude": "Claude", "openai": "OpenAI"}
+
+
+def examine_settings() -> Iterator[Finding]:
+    """The program itself, and whether the settings can be read."""
+    yield Finding("maverick", Health.GOOD, f"{maverick.__version__}, on Python {platform.python_version()}")
+    try:
+        config = load_config()
+    except ConfigError as error:
+        yield Finding(
+            "settings", Health.WRONG, str(error), "correct it; until then the defaults are looked at"
+        )
+        return
+    files = [str(path) for path in settings_files() if path.is_file()]
+    model = f"the model is {config.agent.provider}:{config.agent.model}"
+    yield Finding("settings", Health.GOOD, f"{', '.join(files) or 'the defaults'}; {model}")
+
+
+def examine_keys() -> Iterator[Finding]:
+    """Whether there are keys; what they are is nobody's business."""
+    settings = _config().agent
+    for provider, name in _PROVIDERS.items():
+        own = settings if settings.provider == provider else AgentConfig(provider=provider)
+        variable = own.api_key_variable()
+        if own.api_key is not None:
+            yield Finding(f"{name} key", Health.GOOD, "set in the settings")
+        elif variable is not None:
+            yield Finding(f"{name} key", Health.GOOD, f"set in {variable}")
+        else:
+            fix = (
+                f"export {own.api_key_variables[-1]}=…, or agent.api_key in the settings; without it, offline"
+            )
+            yield Finding(f"{name} key", Health.MISSING, "not set", fix)
+
+
+def examine_journal() -> Iterator[Finding]:
+    """Whether the journal opens."""
+    location = _config().journal.get_secret_value()
+    shown = "a database" if "://" in location else location
+    path = Path(location).expanduser()
+    if "://" not in location and not path.exists():
+        yield _journal_to_be(path, shown)
+        return
+    try:
+        count = asyncio.run(_count_runs(location))
+    except MaverickError as error:
+        fix = "correct the setting journal or MAVERICK_JOURNAL, or move the file away"
+        yield Finding("journal", Health.WRONG, f"{shown} does not open: {error}", fix)
+    else:
+        yield Finding(
+            "journal", Health.GOOD, f"{shown}, {counted(count, 'run')}" + ("+" if count == 1000 else "")
+        )
+
+
+def _journal_to_be(path: Path, shown: str) -> Finding:
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    if os.access(there, os.W_OK):
+        return Finding("journal", Health.GOOD, f"{shown}, made with the first run")
+    return Finding(
+        "journal", Health.WRONG, f"{shown} can not be made", f"allow writing in {there}, or name another"
+    )
+
+
+async def _count_runs(location: str) -> int:
+    from maverick.journal.opening import open_journal
+
+    async with open_journal(location, create=False) as journal:
+        return len(await journal.list_runs(limit=1000))
+
+
+def examine_agents() -> Iterator[Finding]:
+    """Whether all agents can be read."""
+    looking = discovery(_config())
+    names = [found.name for found in looking.all()]
+    yield Finding("agents", Health.GOOD, ", ".join(names) or "none")
+    for problem in looking.problems:
+        yield Finding("agents", Health.WRONG, str(problem), "correct it, or remove it")
+
+
+def _config() -> MaverickConfig:
+    """The settings, or the defaults where they are wrong, which is told elsewhere."""
+    try:
+        return load_config()
+    except ConfigError:
+        return MaverickConfig()

@@ -1,0 +1,1 @@
+"""``maverick mcp``: one's tasks for other programs."""

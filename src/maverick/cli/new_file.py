@@ -1,0 +1,36 @@
+"""A file that is written for a person to edit, and not over one they have."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from maverick.exceptions import InvalidInputError
+
+
+def write_new_file(path: Path, text: str, *, force: bool, private: bool = False) -> None:
+    """Write a file, and make its folder if there is none.
+
+    Args:
+        path: Where to.
+        text: What is in it.
+        force: Whether to write over a file that is there.
+        private: Whether nobody but its owner may read it.
+
+    Raises:
+        InvalidInputError: There is one already, or it can not be written.
+    """
+    try:
+        if not path.parent.is_dir():
+            path.parent.mkdir(mode=0o700 if private else 0o777, parents=True)
+        flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
+        with os.fdopen(os.open(path, flags, 0o600 if private else 0o666), "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        if isinstance(error, FileExistsError) and path.is_file():
+            problem = f"{path} is there already. Edit it, choose another, or write over it with --force."
+        else:
+            problem = (
+                f"{path} could not be written: {error.strerror}. Check the folders, and who may write there."
+            )
+        raise InvalidInputError(problem, field="path", cause=error) from error

@@ -1,0 +1,72 @@
+"""A sign of life while a run says nothing: what it does and for how long, on one line that vanishes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Self, TextIO
+
+from maverick.cli.figures import duration
+from maverick.cli.screen import printable, shortened
+from maverick.cli.table import fitted
+
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_BETWEEN_FRAMES = 0.1
+_PATIENCE = 0.6
+"""Seconds of silence before it shows itself: what is quick needs no sign."""
+
+
+class Progress:
+    """Draws itself while nothing else is written, for the length of an ``async with`` block.
+
+    Args:
+        terminal: Where to; somebody looks at it.
+        is_free: Whether the line may be drawn on, since nothing unfinished is on it.
+        columns: How wide the terminal is.
+    """
+
+    def __init__(self, terminal: TextIO, is_free: Callable[[], bool], columns: Callable[[], int]) -> None:
+        self._terminal = terminal
+        self._is_free = is_free
+        self._columns = columns
+        self.paused = False
+        """Whether it stays away, since a person is asked something."""
+        self._doing = "thinking"
+        self._since = self._quiet_since = time.monotonic()
+        self._drawn = False
+        self._ticking: asyncio.Task[None] | None = None
+
+    def doing(self, what: str) -> None:
+        """Say what goes on from now on."""
+        self._doing, self._since = shortened(printable(what)), time.monotonic()
+
+    def clear(self) -> None:
+        """Take the line away, since something is about to be written."""
+        self._quiet_since = time.monotonic()
+        if self._drawn:
+            self._terminal.write("\r\033[K")
+            self._terminal.flush()
+            self._drawn = False
+
+    async def __aenter__(self) -> Self:
+        self._ticking = asyncio.ensure_future(self._tick())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._ticking is not None:
+            self._ticking.cancel()
+            await asyncio.wait([self._ticking])
+        self.clear()
+
+    async def _tick(self) -> None:
+        frame = 0
+        while True:
+            await asyncio.sleep(_BETWEEN_FRAMES)
+            now = time.monotonic()
+            if now - self._quiet_since >= _PATIENCE and self._is_free() and not self.paused:
+                frame = (frame + 1) % len(_FRAMES)
+                line = f"{_FRAMES[frame]} {self._doing} ({duration(now - self._since)})"
+                self._terminal.write(f"\r\033[K\033[2m{fitted(line, self._columns() - 1)}\033[0m")
+                self._terminal.flush()
+                self._drawn = True

@@ -1,0 +1,120 @@
+"""Runs an agent that is a class: made with what was asked for, and executed in the current folder."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from maverick.agents import AgentContext, AgentResult, MaverickAgent
+from maverick.agents.found import FoundAgent
+from maverick.agents.registry import Agent
+from maverick.cli.run.inputs import gather_inputs
+from maverick.cli.run.narration import Narration
+from maverick.cli.runs.console import Console
+from maverick.cli.runs.spectator import Spectator
+from maverick.cli.screen import Screen
+from maverick.cli.watching import Start, watch
+from maverick.config import MaverickConfig
+from maverick.exceptions import AbortedError, InvalidInputError
+from maverick.journal import MemoryJournal
+from maverick.loop import TerminateReason
+from maverick.runtime import AbortSignal
+from maverick.runtime.run import Listener
+
+_CALLED = {"model": "model", "timeout": "timeout", "max_turns": "max_turns", "max_cost_usd": "max_budget_usd"}
+"""What an option of the command is called when a :class:`~maverick.agents.MaverickAgent` is made."""
+_NOT_FOR_CLASSES = {
+    "max_total_tokens": "--max-tokens",
+    "max_tool_calls": "--max-tool-calls",
+    "output_schema": "--output-schema",
+    "mode": "--mode",
+    "run_id": "--run-id",
+}
+
+
+def run_class_agent(
+    found: FoundAgent, options: argparse.Namespace, config: MaverickConfig, screen: Screen
+) -> int:
+    """Run the agent to its end; its run is kept nowhere. Returns the exit code.
+
+    Raises:
+        InvalidInputError: An option is not for agents like this, or an input is missing.
+    """
+    given = vars(options)
+    for name, option in _NOT_FOR_CLASSES.items():
+        if given[name] is not None:
+            raise InvalidInputError(
+                f"{option} is for agents that are definitions; {found.name} is a class, which decides this itself.",
+                field=name,
+            )
+    inputs = gather_inputs(found.inputs, options.inputs, options.prompt, screen)
+    context = replace(AgentContext.from_cwd(Path.cwd(), config), extra=inputs)
+    agent = _made(found, {_CALLED[name]: given[name] for name in _CALLED if given[name] is not None})
+    console = Console(MemoryJournal(), screen, options.as_json)
+    return asyncio.run(_run(found.name, agent, context, console))
+
+
+def _made(found: FoundAgent, wanted: Mapping[str, Any]) -> Agent:
+    assert isinstance(found.agent, type)  # noqa: S101 - it is no definition
+    takes = inspect.signature(found.agent).parameters
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
+    for name in wanted:
+        if name not in takes and not takes_any:
+            raise InvalidInputError(f"The agent {found.name!r} has no {name} that could be set.", field=name)
+    return found.agent(**wanted)
+
+
+async def _run(name: str, agent: Agent, context: AgentContext, console: Console) -> int:
+    streams = sys.stdout.isatty() and getattr(agent, "output_type", None) is None
+    spectator = Spectator(console, [], name, streams=streams, kept=False)
+    result = await watch(spectator, _start(name, agent, context))
+    return await spectator.conclude(replace(result, raw_content=_shown(result, console)))
+
+
+def _start(name: str, agent: Agent, context: AgentContext) -> Start:
+    async def start(stop: AbortSignal, listen: Listener) -> AgentResult[Any]:
+        if isinstance(agent, MaverickAgent):
+            narration = Narration(name)
+            agent.signal = stop
+            agent.on_message = lambda message: [listen(event) for event in narration.tell(message)]
+            return await agent.execute(context)
+        return await _until_stopped(agent, context, stop)
+
+    return start
+
+
+async def _until_stopped(agent: Agent, context: AgentContext, stop: AbortSignal) -> AgentResult[Any]:
+    running = asyncio.ensure_future(agent.execute(context))
+
+    def cancel() -> None:
+        running.cancel()
+
+    unsubscribe = stop.subscribe(cancel)
+    try:
+        return await running
+    except asyncio.CancelledError:
+        if not stop.aborted:
+            raise
+        stopped = AbortedError("Somebody stopped the agent.")
+        return AgentResult(
+            success=False, output=None, errors=[stopped], terminate_reason=TerminateReason.ABORTED
+        )
+    finally:
+        unsubscribe()
+
+
+def _shown(result: AgentResult[Any], console: Console) -> str:
+    """The answer as it is written: a value as its words on a terminal, and as JSON for other programs."""
+    from pydantic import BaseModel
+
+    if not isinstance(result.output, BaseModel):
+        return result.raw_content or (result.output if isinstance(result.output, str) else "")
+    if sys.stdout.isatty() and not console.as_json:
+        return str(result.output)
+    return result.output.model_dump_json(indent=None if console.as_json else 2)

@@ -1,0 +1,103 @@
+"""Runs an agent as the command line asks for it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from dataclasses import replace
+from typing import Any
+
+from maverick.cli.agent_lookup import look_up, split_source
+from maverick.cli.changes import Changes
+from maverick.cli.executing import executor_for
+from maverick.cli.run.inputs import gather_inputs
+from maverick.cli.run.offline import model_without_key, remark_on
+from maverick.cli.runs.console import Console
+from maverick.cli.runs.spectator import Spectator
+from maverick.cli.screen import Screen
+from maverick.cli.terminal_approver import terminal_approver
+from maverick.cli.watching import watch
+from maverick.config import AgentConfig, MaverickConfig, load_config
+from maverick.journal import Journal
+from maverick.loop import AgentDefinition
+
+
+def run_agent(options: argparse.Namespace) -> int:
+    """Run an agent to its end, on the screen.
+
+    Args:
+        options: What was asked for.
+
+    Returns:
+        The exit code, by the reason why the run ended.
+    """
+    config = load_config()
+    screen = Screen.of_process(interactive=False)
+    found = look_up(options.agent, config)
+    if found.missing_tools:
+        screen.remark(f"(without the tools {', '.join(found.missing_tools)}, which there are not here)")
+    if found.definition is None:
+        from maverick.cli.run.class_agent import run_class_agent  # here, since most agents are definitions
+
+        return run_class_agent(found, options, config, screen)
+    inputs = gather_inputs(found.definition.inputs, options.inputs, options.prompt, screen)
+    changes = _changes(found.definition, options, config.agent, screen)
+    definition = changes.applied_to(found.definition, config.agent)
+    return asyncio.run(_run(definition, inputs, changes, options, config, screen))
+
+
+def _changes(
+    definition: AgentDefinition[Any], options: argparse.Namespace, settings: AgentConfig, screen: Screen
+) -> Changes:
+    changes = Changes.asked_for(vars(options))
+    own = definition.model_config.model
+    if options.model is None and (offline := model_without_key(own, settings)):
+        screen.remark(remark_on(own))
+        return replace(changes, model=offline)
+    return changes
+
+
+async def _run(
+    definition: AgentDefinition[Any],
+    inputs: dict[str, Any],
+    changes: Changes,
+    options: argparse.Namespace,
+    config: MaverickConfig,
+    screen: Screen,
+) -> int:
+    async with _journal(options, config) as journal:
+        spectator = Spectator(
+            Console(journal, screen, options.as_json, options.journal),
+            changes.words(_named_file(options.agent)),
+            # Into a pipe goes the answer alone, and one of a type is whole or none.
+            streams=sys.stdout.isatty() and definition.output_config is None,
+            kept=options.kept,
+        )
+        approve = terminal_approver(spectator)
+        async with executor_for(
+            definition, config.agent, journal, mode=changes.mode, approve=approve
+        ) as executor:
+            result = await watch(
+                spectator,
+                lambda stop, listen: executor.execute(
+                    definition, inputs=inputs, signal=stop, on_activity=listen, run_id=options.run_id
+                ),
+            )
+        return await spectator.conclude(result)
+
+
+def _journal(options: argparse.Namespace, config: MaverickConfig) -> Journal:
+    if not options.kept:
+        from maverick.journal import MemoryJournal  # here, since it is seldom wanted
+
+        return MemoryJournal()
+    from maverick.journal.opening import open_journal
+
+    return open_journal(options.journal or config.journal.get_secret_value())
+
+
+def _named_file(agent: str | None) -> str | None:
+    """The file to name again when the run is resumed; an agent that has a name is found by it."""
+    path, _ = split_source(agent or "")
+    return path if path.endswith((".py", ".md")) else None

@@ -1,0 +1,96 @@
+"""The inputs of an agent as they come from a command line: options, a prompt, and what is piped in."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from maverick.cli.screen import Screen
+from maverick.exceptions import InvalidInputError
+from maverick.loop import Input
+from maverick.loop.inputs import REQUIRED
+
+PROMPT = "prompt"
+_PIPED = "-"
+_PATIENCE = 1.0
+"""Seconds until a person is told that something is waited for."""
+
+
+def gather_inputs(
+    declared: Mapping[str, Input] | None,
+    given: Sequence[tuple[str, str]],
+    prompt: str | None,
+    screen: Screen,
+) -> dict[str, Any]:
+    """The values of the inputs.
+
+    What is piped in is the value of the input that is given as ``-``, or the prompt, or stands below a prompt.
+
+    Args:
+        declared: The inputs the agent takes; nothing if it takes whatever it is given.
+        given: The inputs as they were written, in order; of two with one name, the last counts.
+        prompt: The prompt as it was written.
+        screen: Where to say that input is waited for.
+
+    Raises:
+        InvalidInputError: One is missing, or what is piped in is wanted twice or not there.
+    """
+    texts = dict(given) | ({} if prompt is None else {PROMPT: prompt})
+    piped = _piped(screen)
+    takes_all = [name for name, value in texts.items() if value == _PIPED]
+    if len(takes_all) > 1:
+        raise InvalidInputError(
+            f"{' and '.join(takes_all)} can not both be what is piped in. Give one of them as text.",
+            field="inputs",
+        )
+    if takes_all:
+        if piped is None:
+            raise InvalidInputError(
+                f"{takes_all[0]}: nothing is piped in. Write: … | maverick run …", field="inputs"
+            )
+        texts[takes_all[0]] = piped
+    elif piped and (declared is None or PROMPT in declared):
+        texts[PROMPT] = f"{texts[PROMPT]}\n\n{piped}" if PROMPT in texts else piped
+    if declared is None:
+        return dict(texts)
+    _check_complete(declared, texts)
+    return {name: _read(declared.get(name), value) for name, value in texts.items()}
+
+
+def _check_complete(declared: Mapping[str, Input], given: Mapping[str, str]) -> None:
+    missing = [name for name, spec in declared.items() if name not in given and spec.default is REQUIRED]
+    if missing == [PROMPT]:
+        raise InvalidInputError('What is it to do? Say it with -p "…", or pipe it in.', field=PROMPT)
+    if missing:
+        ways = " ".join('-p "…"' if name == PROMPT else f"-i {name}=…" for name in missing)
+        raise InvalidInputError(f"The agent needs more to go on. Add: {ways}", field=missing[0])
+
+
+def _read(spec: Input | None, text: str) -> object:
+    """The text, or the JSON it is if the agent wants something else than text."""
+    if spec is None or spec.type is str:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text  # the agent's type may read it, and complains if it can not
+
+
+def _piped(screen: Screen) -> str | None:
+    """What is piped in, or nothing when standard input is a keyboard or is not there."""
+    if sys.stdin is None or sys.stdin.closed:
+        return None
+    try:
+        kind = os.fstat(sys.stdin.fileno()).st_mode
+    except OSError:  # closed by whoever started the process, or none of the system's
+        return None
+    if not (stat.S_ISFIFO(kind) or stat.S_ISREG(kind) or stat.S_ISSOCK(kind)):
+        return None
+    if not select.select([sys.stdin], [], [], _PATIENCE)[0]:
+        screen.remark("(reading standard input until it ends; start with < /dev/null if there is none)")
+    return sys.stdin.read().strip() or None

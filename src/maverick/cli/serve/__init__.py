@@ -1,0 +1,1 @@
+"""``maverick serve``: the Chat API and its web page."""

@@ -1,0 +1,61 @@
+"""Asks the person at the terminal whether a tool call may be made."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from maverick.cli.runs.spectator import Spectator
+from maverick.cli.screen import whole_call
+from maverick.model import ToolCall
+from maverick.runtime.driver import Approver
+
+_YES = ("y", "yes")
+_NO = ("n", "no", "")
+
+
+def terminal_approver(spectator: Spectator) -> Approver | None:
+    """What asks the person, if one is there: they can read what is written, and type."""
+    if spectator.console.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    asking = asyncio.Lock()
+
+    async def approve(call: ToolCall) -> bool:
+        async with asking:  # calls of several subagents are asked about one after the other
+            return await _ask(spectator, call)
+
+    return approve
+
+
+async def _ask(spectator: Spectator, call: ToolCall) -> bool:
+    import termios  # here, since not every system has it, and no other command needs it
+
+    await asyncio.sleep(0)  # so that what led to the call is shown before it
+    screen, progress = spectator.console.screen, spectator.progress
+    if progress is not None:
+        progress.paused = True
+        progress.clear()
+    try:
+        # Whole, since nobody should agree to what they can not see; and escaped, so that nothing in it is invisible.
+        screen.headline(f"May it call {whole_call(call.tool_name, call.arguments)}?")
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before is no answer to this
+        while True:
+            screen.prompt("[y]es or [N]o: ")
+            answer = (await _typed_line()).strip().lower()
+            if answer in _YES + _NO:
+                return answer in _YES
+    finally:
+        if progress is not None:
+            progress.paused = False
+
+
+async def _typed_line() -> str:
+    """A line from the keyboard; waiting for it can be cancelled, which a thread that reads can not."""
+    loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin.fileno(), arrived.set)
+    try:
+        await arrived.wait()
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+    return os.read(sys.stdin.fileno(), 4096).decode(errors="replace")

@@ -1,0 +1,57 @@
+"""Opens the screen, and says afterwards what was stopped when the person left."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+
+from maverick.cli.agent_lookup import look_up
+from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.runs.console import Console
+from maverick.cli.screen import Screen
+from maverick.cli.tui.workplace import CommandLineWorkplace
+from maverick.config import load_config
+from maverick.exceptions import InvalidInputError
+from maverick.journal.opening import open_journal
+from maverick.tui.app import MaverickApp
+
+
+def open_screen(options: argparse.Namespace) -> int:
+    """Show the screen until the person leaves.
+
+    Args:
+        options: What was asked for.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        InvalidInputError: There is no terminal to show it in.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
+        raise InvalidInputError(
+            "The screen needs a terminal. Elsewhere, use `maverick run` and `maverick runs`.",
+            field="terminal",
+        )
+    return asyncio.run(_show(options))
+
+
+async def _show(options: argparse.Namespace) -> int:
+    config = load_config()
+    named = look_up(options.agent, config)
+    async with open_journal(options.journal or config.journal.get_secret_value()) as journal:
+        workplace = CommandLineWorkplace(config, journal, named, model=options.model, mode=options.mode)
+        app = MaverickApp(workplace, named.name)
+        for number in (signal.SIGTERM, signal.SIGHUP):  # the connection is gone, or somebody wants it to end
+            asyncio.get_running_loop().add_signal_handler(number, app.call_later, app.action_quit)
+        await app.run_async()
+        if app.failure is not None:
+            raise app.failure
+        screen = Screen.of_process(interactive=True)
+        console = Console(journal, screen, named_journal=options.journal)
+        for run_id in app.stopped:
+            screen.remark(f"{run_id} was stopped. Go on with: {console.command('resume', run_id)}")
+    return SUCCESS

@@ -1,0 +1,107 @@
+"""What the screen works with when it is started from the command line: the person's agents, settings and journal."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from maverick.agents.found import FoundAgent
+from maverick.cli.agent_lookup import discovery, look_up
+from maverick.cli.changes import Changes
+from maverick.cli.connecting import connect_as_set
+from maverick.cli.executing import executor_for
+from maverick.cli.run.offline import model_without_key, remark_on
+from maverick.config import MaverickConfig
+from maverick.exceptions import InvalidInputError
+from maverick.journal import Journal
+from maverick.loop import AgentDefinition
+from maverick.model import model_info
+from maverick.runtime import AgentExecutor
+from maverick.runtime.driver import Approver
+from maverick.tui.workplace import Prepared
+
+
+class CommandLineWorkplace:
+    """The person's own.
+
+    Args:
+        config: What they have set.
+        journal: Where runs are kept.
+        named: The agent they named on the command line.
+        model: The model to use in place of each agent's own, if one was asked for.
+        mode: What agents may do without being told, if that was said.
+    """
+
+    def __init__(
+        self,
+        config: MaverickConfig,
+        journal: Journal,
+        named: FoundAgent,
+        *,
+        model: str | None = None,
+        mode: str | None = None,
+    ) -> None:
+        self.journal = journal
+        self._config = config
+        self._named = named
+        self._model = model
+        self._mode = mode
+        self._problems: list[str] = []
+
+    @property
+    def user(self) -> str:
+        """Who decides when something is asked.
+
+        Raises:
+            InvalidInputError: The user of this computer has no name, as in some containers.
+        """
+        try:
+            return getpass.getuser()
+        except (KeyError, OSError, ImportError) as error:
+            raise InvalidInputError(
+                "This computer's user has no name, so nobody would have decided. Set the variable USER.",
+                field="user",
+                cause=error,
+            ) from error
+
+    def agents(self) -> Sequence[FoundAgent]:
+        """All agents there are, by name."""
+        found = discovery(self._config)
+        agents = {agent.name: agent for agent in found.all()} | {self._named.name: self._named}
+        self._problems = [str(problem) for problem in found.problems]
+        return [agents[name] for name in sorted(agents)]
+
+    def problems(self) -> Sequence[str]:
+        """What could not be read when agents were last looked for."""
+        return self._problems
+
+    def prepare(self, name: str) -> Prepared:
+        """The agent of a name, on the model that answers here: without a key, the offline one.
+
+        Raises:
+            AgentNotFoundError: There is none.
+            InvalidInputError: It is a class, which keeps no runs.
+        """
+        found = self._named if name == self._named.name else look_up(name, self._config)
+        if found.definition is None:
+            raise InvalidInputError(
+                f"The agent {name!r} is a class, whose runs are not kept. Run it with: maverick run {name}",
+                field="agent",
+            )
+        settings, own = self._config.agent, found.definition.model_config.model
+        offline = None if self._model else model_without_key(own, settings)
+        changes = Changes(model=self._model or offline)
+        definition = changes.applied_to(found.definition, settings)
+        model = definition.model_config.model
+        window = definition.model_config.context_window
+        if window is None:
+            window = model_info(connect_as_set(model, settings), model).context_window
+        return Prepared(definition, window, remark_on(own).strip("()") if offline else "")
+
+    def executor(
+        self, definition: AgentDefinition[Any], approve: Approver | None
+    ) -> AbstractAsyncContextManager[AgentExecutor]:
+        """What runs an agent, for the length of an ``async with`` block."""
+        return executor_for(definition, self._config.agent, self.journal, mode=self._mode, approve=approve)

@@ -1,0 +1,54 @@
+"""A run on the screen from its start to its end, while Ctrl-C stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+from maverick.cli.ctrl_c import on_ctrl_c
+from maverick.cli.progress import Progress
+from maverick.cli.runs.spectator import Spectator
+from maverick.loop import AgentResult
+from maverick.runtime import AbortSignal
+from maverick.runtime.event_feed import EventFeed
+from maverick.runtime.run import Listener
+
+Start: TypeAlias = Callable[[AbortSignal, Listener], Coroutine[Any, Any, AgentResult[Any]]]
+"""Starts a run that stops when the signal is aborted, and tells the listener what happens."""
+
+
+async def watch(spectator: Spectator, start: Start) -> AgentResult[Any]:
+    """Show a run to its end; Ctrl-C stops it, and pressed twice kills the process.
+
+    Its events are shown outside of it: what fails here, as when nobody reads the output, stops the run.
+    """
+    stop, feed = AbortSignal(), EventFeed()
+    with on_ctrl_c(stop.abort, twice_kills=True):
+        running = asyncio.ensure_future(start(stop, feed.put))
+        running.add_done_callback(lambda _: feed.close())
+        try:
+            async with _sign_of_life(spectator):
+                async for event in feed.read():
+                    spectator.show(event)
+            return await running
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+
+@asynccontextmanager
+async def _sign_of_life(spectator: Spectator) -> AsyncIterator[None]:
+    console = spectator.console
+    if console.as_json or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield
+        return
+    async with Progress(sys.stderr, lambda: not console.screen.mid_line, lambda: console.width) as progress:
+        spectator.progress = progress
+        try:
+            yield
+        finally:
+            spectator.progress = None

@@ -1,0 +1,95 @@
+"""``maverick completion``: what shells complete, asked of a real one where it is installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.command import environment
+from cli.folder import Folder
+from maverick.cli.command import COMMANDS
+
+ASK_BASH = """
+source /dev/stdin
+maverick() { "$PYTHON" -m maverick "$@"; }
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_maverick
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> str:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        return Folder(tmp_path_factory.mktemp("bash"), monkeypatch).main("completion", "bash").stdout
+
+
+def completed(script: str, folder: Path, *words: str) -> list[str]:
+    """What bash offers for the last of the words."""
+    done = subprocess.run(  # noqa: S603 - our own script
+        ["/bin/bash", "--norc", "-c", ASK_BASH, "bash", "maverick", *words],
+        input=script,
+        capture_output=True,
+        text=True,
+        env=environment(folder, PYTHON=sys.executable),
+        cwd=folder,
+        check=True,
+        timeout=60,
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.requirement("007-COMPLETION")
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["do"], ["doctor"]),
+        (["runs", "re"], ["resume", "replay"]),
+        (["runs", "resume", "some-run", "--ou"], ["--output-schema"]),
+        (["run", "--max-t"], ["--max-turns", "--max-tokens", "--max-tool-calls"]),
+        (["--debug", "config", ""], ["show", "path", "init", "--help", "--debug"]),
+        (["completion", "z"], ["zsh"]),
+        (["agents", "new", "x", "--py"], ["--python"]),
+        (["run", "--model", "runs", "--js"], ["--json"]),
+    ],
+)
+def test_bash_offers_commands_and_options(
+    words: list[str], offered: list[str], script: str, tmp_path: Path
+) -> None:
+    assert completed(script, tmp_path, *words) == offered
+
+
+@pytest.mark.requirement("007-COMPLETION")
+def test_bash_offers_the_names_of_agents(script: str, folder: Folder) -> None:
+    folder.main("agents", "new", "geographer")
+
+    assert completed(script, folder.path, "run", "ge") == ["general", "geographer"]
+
+
+def test_every_command_is_in_every_script(folder: Folder) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        text = folder.main("completion", shell).stdout
+        assert [command.name for command in COMMANDS if f"maverick {command.name}'" not in text] == []
+        assert "--output-schema" in text or "-l output-schema" in text
+    assert folder.main("completion", "zsh").stdout.startswith("#compdef maverick\n")
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_a_shell_accepts_its_script(shell: str, folder: Folder) -> None:
+    if (program := shutil.which(shell)) is None:
+        pytest.skip(f"{shell} is not installed")
+    script = folder.main("completion", shell).stdout
+
+    done = subprocess.run([program, "-n"], input=script, text=True, capture_output=True, check=False)  # noqa: S603 - the shell itself
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_unknown_shell_is_refused(folder: Folder) -> None:
+    assert "invalid choice: 'tcsh'" in folder.refuse("completion", "tcsh")

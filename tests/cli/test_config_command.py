@@ -1,0 +1,97 @@
+"""``maverick config``: what is set and where, and a file to set it in."""
+
+from __future__ import annotations
+
+import stat
+
+import pytest
+import yaml
+
+from cli.folder import Folder
+from maverick.config import AgentConfig, MaverickConfig, load_config
+
+KEY = "sk-ant-canary-" + "c4n4ry" * 8
+
+
+@pytest.mark.requirement("007-CONFIG")
+def test_every_setting_is_shown_with_where_it_was_set_and_no_key(folder: Folder) -> None:
+    folder.set("ANTHROPIC_API_KEY", KEY)
+    folder.write("maverick.yaml", "agent: {model: mine}\n")
+
+    done = folder.main("config", "show")
+
+    rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
+    assert rows["agent.model"] == ["mine", "maverick.yaml"]
+    assert rows["agent.api_key"] == ["***", "ANTHROPIC_API_KEY"]
+    assert {f"agent.{name}" for name in AgentConfig.model_fields} <= rows.keys()
+    assert KEY not in done.stdout + done.stderr
+    settings = folder.json("config", "show")
+    assert {"field": "agent.model", "value": "mine", "source": "maverick.yaml"} in settings
+
+
+@pytest.mark.requirement("007-CONFIG")
+def test_the_files_are_shown_with_whether_they_are_there(folder: Folder) -> None:
+    project = folder.write("maverick.yaml", "")
+
+    home, own = folder.main("config", "path").stdout.splitlines()
+
+    assert home == f"{folder.path}/.maverick/config.yaml  (not there)"
+    assert own == str(project)
+    assert [file["exists"] for file in folder.json("config", "path")] == [False, True]
+
+
+@pytest.mark.requirement("007-CONFIG")
+@pytest.mark.parametrize(
+    ("option", "name"), [([], ".maverick/config.yaml"), (["--project"], "maverick.yaml")]
+)
+def test_a_file_is_written_that_sets_nothing_until_it_is_edited(
+    option: list[str], name: str, folder: Folder
+) -> None:
+    done = folder.main("config", "init", *option)
+
+    file = folder.path / name
+    assert done.stdout == f"{file}\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert load_config() == MaverickConfig()
+
+
+@pytest.mark.requirement("007-CONFIG")
+def test_the_file_that_is_written_can_be_used_by_taking_comments_away(folder: Folder) -> None:
+    folder.main("config", "init")
+    file = folder.path / ".maverick" / "config.yaml"
+    _, *lines = file.read_text().splitlines()
+
+    file.write_text("\n".join(line.removeprefix("# ") for line in lines))
+
+    assert load_config().agent == MaverickConfig().agent
+    tree = yaml.safe_load(file.read_text())
+    assert tree.keys() == MaverickConfig.model_fields.keys()
+    assert tree["agent"].keys() == AgentConfig.model_fields.keys()
+
+
+def test_a_projects_file_offers_nothing_that_is_a_persons_own(folder: Folder) -> None:
+    folder.main("config", "init", "--project")
+
+    text = (folder.path / "maverick.yaml").read_text()
+    assert "api_key" not in text
+    assert "# agents:" not in text
+
+
+def test_nothing_is_written_over_unless_it_is_wanted(folder: Folder) -> None:
+    file = folder.write("maverick.yaml", "agent: {model: mine}\n")
+
+    assert "is there already" in folder.refuse("config", "init", "--project")
+    assert file.read_text() == "agent: {model: mine}\n"
+    assert folder.main("config", "init", "--project", "--force").returncode == 0
+
+
+def test_a_wrong_setting_is_one_line(folder: Folder) -> None:
+    folder.write("maverick.yaml", "agent: {modle: mine}\n")
+
+    assert "Did you mean 'model'?" in folder.refuse("config", "show")
+
+
+def test_a_place_that_can_not_be_written_to_is_told(folder: Folder) -> None:
+    folder.write(".maverick", "a file in the way")
+
+    assert "could not be written" in folder.refuse("config", "init")

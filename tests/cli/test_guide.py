@@ -1,0 +1,55 @@
+"""The commands of the guide run as they are printed, in order, in one folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from cli.command import PATIENCE, environment
+from docs.documents import ROOT, read_blocks
+
+GUIDE = ROOT / "docs" / "guides" / "command-line.md"
+
+
+def pattern(expected: str) -> re.Pattern[str]:
+    """What a text of the guide matches, where ``…`` stands for anything."""
+    return re.compile(".*?".join(re.escape(part) for part in expected.split("…")), re.DOTALL)
+
+
+def commands() -> list[tuple[str, int, str]]:
+    """Each command, the exit code it says it has, and what it writes."""
+    found: list[tuple[str, int, str]] = []
+    for block in read_blocks(GUIDE):
+        if block.language == "console":
+            for piece in block.text.removeprefix("$ ").split("\n$ "):
+                command, _, written = piece.partition("\n")
+                code = re.search(r"# exit (\d+)$", command)
+                found.append((command, int(code[1]) if code else 0, written))
+    return found
+
+
+def test_every_command_of_the_guide_runs_as_printed(tmp_path: Path) -> None:
+    shim = tmp_path / "bin" / "maverick"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m maverick "$@"\n')
+    shim.chmod(0o755)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    env = environment(folder, PATH=f"{shim.parent}:{os.environ['PATH']}", USER="ana")
+
+    for command, code, written in commands():
+        done = subprocess.run(  # noqa: S603 - the guide's own commands
+            ["/bin/bash", "-o", "pipefail", "-c", f"{{ {command}\n}} 2>&1"],
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+        assert done.returncode == code, f"{command}\n{done.stdout}"
+        assert pattern(written).search(done.stdout), f"{command}\n{done.stdout}"

@@ -1,0 +1,354 @@
+"""``maverick run``: which agent it runs, on what, and what is written where."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import pytest
+
+from cli.folder import Folder
+from maverick.cli.outcome import exit_code
+from maverick.exceptions import AgentError
+from maverick.journal import RunStatus
+from maverick.loop import AgentResult, TerminateReason
+
+CLERK = """
+    from cli.office_agents import clerk_with
+    clerk = clerk_with()
+"""
+SUM = "12 * 7 = 84.\n"
+ECHO = """
+    ---
+    name: echo
+    description: Says what it is told.
+    model: "offline:"
+    tools: []
+    ---
+    You say it in ${tone}.
+"""
+CITY = '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'
+
+
+@pytest.mark.requirement("007-RUN")
+def test_a_prompt_is_worked_on_and_the_answer_is_the_output(folder: Folder) -> None:
+    folder.write("notes.txt", "buy milk\n")
+
+    done = folder.main("run", "-p", "read the file 'notes.txt'")
+
+    assert done.returncode == 0, done.stderr
+    assert "1\tbuy milk" in done.stdout
+    offline, call, result, summary = done.stderr.splitlines()
+    assert offline.startswith("(offline model: no key for claude is set; set ANTHROPIC_API_KEY")
+    assert (call, result[:14]) == ("  · read_file(path='notes.txt')", "  · read_file ")
+    assert re.fullmatch(r"run_\w+: complete, 2 turns, \d+ tokens, cost \$0, [\d.]+ m?s", summary)
+
+
+@pytest.mark.requirement("007-RUN")
+def test_the_run_is_kept_and_can_be_looked_at(folder: Folder) -> None:
+    folder.main("run", "-p", "hello", "--run-id", "mine")
+
+    (record,) = folder.runs()
+    assert (record.run_id, record.agent, record.status) == ("mine", "general", RunStatus.COMPLETE)
+    assert folder.main("runs", "replay", "mine").stdout == folder.main("run", "-p", "hello").stdout
+
+
+def test_a_run_may_be_kept_nowhere(folder: Folder) -> None:
+    done = folder.main("run", "-p", "hello", "--no-journal")
+
+    assert done.returncode == 0
+    assert not (folder.path / ".maverick").exists()
+
+
+@pytest.mark.requirement("007-RUN")
+def test_an_agent_is_run_by_its_name_with_inputs(folder: Folder) -> None:
+    folder.write(".maverick/agents/echo.md", ECHO)
+
+    done = folder.main("run", "echo", "-i", "tone=French", "-p", "hello")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Hello!")
+    assert folder.runs()[0].agent == "echo"
+
+
+@pytest.mark.requirement("007-RUN")
+@pytest.mark.parametrize("name", ["clerk.py", "clerk.py:clerk"])
+def test_an_agent_is_run_from_a_python_file(name: str, folder: Folder) -> None:
+    folder.write("clerk.py", CLERK)
+
+    assert folder.main("run", name, "-p", "what is 12 * 7?").stdout == SUM
+
+
+def test_a_python_file_with_a_chief_runs_the_chief_and_not_those_who_work_for_it(folder: Folder) -> None:
+    folder.write("office.py", "from cli.office_agents import chief, clerk\n")
+
+    folder.main("run", "office.py", "-p", "ask the clerk 'what is 3 * 4?'")
+
+    assert folder.runs()[0].agent == "chief"
+
+
+@pytest.mark.requirement("007-RUN")
+def test_an_agent_is_run_from_a_markdown_file(folder: Folder) -> None:
+    folder.write("anywhere/echo.md", ECHO)
+
+    assert folder.main("run", "anywhere/echo.md", "-i", "tone=x", "-p", "hello").stdout.startswith("Hello!")
+
+
+def test_a_tool_that_an_agent_for_claude_code_can_not_have_here_is_told(folder: Folder) -> None:
+    folder.write(".claude/agents/a.md", "---\nname: a\ndescription: b\ntools: Read, WebSearch\n---\nx\n")
+
+    assert (
+        "(without the tools WebSearch, which there are not here)"
+        in folder.main("run", "a", "-p", "hi").stderr
+    )
+
+
+# Input
+
+
+@pytest.mark.requirement("007-RUN-STDIN")
+def test_what_is_piped_in_is_the_prompt(folder: Folder) -> None:
+    folder.write("clerk.py", CLERK)
+
+    done = folder.start("run", "clerk.py", said="what is 12 * 7?\n", env={"PYTHONPATH": ":".join(sys.path)})
+
+    assert (done.returncode, done.stdout) == (0, SUM), done.stderr
+
+
+@pytest.mark.requirement("007-RUN-STDIN")
+@pytest.mark.parametrize(
+    ("words", "first_message"),
+    [
+        (["-p", "count these:"], "count these:\n\none two"),
+        (["-p", "-"], "one two"),
+        (["-p", "hello", "-i", "tone=-"], "hello"),
+    ],
+)
+def test_what_is_piped_in_goes_below_the_prompt_or_where_a_dash_is(
+    words: list[str], first_message: str, folder: Folder
+) -> None:
+    folder.write("echo.md", ECHO)
+    tone = [] if "-i" in words else ["-i", "tone=x"]
+
+    done = folder.start("run", "echo.md", *words, *tone, "--run-id", "piped", said="one two\n")
+
+    assert done.returncode == 0, done.stderr
+    assert folder.json("runs", "show", "piped")["task"] == first_message
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ([], 'The agent needs more to go on. Add: -p "…" -i tone=…'),
+        (["-i", "tone=x"], 'What is it to do? Say it with -p "…", or pipe it in.'),
+        (["-p", "x", "-i", "tone=x", "-i", "size=3"], "There is no input named 'size'"),
+        (["-p", "-", "-i", "tone=x"], "nothing is piped in"),
+        (["-p", "-", "-i", "tone=-"], "tone and prompt can not both be what is piped in"),
+    ],
+)
+def test_wrong_inputs_are_one_line_of_advice(words: list[str], advice: str, folder: Folder) -> None:
+    folder.write("echo.md", ECHO)
+
+    assert advice in folder.refuse("run", "echo.md", *words, "--model", "offline:")
+
+
+def test_inputs_that_are_no_text_are_written_as_json(folder: Folder) -> None:
+    folder.write(
+        "sum.py",
+        """
+        from maverick import AgentDefinition, Input, InputConfig, ModelConfig, PromptConfig
+        agent = AgentDefinition(
+            "sum", "Adds.", PromptConfig("", ["${numbers} ${days} ${name}"]), ModelConfig("offline:"),
+            input_config=InputConfig({"numbers": Input(list[int]), "days": Input(int), "name": Input(str)}),
+        )
+        """,
+    )
+
+    folder.main(
+        *("run", "sum.py", "-i", "numbers=[1, 2]", "-i", "days=3", "-i", "name=7", "--run-id", "typed")
+    )
+    wrong = folder.main("run", "sum.py", "-i", "numbers=one", "-i", "days=3", "-i", "name=7")
+
+    assert folder.json("runs", "show", "typed")["task"] == "[1, 2] 3 7"
+    assert wrong.returncode == 2
+    assert "inputs.numbers: " in wrong.stderr
+
+
+# Output
+
+
+@pytest.mark.requirement("007-RUN-JSON")
+def test_as_json_each_event_is_a_line(folder: Folder) -> None:
+    folder.write("clerk.py", CLERK)
+
+    done = folder.main("run", "clerk.py", "-p", "what is 12 * 7?", "--json")
+
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [events[0]["type"], events[-1]["type"]] == ["run_start", "run_end"]
+    assert {"turn_start", "content_chunk", "tool_call_start", "tool_call_end"} <= {e["type"] for e in events}
+    assert events[-1]["result"]["content"] == SUM.strip()
+    assert done.stderr == ""
+
+
+@pytest.mark.requirement("007-RUN-SCHEMA")
+def test_an_answer_of_a_schema_is_json_and_nothing_else(folder: Folder) -> None:
+    schema = folder.write("city.json", CITY)
+
+    done = folder.main("run", "-p", "the city is 'Brest'", "--output-schema", str(schema))
+
+    assert done.returncode == 0, done.stderr
+    assert list(json.loads(done.stdout)) == ["city"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "could not be read: No such file"),
+        ("{\n oops", "schema.json, line 2: this is not valid JSON"),
+        ('{"type": "text"}', "There is no type named 'text'"),
+    ],
+)
+def test_a_schema_that_is_none_is_refused(content: str | None, words: str, folder: Folder) -> None:
+    if content is not None:
+        folder.write("schema.json", content)
+
+    assert words in folder.refuse("run", "-p", "x", "--model", "offline:", "--output-schema", "schema.json")
+
+
+# Exit codes
+
+
+@pytest.mark.requirement("007-RUN-LIMITS")
+@pytest.mark.parametrize(
+    ("option", "prompt", "reason", "code"),
+    [
+        (["--max-turns", "1"], "what is 1 + 1?", "max_turns", 4),
+        (["--max-tool-calls", "0"], "what is 1 + 1?", "max_tool_calls", 4),
+        (["--max-tokens", "1"], "what is 1 + 1?", "max_total_tokens", 4),
+        (["--timeout", "500ms"], "ring Ana", "timeout", 124),
+    ],
+)
+def test_a_limit_is_an_option_and_has_an_exit_code(
+    option: list[str], prompt: str, reason: str, code: int, folder: Folder
+) -> None:
+    folder.write("clerk.py", CLERK)
+
+    done = folder.main("run", "clerk.py", "-p", prompt, *option, "--run-id", "limited")
+
+    assert done.returncode == code, done.stderr
+    assert f"limited: {reason}, " in done.stderr
+    raised = f"Raise the limit and go on with: maverick runs resume limited --agents clerk.py {option[0]} "
+    assert done.stderr.splitlines()[-1].startswith(raised)
+
+
+@pytest.mark.requirement("007-RUN-LIMITS", "P5")
+def test_a_limit_holds_when_the_run_is_resumed_and_can_be_raised_then(folder: Folder) -> None:
+    folder.write("clerk.py", CLERK)
+    folder.main("run", "clerk.py", "-p", "what is 12 * 7?", "--max-turns", "1", "--run-id", "limited")
+    resume = ("runs", "resume", "limited", "--agents", "clerk.py")
+
+    assert folder.main(*resume, "--max-turns", "1").returncode == 4
+    assert folder.main(*resume, "--max-turns", "2").stdout == SUM
+
+
+@pytest.mark.requirement("007-RUN-LIMITS")
+@pytest.mark.parametrize("reason", TerminateReason)
+def test_every_end_of_a_run_has_an_exit_code(reason: TerminateReason) -> None:
+    result = AgentResult(success=False, output=None, errors=[AgentError("No.")], terminate_reason=reason)
+
+    assert exit_code(result) in (1, 3, 4, 5, 6, 124, 130)
+
+
+@pytest.mark.requirement("007-RUN")
+def test_a_run_that_waits_for_a_decision_goes_on_with_the_commands_it_shows(folder: Folder) -> None:
+    done = folder.main("run", "-p", "write the file 'a.txt' with content 'tea'")
+
+    assert done.returncode == 3
+    commands = re.findall(r"maverick (runs \S.*)", done.stderr)
+    approve, _, resume = (command.split() for command in commands)
+    assert folder.main(*approve).returncode == 0
+    assert folder.main(*resume).returncode == 0
+    assert len(list(folder.path.iterdir())) == 2  # the journal's folder, and the file
+
+
+@pytest.mark.requirement("007-RUN-MODES")
+def test_a_mode_says_what_may_be_done_without_asking(folder: Folder) -> None:
+    prompt = "write the file 'a.txt' with content 'tea'"
+
+    assert folder.main("run", "-p", prompt, "--mode", "accept-edits").returncode == 0
+    planned = folder.main("run", "-p", prompt.replace("a.txt", "b.txt"), "--mode", "plan")
+
+    assert "not in plan mode" in planned.stderr
+    assert len(list(folder.path.iterdir())) == 2
+
+
+def test_the_tools_of_a_python_agent_are_its_authors_business_unless_a_mode_is_asked_for(
+    folder: Folder,
+) -> None:
+    folder.write(
+        "caller.py",
+        """
+        from maverick import AgentDefinition, ModelConfig, ToolConfig, tool
+
+        @tool
+        async def greet(name: str) -> str:
+            "Greet somebody."
+            return f"greeted {name}"
+
+        agent = AgentDefinition(
+            "caller", "Greets.", model_config=ModelConfig("offline:"), tool_config=ToolConfig([greet])
+        )
+        """,
+    )
+
+    assert folder.main("run", "caller.py", "-p", "greet 'Ana'").returncode == 0
+    assert folder.main("run", "caller.py", "-p", "greet 'Ana'", "--mode", "ask").returncode == 3
+
+
+# Wrong use
+
+
+@pytest.mark.requirement("007-ERRORS")
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (["run", "genral", "-p", "x"], "Did you mean 'general'?"),
+        (["run", "no/such", "-p", "x"], "neither the name of an agent nor a file"),
+        (["run", "no.py", "-p", "x"], "There is no Python file 'no.py'"),
+        (["run", "no.md", "-p", "x"], "no.md could not be read"),
+        (["run", "-p", "x", "--model", "clade:x"], "Did you mean 'claude'?"),
+        (["run", "-p", "x", "--max-turns", "0"], "expected a whole number from 1"),
+        (["run", "-p", "x", "--max-cost", "free"], "expected US dollars"),
+        (["run", "-p", "x", "--timeout", "0s"], "expected a length of time"),
+        (["run", "-i", "x"], "expected NAME=VALUE"),
+        (["run", "-p", "x", "--mode", "free"], "invalid choice: 'free'"),
+    ],
+)
+def test_wrong_use_is_one_line_of_advice(words: list[str], advice: str, folder: Folder) -> None:
+    assert advice in folder.refuse(*words)
+
+
+def test_a_python_file_without_one_agent_is_refused_with_what_it_has(folder: Folder) -> None:
+    folder.write("none.py", "x = 1")
+    folder.write(
+        "more.py",
+        """
+        from maverick import AgentDefinition
+        one, two = AgentDefinition("one", "First."), AgentDefinition("two", "Second.")
+        """,
+    )
+
+    assert "none.py has no agent" in folder.refuse("run", "none.py", "-p", "x")
+    assert "has 2 agents: one, two. Name one of them: more.py:one" in folder.refuse(
+        "run", "more.py", "-p", "x"
+    )
+    assert "Did you mean 'one'?" in folder.refuse("run", "more.py:ones", "-p", "x")
+
+
+@pytest.mark.requirement("007-ERRORS")
+def test_debug_shows_where_an_error_comes_from(folder: Folder) -> None:
+    done = folder.main("run", "nobody", "-p", "x", "--debug")
+
+    assert done.stderr.startswith("Traceback ")
+    assert done.stderr.splitlines()[-1].startswith("maverick: There is no agent named 'nobody'.")

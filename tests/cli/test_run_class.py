@@ -1,0 +1,151 @@
+"""``maverick run`` with agents that are classes: the ready ones on the real CLI, and any other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from claude_cli.api import CliApi, calls, endless, surroundings
+from cli.command import Terminal
+from cli.folder import Folder
+from wire.claude_answers import Answer, text
+
+PLAIN = """
+    import asyncio
+    from maverick.agents import AgentResult, AgentUsage, registry
+
+    @registry.register("plain")
+    class Plain:
+        "Answers without a model."
+
+        async def execute(self, context):
+            if context.extra.get("prompt") == "wait":
+                print("waiting", flush=True)
+                await asyncio.Event().wait()
+            return AgentResult.success_result(f"{sorted(context.extra.items())}", AgentUsage(1, 2, 0.5, 1000))
+"""
+
+
+@pytest.fixture
+def api(folder: Folder) -> Iterator[CliApi]:
+    """The API, in a thread of its own, and an environment in which the CLI knows nothing else."""
+    loop, made = asyncio.new_event_loop(), CliApi()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(made.__aenter__(), loop).result()
+        for name, value in surroundings(folder.path, made.url).items():
+            folder.set(name, value)
+        yield made
+    finally:
+        asyncio.run_coroutine_threadsafe(made.__aexit__(None, None, None), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def repository(folder: Folder) -> None:
+    subprocess.run(["git", "init", "--quiet"], cwd=folder.path, check=True)  # noqa: S607 - the test's own
+    folder.write("tea.txt", "Earl Grey\n")
+    subprocess.run(["git", "add", "tea.txt"], cwd=folder.path, check=True)  # noqa: S607 - the same
+
+
+@pytest.mark.requirement("007-RUN", "005-READY")
+def test_the_answer_of_a_ready_agent_is_the_output_alone(folder: Folder, api: CliApi) -> None:
+    repository(folder)
+    api.play(Answer([text("Add a note on tea")]))
+
+    done = folder.main("run", "commit-writer")
+
+    assert (done.returncode, done.stdout) == (0, "Add a note on tea\n"), done.stderr
+    assert done.stderr.startswith("commit-writer: complete, 1 turn, ")
+    assert "Earl Grey" in str(api.requests[0]["messages"])
+
+
+@pytest.mark.requirement("007-RUN-JSON", "005-READY")
+def test_what_a_ready_agent_does_and_finds_is_json_for_other_programs(folder: Folder, api: CliApi) -> None:
+    folder.write("tea.txt", "Earl Grey\n")
+    review = {"summary": "Fine.", "findings": []}
+    api.play(
+        calls(("Read", {"file_path": str(folder.path / "tea.txt")})),
+        calls(("StructuredOutput", review)),
+        Answer([text("Done.")]),
+    )
+
+    done = folder.main("run", "code-reviewer", "-i", "diff=+tea", "--json")
+
+    assert done.returncode == 0, done.stdout
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    made = [event for event in events if event["type"] == "tool_call_start"]
+    assert [event["tool_call"]["tool_name"] for event in made] == ["Read", "StructuredOutput"]
+    ended = [event for event in events if event["type"] == "tool_call_end"]
+    assert "Earl Grey" in ended[0]["result"]
+    assert events[-1]["type"] == "run_end"
+    assert json.loads(events[-1]["result"]["content"]) == review
+
+
+@pytest.mark.requirement("007-RUN", "P4")
+def test_words_of_a_ready_agent_are_shown_as_they_come_and_ctrl_c_stops_it(
+    folder: Folder, api: CliApi
+) -> None:
+    api.play(calls(("Read", {"file_path": str(folder.path / "tea.txt")})), endless)
+
+    env = surroundings(folder.path, api.url)
+    with Terminal("run", "docs-writer", "-p", "tea", home=folder.path, env=env) as terminal:
+        terminal.expect("· Read(")
+        terminal.expect("Once upon a time and and")
+        terminal.type("\x03")
+
+        assert terminal.end() == 130
+
+    assert "(stopped)" in terminal.seen
+    assert "docs-writer: aborted" in terminal.seen
+
+
+def test_any_class_with_execute_is_run_with_whatever_it_is_given(folder: Folder) -> None:
+    folder.write("plain.py", PLAIN)
+
+    done = folder.main("run", "plain.py", "-p", "hi", "-i", "x=1")
+
+    assert (done.returncode, done.stdout) == (0, "[('prompt', 'hi'), ('x', '1')]\n")
+    assert done.stderr == "plain: complete, 0 turns, 3 tokens, cost $0.5000, 1.0 s\n"
+
+
+def test_any_class_is_stopped_with_ctrl_c(folder: Folder) -> None:
+    folder.write("plain.py", PLAIN)
+
+    with Terminal("run", "plain.py", "-p", "wait", home=folder.path) as terminal:
+        terminal.expect("waiting")
+        terminal.type("\x03")
+
+        assert terminal.end() == 130
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (["--max-tool-calls", "3"], "--max-tool-calls is for agents that are definitions"),
+        (["--model", "x"], "has no model that could be set"),
+        (["--output-schema", "x"], "--output-schema is for agents that are definitions"),
+    ],
+)
+def test_what_a_class_does_not_take_is_refused(words: list[str], advice: str, folder: Folder) -> None:
+    folder.write("plain.py", PLAIN)
+
+    assert advice in folder.refuse("run", "plain.py", *words)
+
+
+def test_what_a_ready_agent_can_not_do_is_one_line(folder: Folder) -> None:
+    done = folder.main("run", "commit-writer")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    complaint, summary = done.stderr.splitlines()
+    assert complaint.startswith("maverick: git could not tell what changed in ")
+    assert summary.startswith("commit-writer: error, 0 turns")
+    assert os.getcwd() == str(folder.path)  # noqa: PTH109 - the folder is as it was

@@ -1,0 +1,119 @@
+"""``maverick run`` with a person at the terminal: what they see, what they are asked, and how they stop it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+import sys
+
+import pytest
+
+from cli.command import Terminal
+from cli.folder import Folder
+
+CLERK = "from cli.office_agents import clerk\n"
+ENV = {"PYTHONPATH": ":".join(sys.path)}
+
+
+def plain(shown: str) -> str:
+    """What is shown without colours, and without lines that were taken away again."""
+    lines = (line.rpartition("\r\x1b[K")[2] for line in shown.split("\n"))
+    return "\n".join(re.sub(r"\x1b\[\d*m|\r", "", line) for line in lines)
+
+
+def resume_words(shown: str) -> list[str]:
+    """The words of the command that a run goes on with."""
+    found = re.search(r"Go on with: maverick (runs resume .*)", plain(shown))
+    assert found, shown
+    return shlex.split(found[1])
+
+
+@pytest.mark.requirement("007-RUN")
+def test_tool_calls_and_words_are_shown_as_they_come_and_what_it_used_at_the_end(folder: Folder) -> None:
+    folder.write("clerk.py", CLERK)
+
+    with Terminal("run", "clerk.py", "-p", "what is 12 * 7?", home=folder.path, env=ENV) as terminal:
+        terminal.expect("· calculate(expression='12 * 7')")
+        terminal.expect("· calculate → 12 * 7 = 84.")
+        terminal.expect("12 * 7 = 84.")
+        terminal.expect("complete, 2 turns, ")
+
+        assert terminal.end() == 0
+
+
+@pytest.mark.requirement("007-RUN-PROGRESS", "P4")
+def test_a_sign_of_life_is_shown_and_ctrl_c_stops_with_the_command_to_go_on(folder: Folder) -> None:
+    folder.write("clerk.py", CLERK)
+
+    with Terminal("run", "clerk.py", "-p", "ring Ana", home=folder.path, env=ENV) as terminal:
+        terminal.expect("· ring(name='Ana')")
+        terminal.expect("\r\x1b[K\x1b[2m⠙ ring (")
+        terminal.type("\x03")
+
+        assert terminal.end() == 130
+
+    shown = plain(terminal.seen)
+    assert "(stopped)\n" in shown
+    assert "⠙" not in shown  # it is gone
+    assert re.search(r"run_\w+: aborted, 1 turn, ", shown)
+    words = resume_words(terminal.seen)
+    assert words[:2] == ["runs", "resume"]
+    assert words[-2:] == ["--agents", "clerk.py"]
+    (record,) = folder.runs()
+    assert (record.run_id, record.reason) == (words[2], "aborted")
+
+
+@pytest.mark.requirement("007-RUN", "P1")
+def test_ctrl_c_twice_kills_and_the_run_is_still_there(folder: Folder) -> None:
+    folder.write("clerk.py", CLERK)
+
+    with Terminal("run", "clerk.py", "-p", "hold the line", home=folder.path, env=ENV) as terminal:
+        terminal.expect("· hold(")
+        terminal.type("\x03")
+        terminal.expect("not letting go")
+        terminal.type("\x03")
+
+        assert terminal.end() == -signal.SIGINT
+
+    assert folder.runs()[0].status == "running"
+
+
+@pytest.mark.requirement("007-RUN-MODES")
+@pytest.mark.parametrize(("typed", "files", "told"), [("y\n", 2, "(approved"), ("what?\n\n", 1, "(denied")])
+def test_a_person_is_asked_about_what_they_have_not_allowed(
+    typed: str, files: int, told: str, folder: Folder
+) -> None:
+    words = ("run", "-p", "write the file 'a.txt' with content 'tea'")
+    with Terminal(*words, home=folder.path) as terminal:
+        terminal.expect("May it call write_file(")
+        terminal.expect("[y]es or [N]o: ")
+        for line in typed.splitlines(keepends=True):
+            terminal.type(line)
+            terminal.expect("\n")
+        terminal.expect(told)
+
+        assert terminal.end() == 0, terminal.seen
+
+    assert len(list(folder.path.iterdir())) == files
+
+
+def test_ctrl_c_while_a_person_is_asked_stops_the_run(folder: Folder) -> None:
+    words = ("run", "-p", "write the file 'a.txt' with content 'tea'")
+    with Terminal(*words, home=folder.path) as terminal:
+        terminal.expect("[y]es or [N]o: ")
+        terminal.type("\x03")
+
+        assert terminal.end() == 130
+
+    assert len(list(folder.path.iterdir())) == 1
+
+
+def test_a_dumb_terminal_gets_no_sign_of_life(folder: Folder) -> None:
+    folder.write("clerk.py", CLERK)
+
+    words = ("run", "clerk.py", "-p", "ring Ana", "--timeout", "2s")
+    with Terminal(*words, home=folder.path, env=ENV | {"TERM": "dumb"}) as terminal:
+        assert terminal.end() == 124
+
+    assert "\x1b[" not in terminal.seen
