@@ -1,0 +1,39 @@
+"""The Chat API and its web page, over HTTP.
+
+Each name is loaded when it is first used, since FastAPI and the database are heavy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maverick.server.app import create_app
+    from maverick.server.limits import ServerLimits
+    from maverick.server.oidc import OidcVerifier
+    from maverick.server.principal import Principal, Verifier
+    from maverick.server.tokens import TokenSigner
+
+_HOME_OF = {
+    "OidcVerifier": "maverick.server.oidc",
+    "Principal": "maverick.server.principal",
+    "ServerLimits": "maverick.server.limits",
+    "TokenSigner": "maverick.server.tokens",
+    "Verifier": "maverick.server.principal",
+    "create_app": "maverick.server.app",
+}
+
+__all__ = ["OidcVerifier", "Principal", "ServerLimits", "TokenSigner", "Verifier", "create_app"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'maverick.server' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,285 @@
+"""Makes answers: each in a task of its own, which goes on whoever listens, until it is over or is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from maverick.chat import AgentResult, AgentRunner, phrases
+from maverick.exceptions import MaverickError, TimeoutError
+from maverick.loop.events import AgentActivityEvent, RunEnd
+from maverick.runtime import AbortSignal
+from maverick.runtime.event_log import log_failure
+from maverick.server.answer_body import AnswerBody
+from maverick.server.answer_records import AnswerRecord, AnswerStatus
+from maverick.server.answer_store import LEASE, AnswerStore, Assignment, Question
+from maverick.server.event_log import EventLog
+from maverick.server.events import EventName, tell
+from maverick.server.limits import Places
+from maverick.server.metrics import ServerMetrics
+from maverick.server.refusal import RequestRefusedError
+from maverick.server.updates import CONVERSATIONS, TASKS, Updates
+from maverick.tools.threads import run_in_thread
+
+_KEPT = 120.0
+"""Seconds the events of an answer are kept after its end; then only its words are."""
+_LOOK_AGAIN = 1.0
+"""Seconds between two looks at an answer that another process makes."""
+_EVENTS_AN_ATTEMPT = 1 << 20
+"""Where the numbers of the next attempt's events begin: after all of the one before."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer in the making, or one that is over."""
+
+    user_id: str
+    run_id: str
+    log: EventLog = field(default_factory=EventLog)
+    """What happened so far. The last event has the whole answer."""
+    signal: AbortSignal = field(default_factory=AbortSignal)
+    conversation_id: str = ""
+    cost_usd: float = 0
+
+    async def finished(self) -> AnswerBody:
+        """The answer, once it is over.
+
+        Raises:
+            RequestRefusedError: The server was shut down before.
+        """
+        await self.log.closed()
+        if self.log.newest.name != EventName.DONE:
+            raise RequestRefusedError(
+                503, "unavailable", "The server is restarting. Ask for the answer again."
+            )
+        return AnswerBody.model_validate(self.log.newest.data)
+
+
+class AnswerDesk:
+    """Starts answers, finds them again, and stops them.
+
+    Args:
+        runner: Who answers.
+        store: Where answers are kept.
+        places: How many answers a user may have in the making.
+        updates: Who is told that something has changed.
+        metrics: What is counted.
+    """
+
+    def __init__(
+        self,
+        runner: AgentRunner,
+        store: AnswerStore,
+        *,
+        places: Places,
+        updates: Updates,
+        metrics: ServerMetrics,
+    ) -> None:
+        self._runner = runner
+        self._store = store
+        self._places = places
+        self._updates = updates
+        self._metrics = metrics
+        self._answers: dict[tuple[str, str], Answer] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self, user_id: str, question: Question, request_key: str | None = None) -> Answer:
+        """Begin to answer; a request that is sent again gets the answer of the first time.
+
+        Raises:
+            RequestRefusedError: The conversation is not the user's, or is being written to; or a limit is reached.
+        """
+        self._places.take(user_id)
+        try:
+            running = self._places.taken(user_id) - 1
+            found = await run_in_thread(self._store.admit, user_id, question, request_key, running)
+        except BaseException:
+            self._places.give_back(user_id)
+            raise
+        if isinstance(found, AnswerRecord):
+            self._places.give_back(user_id)
+            return await self.find(user_id, found.run_id)
+        record = found.record
+        answer = Answer(user_id, record.run_id, conversation_id=record.conversation_id)
+        self._answers[user_id, record.run_id] = answer
+        self._spawn(self._make_in_place(answer, found))
+        self._updates.publish(user_id, CONVERSATIONS)
+        return answer
+
+    async def find(self, user_id: str, run_id: str) -> Answer:
+        """An answer of the user, wherever it is made; one whose maker is gone is made again.
+
+        Raises:
+            RequestRefusedError: The user has no such answer.
+        """
+        if (user_id, run_id) in self._answers:
+            return self._answers[user_id, run_id]
+        record, body, _ = await run_in_thread(self._store.look, user_id, run_id)
+        if (user_id, run_id) in self._answers:  # somebody else has asked for it in the meantime
+            return self._answers[user_id, run_id]
+        answer = Answer(user_id, run_id, conversation_id=record.conversation_id)
+        if body is not None:
+            _conclude(answer, record, body)
+            return answer
+        self._answers[user_id, run_id] = answer
+        self._spawn(self._await_other(answer))
+        return answer
+
+    async def stop(self, user_id: str, run_id: str) -> Answer:
+        """Stop an answer; what there is of it is kept. One that is over stays as it is.
+
+        Raises:
+            RequestRefusedError: The user has no such answer.
+        """
+        answer = await self.find(user_id, run_id)
+        answer.signal.abort("the user stopped it")
+        return answer
+
+    async def stop_in(self, user_id: str, conversation_id: str) -> None:
+        """Stop what is being answered in a conversation, and wait until it is over."""
+        for answer in list(self._answers.values()):
+            if (answer.user_id, answer.conversation_id) == (user_id, conversation_id):
+                answer.signal.abort("the conversation is deleted")
+                await answer.log.closed()
+
+    async def aclose(self) -> None:
+        """Leave all answers as they are; they are made again when they are asked for."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _make_in_place(self, answer: Answer, assignment: Assignment) -> None:
+        try:
+            await self._make(answer, assignment)
+        finally:
+            self._places.give_back(answer.user_id)
+            self._leave(answer)
+
+    async def _await_other(self, answer: Answer) -> None:
+        """Watch an answer that another process makes, and make it if that process is gone."""
+        try:
+            while True:
+                record, body, alive = await run_in_thread(self._store.look, answer.user_id, answer.run_id)
+                if body is not None:
+                    return _conclude(answer, record, body)
+                if not alive:
+                    taken = await run_in_thread(self._store.take_over, answer.user_id, record)
+                    if taken is not None:
+                        return await self._make(answer, taken)
+                await asyncio.sleep(_LOOK_AGAIN)
+        except MaverickError as error:
+            log_failure(logging.WARNING, "answer_not_found_again", error, {"run_id": answer.run_id})
+            answer.log.append(EventName.DONE, _trouble(answer).model_dump(mode="json"))
+        finally:
+            self._leave(answer)
+
+    async def _make(self, answer: Answer, assignment: Assignment) -> None:
+        record = assignment.record
+        answer.log.last_id = record.attempt * _EVENTS_AN_ATTEMPT
+        answer.log.append(
+            EventName.START, {"run_id": record.run_id, "conversation_id": record.conversation_id}
+        )
+        async with _sign_of_life(self._store, answer.user_id, record):
+            result = await self._run(answer, assignment)
+        status = AnswerStatus.COMPLETE if result.success else AnswerStatus.FAILED
+        if answer.signal.aborted and not result.success:
+            status = AnswerStatus.STOPPED
+        self._metrics.answers.add(status.value)
+        try:
+            body = await run_in_thread(
+                self._store.keep,
+                answer.user_id,
+                assignment,
+                result,
+                status,
+                answer.log.last_id + 1,
+                answer.cost_usd,
+            )
+        except MaverickError as error:
+            log_failure(logging.ERROR, "answer_not_kept", error, {"run_id": record.run_id})
+            body = _trouble(answer)
+        if body.approval is not None:
+            answer.log.append(EventName.APPROVAL, body.approval.model_dump(mode="json"))
+        answer.log.append(EventName.DONE, body.model_dump(mode="json"))
+        for what in (TASKS, CONVERSATIONS):
+            self._updates.publish(answer.user_id, what)
+
+    async def _run(self, answer: Answer, assignment: Assignment) -> AgentResult:
+        stream = self._runner.stream(
+            assignment.context, assignment.message, request_id=answer.run_id, signal=answer.signal
+        )
+        try:
+            async with contextlib.aclosing(stream):
+                async for item in stream:
+                    if isinstance(item, AgentResult):
+                        return item
+                    self._tell(answer, item)
+        except TimeoutError:
+            return AgentResult(False, phrases.TROUBLE, (), phrases.TROUBLE)
+        raise AssertionError("a stream ends with its result")
+
+    def _tell(self, answer: Answer, event: AgentActivityEvent) -> None:
+        told = tell(event)
+        if told is not None:
+            answer.log.append(*told)
+            if told[0] == EventName.TOOL_END:
+                self._updates.publish(answer.user_id, TASKS)
+        if isinstance(event, RunEnd) and len(event.agent) == 1:
+            usage = event.result.usage
+            answer.cost_usd = usage.total_cost_usd or 0
+            self._metrics.tokens.add("input", by=usage.input_tokens)
+            self._metrics.tokens.add("output", by=usage.output_tokens)
+            self._metrics.cost.add(by=answer.cost_usd)
+
+    def _leave(self, answer: Answer) -> None:
+        """Keep the events for those who come back, for a while."""
+        answer.log.close()
+        key = (answer.user_id, answer.run_id)
+        asyncio.get_running_loop().call_later(_KEPT, self._answers.pop, key, None)
+
+
+@contextlib.asynccontextmanager
+async def _sign_of_life(store: AnswerStore, user_id: str, record: AnswerRecord) -> AsyncIterator[None]:
+    """Keep the right to write into the conversation for as long as it takes."""
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(LEASE / 3)
+            try:
+                await run_in_thread(store.renew, user_id, record)
+            except MaverickError as error:  # the next one may do; without any, somebody else takes over
+                log_failure(logging.WARNING, "answer_not_renewed", error, {"run_id": record.run_id})
+
+    renewing = asyncio.create_task(renew())
+    try:
+        yield
+    finally:
+        renewing.cancel()
+        await asyncio.wait([renewing])
+
+
+def _conclude(answer: Answer, record: AnswerRecord, body: AnswerBody) -> None:
+    """Give an answer that was made before, or elsewhere, its last event."""
+    answer.log.last_id = record.last_event - 1
+    answer.log.append(EventName.DONE, body.model_dump(mode="json"))
+    answer.log.close()
+
+
+def _trouble(answer: Answer) -> AnswerBody:
+    return AnswerBody(
+        run_id=answer.run_id,
+        conversation_id=answer.conversation_id,
+        status=AnswerStatus.FAILED,
+        response=phrases.TROUBLE,
+    )

@@ -1,0 +1,113 @@
+"""What is kept of every answer besides its words: which request it is for, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import text
+from sqlmodel import Session
+
+
+class AnswerStatus(StrEnum):
+    """What became of an answer."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    """The user stopped it; what there was of it is kept."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecord:
+    """One answer."""
+
+    run_id: str
+    conversation_id: str
+    request_hash: str
+    """A hash of what was asked for, to tell a request that is sent again from another one."""
+    request_key: str | None = None
+    """The idempotency key of the request, if it had one."""
+    attempt: int = 0
+    """How often it was begun again after the process that made it was gone."""
+    status: str = AnswerStatus.RUNNING.value
+    last_event: int = 0
+    """The number of its last event, once it is over."""
+
+
+_COLUMNS = "run_id, conversation_id, request_hash, request_key, attempt, status, last_event"
+
+
+class AnswerRecords:
+    """The answers of one user.
+
+    Args:
+        session: The session to work in; committing it is the caller's.
+        user_id: The user.
+    """
+
+    def __init__(self, session: Session, user_id: str) -> None:
+        self._session = session
+        self._user_id = user_id
+
+    def add(self, record: AnswerRecord) -> None:
+        """Keep a new one."""
+        self._execute(
+            "INSERT INTO answers (user_id, run_id, conversation_id, request_hash, request_key, attempt, status, "
+            "last_event) VALUES (:user_id, :run_id, :conversation_id, :request_hash, :request_key, 0, :status, 0)",
+            run_id=record.run_id,
+            conversation_id=record.conversation_id,
+            request_hash=record.request_hash,
+            request_key=record.request_key,
+            status=record.status,
+        )
+
+    def get(self, run_id: str) -> AnswerRecord | None:
+        """The answer of this id, if it is the user's."""
+        return self._first("run_id = :run_id", run_id=run_id)
+
+    def of_key(self, request_key: str) -> AnswerRecord | None:
+        """The answer to the user's request with this key, if there was one."""
+        return self._first("request_key = :request_key", request_key=request_key)
+
+    def finish(self, run_id: str, status: AnswerStatus, last_event: int) -> None:
+        """An answer is over."""
+        self._execute(
+            "UPDATE answers SET status = :status, last_event = :last_event "
+            "WHERE user_id = :user_id AND run_id = :run_id",
+            run_id=run_id,
+            status=status.value,
+            last_event=last_event,
+        )
+
+    def take_over(self, record: AnswerRecord) -> bool:
+        """Begin an answer again that nobody makes any more; returns ``False`` if somebody else was faster."""
+        return bool(
+            self._execute(
+                "UPDATE answers SET attempt = attempt + 1 "
+                "WHERE user_id = :user_id AND run_id = :run_id AND attempt = :attempt AND status = :status",
+                run_id=record.run_id,
+                attempt=record.attempt,
+                status=AnswerStatus.RUNNING.value,
+            )
+        )
+
+    def forget(self, conversation_id: str) -> None:
+        """Remove what is kept about the answers of a conversation."""
+        self._execute(
+            "DELETE FROM answers WHERE user_id = :user_id AND conversation_id = :conversation_id",
+            conversation_id=conversation_id,
+        )
+
+    def _first(self, condition: str, **values: Any) -> AnswerRecord | None:
+        # The condition is one of the literals above; values are always parameters.
+        query = text(f"SELECT {_COLUMNS} FROM answers WHERE user_id = :user_id AND {condition}")  # noqa: S608
+        row = self._session.connection().execute(query, {"user_id": self._user_id, **values}).first()
+        return None if row is None else AnswerRecord(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
+
+    def _execute(self, statement: str, **values: Any) -> int:
+        return (
+            self._session.connection().execute(text(statement), {"user_id": self._user_id, **values}).rowcount
+        )

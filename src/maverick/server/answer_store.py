@@ -1,0 +1,285 @@
+"""What is written down of an answer, and when: the question before it is worked on, the answer when it is over."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import asdict, dataclass, replace
+
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, col, select
+
+from maverick.chat import AgentContext, AgentResult
+from maverick.chat.confirmations import ConfirmationStore
+from maverick.chat.conversations import ConversationStore
+from maverick.chat.database import SessionFactory, owned_session
+from maverick.chat.rewinding import rewind
+from maverick.chat.tables import ChatMessage, ConfirmationStatus, Conversation, ToolCall, now
+from maverick.exceptions import StorageError
+from maverick.server.answer_body import AnswerBody, ApprovalBody, ToolCallBody
+from maverick.server.answer_records import AnswerRecord, AnswerRecords, AnswerStatus
+from maverick.server.approvals import pending_approval
+from maverick.server.limits import ServerLimits
+from maverick.server.refusal import RequestRefusedError, not_found, too_many
+from maverick.server.spending import Spending
+
+LEASE = 10.0
+"""Seconds after which a run that gives no sign of life is taken for dead."""
+DENIAL = "No, leave it as it is."
+"""What is said for a user who does not agree."""
+_REMEMBERED = 40
+"""How many messages of a conversation are loaded for an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a user asks."""
+
+    message: str
+    conversation_id: str | None = None
+    """The conversation; a new one if it is not named."""
+    replaces: int | None = None
+    """The message of the user that is taken back for it, with all that was said since."""
+    may_create: bool = False
+    """Whether a conversation that is not there is made, under the id the client chose."""
+    approval_id: str | None = None
+    """The question of the server that this decides."""
+    approved: bool = False
+    """Whether the user agrees to it."""
+
+    @classmethod
+    def deciding(cls, approval_id: str, *, approved: bool) -> Question:
+        """A decision: said in the conversation it was asked for in, with the words that decide it."""
+        return cls("", approval_id=approval_id, approved=approved)
+
+    def digest(self) -> str:
+        """A hash of it, to tell a request that is sent again from another one."""
+        parts = (self.message, self.conversation_id, self.replaces, self.approval_id, self.approved)
+        said = "\0".join(str(part) for part in parts)
+        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What is to be answered, and all that is needed for it."""
+
+    record: AnswerRecord
+    context: AgentContext
+    message: str
+    user_message_id: int
+
+
+class AnswerStore:
+    """Reads and writes the answers of all users, each through a session that acts for one of them.
+
+    Every method blocks: call them in a thread.
+
+    Args:
+        session_factory: Makes fresh database sessions.
+        limits: How much a user may ask for.
+    """
+
+    def __init__(self, session_factory: SessionFactory, limits: ServerLimits) -> None:
+        self._session_factory = session_factory
+        self._limits = limits
+
+    def admit(
+        self, user_id: str, question: Question, request_key: str | None, running: int
+    ) -> Assignment | AnswerRecord:
+        """Write a question down and take the right to answer it; or find the answer, if it was asked before.
+
+        Args:
+            user_id: The user.
+            question: What they ask.
+            request_key: The idempotency key of the request, if it has one.
+            running: How many answers are being made for the user.
+
+        Raises:
+            RequestRefusedError: The conversation is not the user's, or is being written to; or a limit is reached.
+        """
+        try:
+            return self._admit(user_id, question, request_key, running)
+        except StorageError as error:
+            if not isinstance(error.cause, IntegrityError):
+                raise
+        return self._admit(
+            user_id, question, request_key, running
+        )  # it came twice at once: one has written it
+
+    def _admit(
+        self, user_id: str, question: Question, request_key: str | None, running: int
+    ) -> Assignment | AnswerRecord:
+        with owned_session(self._session_factory, user_id, writes=True) as session:
+            digest, records = question.digest(), AnswerRecords(session, user_id)
+            known = None if request_key is None else records.of_key(request_key)
+            if known is not None:
+                return _same(known, digest)
+            self._check_spending(session, user_id, running)
+            question = _decided(session, user_id, question)
+            conversations = ConversationStore(session, user_id)
+            conversation = _conversation(conversations, question)
+            run_id = f"run_{secrets.token_hex(16)}"
+            if not conversations.claim(conversation.id, run_id, seconds=LEASE):
+                raise RequestRefusedError(
+                    409, "busy", "This conversation is still being answered. Wait for the answer, or stop it."
+                )
+            if question.replaces is not None and not rewind(
+                session, user_id, conversation.id, question.replaces
+            ):
+                raise not_found("message")
+            before = conversations.messages(conversation.id, limit=_REMEMBERED)
+            said = conversations.save_user_message(conversation.id, question.message, run_id=run_id)
+            record = AnswerRecord(run_id, conversation.id, digest, request_key)
+            records.add(record)
+            return _assignment(user_id, record, before, said)
+
+    def renew(self, user_id: str, record: AnswerRecord) -> None:
+        """Give a sign of life."""
+        with owned_session(self._session_factory, user_id, writes=True) as session:
+            ConversationStore(session, user_id).claim(record.conversation_id, record.run_id, seconds=LEASE)
+
+    def keep(
+        self,
+        user_id: str,
+        assignment: Assignment,
+        result: AgentResult,
+        status: AnswerStatus,
+        last_event: int,
+        cost_usd: float,
+    ) -> AnswerBody:
+        """Write an answer down and let others into the conversation again."""
+        record = assignment.record
+        with owned_session(self._session_factory, user_id, writes=True) as session:
+            if cost_usd:
+                Spending(session, user_id, now().date()).add(cost_usd)
+            conversations = ConversationStore(session, user_id)
+            if conversations.get(record.conversation_id) is None:  # deleted in the meantime
+                return AnswerBody(
+                    run_id=record.run_id,
+                    conversation_id=record.conversation_id,
+                    status=status,
+                    response=result.response,
+                )
+            answer = conversations.save_assistant_message(
+                record.conversation_id, result.response, tool_calls=result.tool_calls, run_id=record.run_id
+            )
+            conversations.release(record.conversation_id, record.run_id)
+            approval = _question(session, user_id, record.conversation_id)
+            # An approval is told before the end, and has a number too.
+            AnswerRecords(session, user_id).finish(record.run_id, status, last_event + (approval is not None))
+        return AnswerBody(
+            run_id=record.run_id,
+            conversation_id=record.conversation_id,
+            status=status,
+            response=result.response,
+            tool_calls=[ToolCallBody.model_validate(asdict(call)) for call in result.tool_calls],
+            approval=approval,
+            user_message_id=assignment.user_message_id,
+            message_id=answer.id,
+        )
+
+    def look(self, user_id: str, run_id: str) -> tuple[AnswerRecord, AnswerBody | None, bool]:
+        """An answer: what is kept of it, its words if it is over, and whether it is being made.
+
+        Raises:
+            RequestRefusedError: The user has no such answer.
+        """
+        with owned_session(self._session_factory, user_id) as session:
+            record = AnswerRecords(session, user_id).get(run_id)
+            if record is None:
+                raise not_found("answer")
+            if record.status != AnswerStatus.RUNNING:
+                return record, _body(session, user_id, record), False
+            conversation = ConversationStore(session, user_id).get(record.conversation_id)
+            until = None if conversation is None else conversation.active_until
+            return record, None, until is not None and until > now()
+
+    def take_over(self, user_id: str, record: AnswerRecord) -> Assignment | None:
+        """Take the right to make an answer whose maker is gone; ``None`` if somebody else has it."""
+        with owned_session(self._session_factory, user_id, writes=True) as session:
+            conversations = ConversationStore(session, user_id)
+            messages = conversations.messages(record.conversation_id)
+            place = next((i for i, said in enumerate(messages) if said.run_id == record.run_id), None)
+            if place is None or not AnswerRecords(session, user_id).take_over(record):
+                return None
+            if not conversations.claim(record.conversation_id, record.run_id, seconds=LEASE):
+                return None
+            taken = replace(record, attempt=record.attempt + 1)
+            return _assignment(user_id, taken, messages[max(0, place - _REMEMBERED) : place], messages[place])
+
+    def _check_spending(self, session: Session, user_id: str, running: int) -> None:
+        limit = self._limits.spend_usd_per_day
+        if limit is None:
+            return
+        spent = Spending(session, user_id, now().date()).today()
+        if spent + (running + 1) * self._limits.answer_usd > limit:
+            raise too_many("Today's budget for answers is used up. It starts afresh at midnight UTC.", 3600)
+
+
+def _same(known: AnswerRecord, digest: str) -> AnswerRecord:
+    if known.request_hash != digest:
+        raise RequestRefusedError(
+            422,
+            "key_reused",
+            "The idempotency key was used for another request. A new request needs a new key.",
+        )
+    return known
+
+
+def _decided(session: Session, user_id: str, question: Question) -> Question:
+    """What is said for a decision, once it is written down."""
+    if question.approval_id is None:
+        return question
+    asked = pending_approval(session, user_id, question.approval_id)
+    if asked is None:
+        raise not_found("approval")
+    ConfirmationStore(session, user_id, asked.conversation_id).decide(asked.id, approved=question.approved)
+    message = asked.phrase if question.approved else DENIAL
+    return replace(question, message=message, conversation_id=asked.conversation_id, may_create=True)
+
+
+def _conversation(conversations: ConversationStore, question: Question) -> Conversation:
+    if question.conversation_id is None or question.may_create:
+        return conversations.create(question.conversation_id)
+    found = conversations.get(question.conversation_id)
+    if found is None:
+        raise not_found("conversation")
+    return found
+
+
+def _assignment(
+    user_id: str, record: AnswerRecord, before: list[ChatMessage], said: ChatMessage
+) -> Assignment:
+    messages = [{"role": old.role, "content": old.content, "timestamp": old.created_at} for old in before]
+    context = AgentContext.from_request(user_id, record.conversation_id, messages)
+    assert said.id is not None  # noqa: S101 - it has been written
+    return Assignment(record, context, said.content, said.id)
+
+
+def _question(session: Session, user_id: str, conversation_id: str) -> ApprovalBody | None:
+    asked = ConfirmationStore(session, user_id, conversation_id).open()
+    if asked is None or asked.status != ConfirmationStatus.PENDING:
+        return None
+    return ApprovalBody.of(asked)
+
+
+def _body(session: Session, user_id: str, record: AnswerRecord) -> AnswerBody:
+    """An answer that is kept."""
+    query = select(ChatMessage).where(
+        ChatMessage.user_id == user_id,
+        ChatMessage.conversation_id == record.conversation_id,
+        ChatMessage.run_id == record.run_id,
+    )
+    said = {message.role: message for message in session.exec(query)}
+    asked, answer = said.get("user"), said.get("assistant")
+    made = select(ToolCall).where(ToolCall.user_id == user_id, ToolCall.message_id == (answer and answer.id))
+    return AnswerBody(
+        run_id=record.run_id,
+        conversation_id=record.conversation_id,
+        status=AnswerStatus(record.status),
+        response="" if answer is None else answer.content,
+        tool_calls=[ToolCallBody.of(call) for call in session.exec(made.order_by(col(ToolCall.id)))],
+        approval=_question(session, user_id, record.conversation_id),
+        user_message_id=None if asked is None else asked.id,
+        message_id=None if answer is None else answer.id,
+    )

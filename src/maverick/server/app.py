@@ -1,0 +1,104 @@
+"""The server as an ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
+
+import maverick
+from maverick.chat import AgentRunner, Database, MCPToolServer
+from maverick.chat.migrations import migrate
+from maverick.server.accounts import Accounts
+from maverick.server.answer_desk import AnswerDesk
+from maverick.server.answer_store import AnswerStore
+from maverick.server.http_limits import BodyLimit, Observer
+from maverick.server.limits import Places, RateLimiter, ServerLimits
+from maverick.server.metrics import Gauge, ServerMetrics
+from maverick.server.principal import Verifier
+from maverick.server.refusal import answer_refusals
+from maverick.server.routes import approvals, chat, conversations, front_ends, operations, signing_in, tasks
+from maverick.server.schema import SERVER
+from maverick.server.service import ChatService
+from maverick.server.tokens import TokenSigner
+from maverick.server.updates import Updates
+
+_PAGE = Path(__file__).parent / "page"
+
+
+def create_app(
+    runner: AgentRunner,
+    database: Database,
+    *,
+    verifier: Verifier,
+    signup: bool = False,
+    limits: ServerLimits | None = None,
+    metrics_token: str | None = None,
+) -> FastAPI:
+    """The Chat API and its web page.
+
+    Args:
+        runner: Who answers; it is closed with the app.
+        database: Where everything is kept; the same as the runner's.
+        verifier: Proves who users are. A :class:`TokenSigner` brings accounts with passwords with it; an
+            :class:`OidcVerifier` takes the tokens of a sign-in service.
+        signup: Whether anybody may make an account.
+        limits: How much a user may ask for.
+        metrics_token: What a collector of metrics proves itself with; users can read them in any case.
+    """
+    limits = limits or ServerLimits()
+    updates, metrics = Updates(), ServerMetrics()
+    at_work = Places(
+        limits.answers, "There are enough answers in the making. Wait for one of them, or stop it."
+    )
+    streams = Places(limits.streams, "Too many streams are open. Close a tab, then try again.")
+    answers = AnswerDesk(
+        runner, AnswerStore(database.session, limits), places=at_work, updates=updates, metrics=metrics
+    )
+    metrics.gauges += [
+        Gauge("maverick_answers_running", "Answers in the making.", lambda: at_work.total),
+        Gauge("maverick_streams_open", "Streams that are open.", lambda: streams.total),
+    ]
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        migrate(database.engine, SERVER)
+        yield
+        await answers.aclose()
+        await runner.aclose()
+
+    app = FastAPI(
+        title="Maverick Chat",
+        version=maverick.__version__,
+        summary="Conversations with an agent that keeps one person's tasks.",
+        lifespan=lifespan,
+        docs_url=None,  # its page loads scripts from elsewhere
+        redoc_url=None,
+        openapi_url="/openapi.json",
+    )
+    app.state.service = ChatService(
+        session_factory=database.session,
+        runner=runner,
+        tools=MCPToolServer(database.session),
+        verifier=verifier,
+        accounts=Accounts(database.session) if isinstance(verifier, TokenSigner) else None,
+        signup=signup and isinstance(verifier, TokenSigner),
+        limits=limits,
+        answers=answers,
+        updates=updates,
+        metrics=metrics,
+        requests=RateLimiter(limits.requests_per_minute),
+        sign_ins=RateLimiter(limits.sign_ins_per_minute),
+        streams=streams,
+        metrics_token=metrics_token,
+    )
+    answer_refusals(app)
+    for module in (signing_in, chat, approvals, conversations, tasks, front_ends, operations):
+        app.include_router(module.router)
+    app.mount("/", StaticFiles(directory=_PAGE, html=True), name="page")
+    app.add_middleware(BodyLimit, most=limits.body_bytes)
+    app.add_middleware(Observer, metrics=metrics)
+    return app

@@ -1,0 +1,113 @@
+"""Streams of server-sent events, which end with their client and not with what they tell."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from fastapi.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from maverick.server.ag_ui import AgUiTeller
+from maverick.server.ai_sdk import AiSdkTeller
+from maverick.server.answer_desk import Answer
+from maverick.server.told import Frame, PlainTeller, Teller
+
+EVENT_STREAM = "text/event-stream"
+PAUSE = 15.0
+"""Seconds of silence after which a sign of life is sent, so that nobody in between closes the connection."""
+
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_ALIVE = b": still here\n\n"
+
+
+class StreamFormat(StrEnum):
+    """The forms in which an answer is told."""
+
+    EVENTS = "events"
+    """Our own few events."""
+    AG_UI = "ag-ui"
+    """The AG-UI protocol."""
+    AI_SDK = "ai-sdk"
+    """The UI message stream of Vercel's AI SDK."""
+
+    def teller(self) -> Teller:
+        """Who tells an answer in this form."""
+        match self:
+            case StreamFormat.AG_UI:
+                return AgUiTeller()
+            case StreamFormat.AI_SDK:
+                return AiSdkTeller()
+        return PlainTeller()
+
+
+class EventStream(StreamingResponse):
+    """A stream of server-sent events.
+
+    Args:
+        content: What is sent.
+        on_close: Called once when it is over, however it ends.
+        headers: Headers beside the usual ones.
+    """
+
+    media_type = EVENT_STREAM
+
+    def __init__(
+        self,
+        content: AsyncIterator[bytes],
+        on_close: Callable[[], None],
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(content, headers={**_HEADERS, **(headers or {})})
+        self._on_close = on_close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._on_close()
+
+
+def answer_stream(
+    answer: Answer,
+    teller: Teller,
+    *,
+    after: int,
+    on_close: Callable[[], None],
+) -> Response:
+    """An answer as it is made, for a client that has seen it up to an event.
+
+    Args:
+        answer: The answer.
+        teller: Tells it in the form that is wanted.
+        after: The number of the last event the client has; 0 for none.
+        on_close: Called when the stream is over.
+    """
+    if answer.log.is_closed and after >= answer.log.last_id:
+        on_close()
+        return Response(status_code=204)  # tells a browser not to come back
+    headers = {"X-Run-Id": answer.run_id, **teller.headers}
+    return EventStream(_told(answer, teller, after), on_close, headers)
+
+
+def encoded(frame: Frame, event_id: int | None = None) -> bytes:
+    """A message as it is sent."""
+    data = frame.data.encode() if isinstance(frame.data, str) else msgspec.json.encode(frame.data)
+    head = f"event: {frame.event}\n" if frame.event else ""
+    if event_id is not None:
+        head += f"id: {event_id}\n"
+    return head.encode() + b"data: " + data + b"\n\n"
+
+
+async def _told(answer: Answer, teller: Teller, after: int) -> AsyncGenerator[bytes, Any]:
+    async for event in answer.log.read(pause=PAUSE):
+        if event is None:
+            yield _ALIVE
+            continue
+        frames = teller.feed(event)
+        if event.id > after and frames:
+            # The number goes with the last message: whoever has it has all of the event.
+            yield b"".join((*map(encoded, frames[:-1]), encoded(frames[-1], event.id)))

@@ -1,0 +1,112 @@
+"""What surrounds every request: its size is limited, its time is measured, and its response has safe headers."""
+
+from __future__ import annotations
+
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from maverick.server.metrics import ServerMetrics
+from maverick.server.refusal import refusal_response
+
+_CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = (
+    (b"content-security-policy", _CONTENT_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+)
+_METHODS = frozenset(("GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS"))
+_UNKNOWN_ROUTE = "(none)"
+"""What a request to no route is counted as: its path is the client's to choose, and would make a counter each."""
+
+
+class BodyLimit:
+    """Refuses a body that is too large, whatever its headers say.
+
+    Args:
+        app: What it surrounds.
+        most: How many bytes a body may have.
+    """
+
+    def __init__(self, app: ASGIApp, *, most: int) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        if not length.isdigit() or int(length[:20]) > self._most:
+            return await self._refuse(scope, receive, send)
+        body = b""
+        while (
+            True
+        ):  # bodies are small here: reading all of it first makes its size a fact before anybody acts on it
+            message = await receive()
+            if message["type"] != "http.request":
+                return None  # the client has left
+            body += message.get("body", b"")
+            if len(body) > self._most:
+                return await self._refuse(scope, receive, send)
+            if not message.get("more_body"):
+                break
+        return await self._app(scope, _replay(body, receive), send)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = refusal_response(
+            413,
+            "too_large",
+            f"The body is too large: at most {self._most} bytes.",
+            headers={"Connection": "close"},
+        )
+        await response(scope, receive, send)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    read = False
+
+    async def replayed() -> Message:
+        nonlocal read
+        if read:
+            return await receive()
+        read = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed
+
+
+class Observer:
+    """Counts and times requests, and gives every response the headers that keep a page safe.
+
+    Args:
+        app: What it surrounds.
+        metrics: Where it counts.
+    """
+
+    def __init__(self, app: ASGIApp, *, metrics: ServerMetrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        began = time.perf_counter()
+
+        async def observed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+                route = getattr(scope.get("route"), "path", _UNKNOWN_ROUTE)
+                method = scope["method"] if scope["method"] in _METHODS else "other"
+                self._metrics.requests.add(method, route, str(message["status"]))
+                self._metrics.seconds.observe(time.perf_counter() - began, method, route)
+            await send(message)
+
+        return await self._app(scope, receive, observed)

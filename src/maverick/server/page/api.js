@@ -1,0 +1,128 @@
+// The server: requests, and streams of events that go on after the connection is lost.
+
+/** A request that was refused, with the server's sentence. */
+export class Refused extends Error {
+  constructor(status, code, message) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+const OFFLINE = "The server can not be reached. Check the connection, then try again.";
+
+/** A key that makes a request safe to send again. */
+export function newKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Make a request; gives what the server answers, or throws Refused. */
+export async function ask(method, path, body, headers = {}) {
+  const response = await fetched(path, { method, body, headers });
+  return response.status === 204 ? null : response.json();
+}
+
+async function fetched(path, { method = "GET", body, headers = {}, signal }) {
+  let response;
+  try {
+    response = await fetch(path, {
+      method,
+      signal,
+      credentials: "same-origin",
+      headers: body === undefined ? headers : { "Content-Type": "application/json", ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, "offline", OFFLINE);
+  }
+  if (response.ok) return response;
+  const told = await response.json().catch(() => null);
+  throw new Refused(response.status, told?.error?.code ?? "refused", told?.error?.message ?? "That did not work.");
+}
+
+/** Read a response as server-sent events, and call a function with each. */
+async function readEvents(response, onEvent) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let waiting = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    waiting += value;
+    const blocks = waiting.split("\n\n");
+    waiting = blocks.pop();
+    for (const block of blocks) {
+      const fields = Object.fromEntries(
+        block.split("\n").filter((line) => line && !line.startsWith(":")).map((line) => {
+          const at = line.indexOf(":");
+          return [line.slice(0, at), line.slice(at + 1).trimStart()];
+        }),
+      );
+      if (fields.data !== undefined) onEvent({ name: fields.event, id: fields.id, data: JSON.parse(fields.data) });
+    }
+  }
+}
+
+/**
+ * Follow an answer to its end, whatever happens to the connection: events are neither missed nor seen twice.
+ *
+ * `begin` is the request that starts the answer, or null to follow one by its `runId`.
+ */
+export async function followAnswer({ begin = null, runId = null, onEvent, onLost, signal }) {
+  const key = newKey();
+  let last = null;
+  let over = false;
+  const hear = (event) => {
+    last = event.id;
+    if (event.name === "start") runId = event.data.run_id;
+    over = event.name === "done";
+    onEvent(event);
+  };
+  for (let attempt = 0; !over; attempt++) {
+    if (attempt) {
+      onLost(attempt);
+      await pause(Math.min(500 * 2 ** (attempt - 1), 8000), signal);
+    }
+    try {
+      const headers = { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": last } : {}) };
+      const response = runId
+        ? await fetched(`/api/runs/${runId}/events`, { headers, signal })
+        : await fetched(begin.path, { method: "POST", body: begin.body, headers: { ...headers, "Idempotency-Key": key }, signal });
+      if (response.status === 204) return;
+      await readEvents(response, (event) => {
+        attempt = 0;
+        hear(event);
+      });
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      if (error instanceof Refused && error.status >= 400 && error.status < 500) throw error;
+      if (attempt >= 8) throw error instanceof Refused ? error : new Refused(0, "offline", OFFLINE);
+    }
+  }
+}
+
+/** Hear of changes made anywhere, for as long as the page is open. */
+export async function followUpdates(onUpdate, signal) {
+  for (let attempt = 0; !signal.aborted; attempt++) {
+    try {
+      const response = await fetched("/api/updates", { headers: { Accept: "text/event-stream" }, signal });
+      await readEvents(response, (event) => {
+        attempt = 0;
+        onUpdate(event.name);
+      });
+    } catch (error) {
+      if (error.name === "AbortError" || (error instanceof Refused && error.status === 401)) return;
+    }
+    await pause(Math.min(500 * 2 ** attempt, 15000), signal).catch(() => null);
+  }
+}
+
+function pause(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(new DOMException("left", "AbortError"));
+    });
+  });
+}

@@ -1,0 +1,220 @@
+// The page: signs the user in, and puts its parts together.
+
+import { ask, followUpdates } from "./api.js";
+import { ConversationList } from "./conversation-list.js";
+import { byId, element, icon } from "./element.js";
+import { TaskList } from "./task-list.js";
+import { setUpTheme } from "./theme.js";
+import { Transcript } from "./transcript.js";
+
+for (const place of document.querySelectorAll("[data-icon]")) place.prepend(icon(place.dataset.icon));
+setUpTheme();
+
+let watching = null;
+let editing = null;
+let shownUntil = null;
+
+const transcript = new Transcript({ onBusy: showBusy, onBegun: begun, onError: complain, onEdit: edit });
+const conversations = new ConversationList({ onDeleted: startNew, onError: complain });
+const tasks = new TaskList({ onError: complain, onSaid: toast });
+
+async function start() {
+  try {
+    const me = await ask("GET", "/api/me");
+    byId("who").textContent = me.name;
+  } catch {
+    return showSignIn();
+  }
+  byId("sign-in").hidden = true;
+  byId("app").hidden = false;
+  await Promise.all([conversations.load(), tasks.load()]).catch(complain);
+  await openFromAddress();
+  byId("composer-text").focus();
+  watching = new AbortController();
+  followUpdates(hearUpdate, watching.signal);
+}
+
+async function showSignIn() {
+  const about = await ask("GET", "/api/about").catch(() => ({ accounts: true, signup: false }));
+  byId("app").hidden = true;
+  byId("sign-in").hidden = false;
+  byId("sign-up").hidden = !about.signup;
+  if (!about.accounts) byId("sign-in-hint").textContent = "This server takes tokens of a sign-in service; its users have a page of their own.";
+  byId("name").focus();
+}
+
+async function signIn(path) {
+  const credentials = { name: byId("name").value.trim(), password: byId("password").value };
+  byId("sign-in-error").textContent = "";
+  if (!credentials.name || credentials.password.length < 8) {
+    byId("sign-in-error").textContent = "Enter a name, and a password of at least 8 characters.";
+    return;
+  }
+  try {
+    await ask("POST", path, credentials);
+    byId("password").value = "";
+    await start();
+  } catch (error) {
+    byId("sign-in-error").textContent = error.message;
+  }
+}
+
+async function signOut() {
+  watching?.abort();
+  transcript.clear();
+  await ask("POST", "/api/logout").catch(() => null);
+  history.replaceState(null, "", location.pathname);
+  await showSignIn();
+}
+
+function hearUpdate(what) {
+  if (what !== "conversations") tasks.load().catch(complain);
+  if (what !== "tasks")
+    conversations
+      .load()
+      .then((all) => transcript.refresh(all.find((conversation) => conversation.id === transcript.id)))
+      .then(showTitle)
+      .catch(complain);
+}
+
+async function openFromAddress() {
+  const id = decodeURIComponent(location.hash.slice(1));
+  closeSides();
+  if (!id) return startNew();
+  if (id === transcript.id) return;
+  try {
+    await transcript.open(id);
+  } catch {
+    return startNew();
+  }
+  stopEditing();
+  conversations.select(id);
+  showTitle();
+}
+
+function startNew() {
+  transcript.clear();
+  stopEditing();
+  conversations.select(null);
+  history.replaceState(null, "", location.pathname);
+  showTitle();
+  closeSides();
+  byId("composer-text").focus();
+}
+
+function begun(id) {
+  history.replaceState(null, "", `#${encodeURIComponent(id)}`);
+  conversations.select(id);
+  conversations.load().then(showTitle).catch(complain);
+}
+
+function showTitle() {
+  const title = transcript.id ? conversations.title(transcript.id) : "New conversation";
+  byId("conversation-title").textContent = title;
+  document.title = transcript.id ? `${title} · Maverick` : "Maverick";
+}
+
+function showBusy(busy) {
+  byId("send").hidden = busy;
+  byId("stop").hidden = !busy;
+}
+
+function send() {
+  const input = byId("composer-text");
+  const text = input.value.trim();
+  if (!text || transcript.following) return;
+  const replaces = editing;
+  input.value = "";
+  stopEditing();
+  grow();
+  transcript.send(text, replaces);
+}
+
+function edit(message) {
+  editing = message.id;
+  byId("editing").hidden = false;
+  byId("composer-text").value = message.content;
+  grow();
+  byId("composer-text").focus();
+}
+
+function stopEditing() {
+  if (editing !== null) byId("composer-text").value = "";
+  editing = null;
+  byId("editing").hidden = true;
+}
+
+function grow() {
+  const input = byId("composer-text");
+  const lines = input.value.split("\n").reduce((sum, line) => sum + 1 + Math.floor(line.length / 70), 0);
+  input.rows = Math.min(lines, 8);
+}
+
+function complain(error) {
+  if (error.status === 401) return showSignIn();
+  return toast(error.message);
+}
+
+function toast(message, button = null) {
+  const node = byId("toast");
+  node.replaceChildren(element("span", { text: message }));
+  if (button) node.append(element("button", { type: "button", class: "plain small", text: button.label, onclick: button.action }));
+  node.hidden = false;
+  clearTimeout(shownUntil);
+  shownUntil = setTimeout(() => (node.hidden = true), 6000);
+}
+
+function openSide(id) {
+  byId(id).classList.add("shown");
+  byId("shade").hidden = false;
+  byId(id).querySelector("button, a, input")?.focus();
+}
+
+function closeSides() {
+  for (const id of ["conversations", "tasks"]) byId(id).classList.remove("shown");
+  byId("shade").hidden = true;
+}
+
+function hearKey(event) {
+  if (event.key === "Escape" && !byId("dialog").open) {
+    if (!byId("shade").hidden) closeSides();
+    else if (transcript.following) transcript.stop();
+    else stopEditing();
+  } else if (event.altKey && event.code === "KeyN") {
+    event.preventDefault();
+    startNew();
+  } else if (event.key === "/" && !event.target.closest("input, textarea")) {
+    event.preventDefault();
+    byId("composer-text").focus();
+  }
+}
+
+byId("sign-in-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  signIn("/api/login");
+});
+byId("sign-up").addEventListener("click", () => signIn("/api/signup"));
+byId("log-out").addEventListener("click", signOut);
+byId("new-conversation").addEventListener("click", startNew);
+byId("composer").addEventListener("submit", (event) => {
+  event.preventDefault();
+  send();
+});
+byId("composer-text").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    send();
+  }
+});
+byId("composer-text").addEventListener("input", grow);
+byId("cancel-editing").addEventListener("click", stopEditing);
+byId("stop").addEventListener("click", () => transcript.stop());
+byId("open-conversations").addEventListener("click", () => openSide("conversations"));
+byId("open-tasks").addEventListener("click", () => openSide("tasks"));
+byId("close-conversations").addEventListener("click", closeSides);
+byId("close-tasks").addEventListener("click", closeSides);
+byId("shade").addEventListener("click", closeSides);
+document.addEventListener("keydown", hearKey);
+addEventListener("hashchange", openFromAddress);
+
+start();

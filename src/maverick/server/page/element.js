@@ -1,0 +1,57 @@
+// Elements of the page, made without any HTML: what goes in as text stays text.
+
+const ICONS = {
+  plus: "M12 5v14M5 12h14",
+  close: "M6 6l12 12M18 6L6 18",
+  menu: "M4 7h16M4 12h16M4 17h16",
+  list: "M9 6h11M9 12h11M9 18h11M4 6l1 1 2-2M4 12l1 1 2-2M4 18l1 1 2-2",
+  send: "M12 19V5M6 11l6-6 6 6",
+  stop: "M8 8h8v8H8z",
+  undo: "M9 14L4 9l5-5M4 9h10a6 6 0 010 12h-3",
+  moon: "M20 14.5A8 8 0 119.5 4a6.5 6.5 0 0010.500 10.500z",
+  sun: "M12 8a4 4 0 100 8 4 4 0 000-8zM12 2v2M12 20v2M4.900 4.900l1.400 1.400M17.700 17.700l1.400 1.400M2 12h2M20 12h2M4.900 19.100l1.400-1.400M17.700 6.300l1.400-1.400",
+  exit: "M10 4H5v16h5M14 8l4 4-4 4M18 12H9",
+  edit: "M4 20h4L19 9l-4-4L4 16v4zM14 6l4 4",
+  trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13M10.500 11v5M13.500 11v5",
+  save: "M12 4v11M7 11l5 5 5-5M5 20h14",
+  again: "M20 11a8 8 0 10-2 6M20 5v6h-6",
+  check: "M5 12l5 5 9-10",
+  tool: "M14.500 6.500a4 4 0 00-5.300 5.300L4 17l3 3 5.200-5.200a4 4 0 005.300-5.300L15 12l-3-3z",
+  warn: "M12 4l9 16H3zM12 10v4M12 17v.5",
+};
+
+/** An element with properties and children; a property that begins with "on" is a listener. */
+export function element(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "class") made.className = value;
+    else if (name === "text") made.textContent = value;
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+/** A picture for a button; what the button does is said in its label. */
+export function icon(name) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("aria-hidden", "true");
+  svg.setAttribute("class", "icon-picture");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", ICONS[name]);
+  svg.append(path);
+  return svg;
+}
+
+/** A button that shows a picture. */
+export function iconButton(name, label, onclick, properties = {}) {
+  return element("button", { type: "button", class: "icon", "aria-label": label, title: label, onclick, ...properties }, icon(name));
+}
+
+/** The element of the page with this id. */
+export function byId(id) {
+  return document.getElementById(id);
+}

@@ -1,0 +1,146 @@
+// Messages of a conversation: what the user said, and answers, those in the making included.
+
+import { element, icon, iconButton } from "./element.js";
+import { rendered } from "./markdown.js";
+import { ToolCard } from "./tool-card.js";
+
+/** Something the user said. */
+export function userMessage(message, onEdit) {
+  const edit = iconButton("edit", "Edit and send again", () => onEdit(message), { class: "icon faint" });
+  const node = element(
+    "article",
+    { class: "message user", "aria-label": "You" },
+    element("div", { class: "bubble", text: message.content }),
+    element("div", { class: "message-actions" }, edit),
+  );
+  const settle = (id) => {
+    message.id = id ?? message.id;
+    edit.hidden = !message.id;
+  };
+  settle(message.id);
+  return { node, settle };
+}
+
+/** An answer, as it is made and when it is over. */
+export class AnswerMessage {
+  constructor({ onDecide, onRetry }) {
+    this.onDecide = onDecide;
+    this.onRetry = onRetry;
+    this.content = element("div", { class: "content" });
+    this.actions = element("div", { class: "message-actions" });
+    this.node = element("article", { class: "message assistant", "aria-label": "Maverick" }, this.content, this.actions);
+    this.begin();
+  }
+
+  /** Begin, or begin again. */
+  begin() {
+    this.tools = new Map();
+    this.text = "";
+    this.block = null;
+    this.waiting = element("div", { class: "waiting" }, element("span"), element("span"), element("span"));
+    this.waiting.setAttribute("aria-hidden", "true");
+    this.content.replaceChildren(this.waiting);
+    this.actions.replaceChildren();
+  }
+
+  /** Show an event of the stream. */
+  hear({ name, data }) {
+    if (name === "start") this.begin();
+    else if (name === "text") this.say(data.text);
+    else if (name === "reset") this.unsay();
+    else if (name === "tool_start") this.call(data);
+    else if (name === "tool_end") this.tools.get(data.id)?.end(data.result, data.duration_ms, data.outcome);
+    else if (name === "approval") this.ask(data);
+    else if (name === "done") this.end(data);
+  }
+
+  /** Show an answer that has been over for long. */
+  static kept(message, listeners) {
+    const made = new AnswerMessage(listeners);
+    made.waiting.remove();
+    for (const call of message.tool_calls) {
+      const card = new ToolCard(call.tool_name, call.parameters);
+      card.end(call.result, call.duration_ms);
+      made.content.append(card.node);
+    }
+    made.show(message.content);
+    return made;
+  }
+
+  say(text) {
+    this.text += text;
+    this.show(this.text);
+  }
+
+  unsay() {
+    this.block?.remove();
+    this.block = null;
+    this.text = "";
+  }
+
+  show(text) {
+    if (!this.block) {
+      this.block = element("div", { class: "words" });
+      this.content.append(this.block);
+    }
+    this.waiting.remove();
+    this.block.replaceChildren(rendered(text));
+  }
+
+  call({ id, name, arguments: parameters }) {
+    const card = new ToolCard(name, parameters);
+    this.tools.set(id, card);
+    this.content.append(card.node, this.waiting);
+    this.block = null;
+    this.text = "";
+  }
+
+  /** Ask the user whether to go ahead. */
+  ask(approval) {
+    this.question?.remove();
+    const decide = (approved) => {
+      for (const button of this.question.querySelectorAll("button")) button.disabled = true;
+      this.onDecide(approval, approved);
+    };
+    this.question = element(
+      "div",
+      { class: "approval", role: "group", "aria-label": "Confirmation" },
+      icon("warn"),
+      element("span", { text: "Shall I go ahead?" }),
+      element("button", { type: "button", class: "danger", text: "Confirm", onclick: () => decide(true) }),
+      element("button", { type: "button", class: "plain", text: "Keep it", onclick: () => decide(false) }),
+    );
+    this.content.append(this.question);
+  }
+
+  /** It is decided, or no longer open. */
+  settle() {
+    this.question?.remove();
+    this.question = null;
+  }
+
+  end({ status, response }) {
+    this.waiting.remove();
+    for (const card of this.tools.values()) card.leave();
+    if (response) this.show(response);
+    if (this.question) this.content.append(this.question);
+    this.node.classList.toggle("failed", status === "failed");
+    const note = { stopped: "Stopped.", failed: "That did not work." }[status];
+    if (!note) return;
+    this.actions.replaceChildren(
+      element("span", { class: "note", text: note }),
+      element("button", { type: "button", class: "plain small", onclick: this.onRetry }, icon("again"), "Try again"),
+    );
+  }
+
+  /** The answer could not be had. */
+  fail(message) {
+    this.end({ status: "failed", response: "" });
+    this.show(message);
+  }
+
+  /** The connection is lost, and found again soon. */
+  lost() {
+    this.content.append(this.waiting);
+  }
+}

@@ -1,0 +1,125 @@
+"""Asking, and following the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict
+
+from maverick.server.answer_body import AnswerBody
+from maverick.server.answer_desk import Answer
+from maverick.server.answer_store import Question
+from maverick.server.event_stream import EVENT_STREAM, StreamFormat, answer_stream
+from maverick.server.principal import Principal
+from maverick.server.request_parts import (
+    CONFLICT,
+    NOT_FOUND,
+    REFUSALS,
+    Id,
+    IdempotencyKey,
+    LastEventId,
+    Number,
+    PathId,
+    Words,
+    stream_format,
+)
+from maverick.server.service import ChatService, Service
+from maverick.server.sign_in import User
+from maverick.server.told import Teller
+
+router = APIRouter(prefix="/api", tags=["chat"], responses={**REFUSALS, **NOT_FOUND, **CONFLICT})
+
+ANSWER: dict[int | str, dict[str, Any]] = {
+    200: {"model": AnswerBody, "content": {EVENT_STREAM: {"schema": {"type": "string"}}}}
+}
+"""An answer: whole, or as a stream of events."""
+
+
+class ChatRequest(BaseModel):
+    """What a user says."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    message: Words
+    conversation_id: Id | None = None
+    """The conversation; without one, a new one begins."""
+    replaces: Number | None = None
+    """A message of the user in this conversation that is taken back, with all that was said since."""
+
+
+@router.post("/chat", response_model=None, responses=ANSWER)
+async def chat(
+    body: ChatRequest,
+    request: Request,
+    user: User,
+    service: Service,
+    format: StreamFormat | None = None,  # noqa: A002 - what it is called in the address
+    idempotency_key: IdempotencyKey = None,
+    last_event_id: LastEventId = None,
+) -> AnswerBody | Response:
+    """Say something. The answer is JSON; or a stream of events, if that is what the client accepts."""
+    question = Question(body.message, body.conversation_id, body.replaces)
+    answer = await service.answers.start(user.user_id, question, idempotency_key)
+    return await answered(service, user, answer, stream_format(request, format), last_event_id)
+
+
+@router.get("/runs/{run_id}", responses=ANSWER)
+async def get_answer(run_id: PathId, user: User, service: Service) -> AnswerBody:
+    """An answer, once it is over."""
+    answer = await service.answers.find(user.user_id, run_id)
+    return await answer.finished()
+
+
+@router.get(
+    "/runs/{run_id}/events",
+    response_model=None,
+    responses={
+        200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}},
+        204: {"description": "It is over."},
+    },
+)
+async def follow_answer(
+    run_id: PathId,
+    user: User,
+    service: Service,
+    format: StreamFormat = StreamFormat.EVENTS,  # noqa: A002 - what it is called in the address
+    last_event_id: LastEventId = None,
+) -> Response:
+    """An answer as it is made; from where the client has it, if it says so."""
+    answer = await service.answers.find(user.user_id, run_id)
+    return followed(service, user, answer, format.teller(), last_event_id)
+
+
+@router.post("/runs/{run_id}/stop")
+async def stop_answer(run_id: PathId, user: User, service: Service) -> AnswerBody:
+    """Stop an answer; what there is of it is kept. One that is over stays as it is."""
+    answer = await service.answers.stop(user.user_id, run_id)
+    return await answer.finished()
+
+
+async def answered(
+    service: ChatService,
+    user: Principal,
+    answer: Answer,
+    wanted: StreamFormat | None,
+    last_event_id: str | None = None,
+) -> AnswerBody | Response:
+    """An answer in the form that is wanted: whole, if none is."""
+    if wanted is None:
+        return await answer.finished()
+    return followed(service, user, answer, wanted.teller(), last_event_id)
+
+
+def followed(
+    service: ChatService, user: Principal, answer: Answer, teller: Teller, last_event_id: str | None = None
+) -> Response:
+    """An answer as a stream, within what a user may have open."""
+    service.streams.take(user.user_id)
+    return answer_stream(
+        answer,
+        teller,
+        after=int(last_event_id or 0),
+        on_close=lambda: service.streams.give_back(user.user_id),
+    )

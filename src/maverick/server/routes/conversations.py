@@ -1,0 +1,158 @@
+"""The user's conversations."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from maverick.chat.conversations import ConversationStore
+from maverick.chat.database import owned_session
+from maverick.chat.tables import ChatMessage, Conversation, ToolCall, now
+from maverick.server.answer_body import ApprovalBody, ToolCallBody
+from maverick.server.answer_records import AnswerRecords
+from maverick.server.approvals import pending_approvals
+from maverick.server.refusal import not_found
+from maverick.server.request_parts import NOT_FOUND, REFUSALS, PathId
+from maverick.server.service import ChatService, Service
+from maverick.server.sign_in import User
+from maverick.server.updates import CONVERSATIONS
+from maverick.tools.threads import run_in_thread
+
+router = APIRouter(prefix="/api/conversations", tags=["conversations"], responses=REFUSALS)
+
+
+def _one_line(title: str) -> str:
+    if not title.strip() or not title.isprintable():
+        raise ValueError("expected a line of text")
+    return title.strip()
+
+
+class ConversationBody(BaseModel):
+    """A conversation."""
+
+    id: str
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    running: str | None = None
+    """The answer that is being made in it, if one is."""
+
+    @classmethod
+    def of(cls, conversation: Conversation) -> ConversationBody:
+        """A conversation as it is kept."""
+        until = conversation.active_until
+        running = conversation.active_run if until is not None and until > now() else None
+        return cls(
+            **conversation.model_dump(include={"id", "title", "created_at", "updated_at"}), running=running
+        )
+
+
+class MessageBody(BaseModel):
+    """Something that was said in a conversation."""
+
+    id: int
+    role: str
+    content: str
+    run_id: str | None
+    """The answer it is, or that it was said for."""
+    created_at: datetime
+    tool_calls: list[ToolCallBody]
+
+    @classmethod
+    def of(cls, message: ChatMessage, calls: list[ToolCall]) -> MessageBody:
+        """A message as it is kept."""
+        return cls(**message.model_dump(), tool_calls=[ToolCallBody.of(call) for call in calls])
+
+
+class WholeConversation(ConversationBody):
+    """A conversation, and what was said in it."""
+
+    messages: list[MessageBody]
+    approval: ApprovalBody | None
+    """The question it waits for, if it does."""
+
+
+class ConversationList(BaseModel):
+    """The user's conversations, the newest first."""
+
+    conversations: list[ConversationBody]
+
+
+class Renaming(BaseModel):
+    """What a conversation shall be called."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
+
+
+@router.get("")
+def list_conversations(user: User, service: Service) -> ConversationList:
+    """The user's conversations, the newest first."""
+    with owned_session(service.session_factory, user.user_id) as session:
+        found = ConversationStore(session, user.user_id).newest()
+    return ConversationList(conversations=[ConversationBody.of(conversation) for conversation in found])
+
+
+@router.get("/{conversation_id}", responses=NOT_FOUND)
+def get_conversation(conversation_id: PathId, user: User, service: Service) -> WholeConversation:
+    """A conversation, and what was said in it."""
+    with owned_session(service.session_factory, user.user_id) as session:
+        store = ConversationStore(session, user.user_id)
+        conversation = store.get(conversation_id)
+        if conversation is None:
+            raise not_found("conversation")
+        messages, calls = store.messages(conversation_id), store.tool_calls(conversation_id)
+        asked = [
+            question
+            for question in pending_approvals(session, user.user_id)
+            if question.conversation_id == conversation_id
+        ]
+    return WholeConversation(
+        **ConversationBody.of(conversation).model_dump(),
+        messages=[MessageBody.of(message, calls.get(message.id or 0, [])) for message in messages],
+        approval=ApprovalBody.of(asked[-1]) if asked else None,
+    )
+
+
+@router.patch("/{conversation_id}", responses=NOT_FOUND)
+def rename_conversation(
+    conversation_id: PathId, renaming: Renaming, user: User, service: Service
+) -> ConversationBody:
+    """Give a conversation another title."""
+    with owned_session(service.session_factory, user.user_id, writes=True) as session:
+        renamed = ConversationStore(session, user.user_id).rename(conversation_id, renaming.title)
+    if renamed is None:
+        raise not_found("conversation")
+    return ConversationBody.of(renamed)
+
+
+@router.delete("/{conversation_id}", status_code=204, responses=NOT_FOUND)
+async def delete_conversation(conversation_id: PathId, user: User, service: Service) -> None:
+    """Delete a conversation; what is being answered in it is stopped. What was done for it stays done."""
+    await service.answers.stop_in(user.user_id, conversation_id)
+    if not await run_in_thread(_delete, service, user.user_id, conversation_id):
+        raise not_found("conversation")
+    service.updates.publish(user.user_id, CONVERSATIONS)
+
+
+@router.get("/{conversation_id}/export", responses=NOT_FOUND)
+def export_conversation(conversation_id: PathId, user: User, service: Service) -> dict[str, Any]:
+    """A whole conversation as a file to keep."""
+    with owned_session(service.session_factory, user.user_id) as session:
+        exported = ConversationStore(session, user.user_id).export(conversation_id)
+    if exported is None:
+        raise not_found("conversation")
+    return JSONResponse(  # type: ignore[return-value]  # a response of the declared content, with a header more
+        exported, headers={"Content-Disposition": 'attachment; filename="conversation.json"'}
+    )
+
+
+def _delete(service: ChatService, user_id: str, conversation_id: str) -> bool:
+    with owned_session(service.session_factory, user_id, writes=True) as session:
+        AnswerRecords(session, user_id).forget(conversation_id)
+        return ConversationStore(session, user_id).delete(conversation_id)

@@ -1,0 +1,148 @@
+"""Front ends that were made for other servers: what they send, and what they expect."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from maverick.server.ag_ui import AgUiTeller
+from maverick.server.ai_sdk import AiSdkTeller
+from maverick.server.answer_store import Question
+from maverick.server.event_stream import EVENT_STREAM
+from maverick.server.refusal import RequestRefusedError
+from maverick.server.request_parts import CONFLICT, NOT_FOUND, REFUSALS, Id
+from maverick.server.routes.chat import followed
+from maverick.server.service import Service
+from maverick.server.sign_in import User
+
+_STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}}
+router = APIRouter(
+    prefix="/api", tags=["other front ends"], responses={**REFUSALS, **NOT_FOUND, **CONFLICT, **_STREAM}
+)
+
+_LONGEST = 10_000
+
+
+class AgUiPart(BaseModel):
+    """A piece of a message; only text is read."""
+
+    type: str
+    text: str = ""
+
+
+class AgUiMessage(BaseModel):
+    """A message of an AG-UI thread."""
+
+    role: str
+    content: str | list[AgUiPart] | None = None
+
+    def words(self) -> str:
+        """Its text."""
+        if isinstance(self.content, list):
+            return "".join(part.text for part in self.content if part.type == "text")
+        return self.content or ""
+
+
+class AgUiResume(BaseModel):
+    """An answer to a question the run before had ended with."""
+
+    interruptId: Id  # noqa: N815 - the protocol's name
+    status: Literal["resolved", "cancelled"]
+    payload: Any = None
+
+    @property
+    def approved(self) -> bool:
+        """Whether the user agrees: a resolution is a yes, unless it says otherwise."""
+        denied = isinstance(self.payload, dict) and self.payload.get("approved") is False
+        return self.status == "resolved" and self.payload is not False and not denied
+
+
+class AgUiRun(BaseModel):
+    """What an AG-UI client sends to have an agent run."""
+
+    threadId: Id  # noqa: N815 - the protocol's name
+    runId: Id  # noqa: N815 - the protocol's name
+    messages: list[AgUiMessage] = []
+    resume: Annotated[list[AgUiResume] | None, Field(max_length=1)] = None
+
+
+class AiSdkApproval(BaseModel):
+    """The user's decision on a tool call."""
+
+    id: Id
+    approved: bool | None = None
+
+
+class AiSdkPart(BaseModel):
+    """A piece of a message."""
+
+    type: str
+    text: str = ""
+    state: str = ""
+    toolCallId: str = ""  # noqa: N815 - the protocol's name
+    approval: AiSdkApproval | None = None
+
+
+class AiSdkMessage(BaseModel):
+    """A message of a chat of the AI SDK."""
+
+    role: str
+    parts: list[AiSdkPart] = []
+
+
+class AiSdkChat(BaseModel):
+    """What ``useChat`` of the AI SDK sends."""
+
+    id: Id
+    messages: Annotated[list[AiSdkMessage], Field(min_length=1)]
+
+
+@router.post("/ag-ui", response_model=None)
+async def ag_ui(body: AgUiRun, user: User, service: Service) -> Response:
+    """For AG-UI clients: the thread is a conversation, and its newest message is answered.
+
+    A question whether to go ahead ends the run as an interrupt, which the next run resumes.
+    """
+    if body.resume:
+        question = Question.deciding(body.resume[0].interruptId, approved=body.resume[0].approved)
+    else:
+        said = body.messages[-1].words() if body.messages and body.messages[-1].role == "user" else ""
+        question = Question(_spoken(said), body.threadId, may_create=True)
+    answer = await service.answers.start(user.user_id, question, f"ag-ui {body.threadId} {body.runId}")
+    return followed(service, user, answer, AgUiTeller(body.runId))
+
+
+@router.post("/ai-sdk", response_model=None)
+async def ai_sdk(body: AiSdkChat, user: User, service: Service) -> Response:
+    """For Vercel's AI SDK: the chat is a conversation, and its newest message is answered.
+
+    A question whether to go ahead is an approval request of its tool call, which the next message answers.
+    """
+    newest, teller = body.messages[-1], AiSdkTeller()
+    decided = [part for part in newest.parts if part.approval and part.state == "approval-responded"]
+    if newest.role == "assistant" and decided and (approval := decided[-1].approval):
+        approved = approval.approved is True
+        question = Question.deciding(approval.id, approved=approved)
+        teller = AiSdkTeller(decided[-1].toolCallId, approved=approved)
+    else:
+        said = (
+            "".join(part.text for part in newest.parts if part.type == "text")
+            if newest.role == "user"
+            else ""
+        )
+        question = Question(_spoken(said), body.id, may_create=True)
+    answer = await service.answers.start(user.user_id, question)
+    return followed(service, user, answer, teller)
+
+
+def _spoken(said: str) -> str:
+    if not said.strip() or len(said) > _LONGEST or "\0" in said:
+        raise RequestRefusedError(
+            422,
+            "invalid",
+            f"The newest message has to be the user's, with 1 to {_LONGEST} characters of text.",
+        )
+    return said

@@ -1,0 +1,72 @@
+"""For those who run the server, and for pages that stay up to date."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse, Response
+from pydantic import BaseModel
+
+from maverick.chat.database import owned_session
+from maverick.server.event_stream import EVENT_STREAM, PAUSE, EventStream, encoded
+from maverick.server.request_parts import REFUSALS
+from maverick.server.service import ChatService, Service
+from maverick.server.sign_in import User, bearer_of, signed_in
+from maverick.server.told import Frame
+
+router = APIRouter(responses=REFUSALS)
+
+
+class State(BaseModel):
+    """Whether all is well."""
+
+    status: str
+
+
+@router.get("/health", tags=["operations"])
+async def health() -> State:
+    """Whether the process is alive."""
+    return State(status="ok")
+
+
+@router.get("/ready", tags=["operations"])
+def ready(service: Service) -> State:
+    """Whether requests can be served: 503 while the database can not be reached."""
+    with owned_session(service.session_factory, "") as session:
+        session.connection().exec_driver_sql("SELECT 1")
+    return State(status="ready")
+
+
+@router.get(
+    "/metrics",
+    tags=["operations"],
+    response_class=PlainTextResponse,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def metrics(request: Request, service: Service) -> PlainTextResponse:
+    """The server's counters, for Prometheus: with the token for it, or that of any user."""
+    token, given = service.metrics_token, bearer_of(request)
+    if token is None or given is None or not hmac.compare_digest(token.encode(), given.encode()):
+        await signed_in(request, service)
+    return PlainTextResponse(service.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.get(
+    "/api/updates",
+    tags=["chat"],
+    response_model=None,
+    responses={200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}},
+)
+async def updates(user: User, service: Service) -> Response:
+    """A stream that says when the user's ``tasks`` or ``conversations`` have changed, in whichever tab."""
+    service.streams.take(user.user_id)
+    return EventStream(_updates(service, user.user_id), lambda: service.streams.give_back(user.user_id))
+
+
+async def _updates(service: ChatService, user_id: str) -> AsyncGenerator[bytes, Any]:
+    yield encoded(Frame({}, "ready"))
+    async for what in service.updates.listen(user_id, pause=PAUSE):
+        yield b": still here\n\n" if what is None else encoded(Frame({}, what))

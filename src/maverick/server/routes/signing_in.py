@@ -1,0 +1,107 @@
+"""Signing up, in and out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from maverick.server.principal import Principal
+from maverick.server.refusal import RequestRefusedError, not_found
+from maverick.server.request_parts import CONFLICT, NOT_FOUND, REFUSALS
+from maverick.server.service import ChatService, Service
+from maverick.server.sign_in import COOKIE, User, remember
+from maverick.server.tokens import TokenSigner
+from maverick.tools.threads import run_in_thread
+
+router = APIRouter(prefix="/api", tags=["signing in"], responses=REFUSALS)
+
+
+class Credentials(BaseModel):
+    """A name and a password."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(pattern=r"^[\w.@+-]{1,64}$")]
+    password: Annotated[str, Field(min_length=8, max_length=200)]
+
+
+class Session(BaseModel):
+    """Who is signed in, and with what."""
+
+    name: str
+    token: str
+    """The bearer token for programs; browsers have it in a cookie."""
+    expires_in: int
+    """Seconds it is good for."""
+
+
+class Me(BaseModel):
+    """Who is signed in."""
+
+    name: str
+
+
+class About(BaseModel):
+    """What a page has to know before anybody is signed in."""
+
+    accounts: bool
+    """Whether users sign in here, with a name and a password."""
+    signup: bool
+    """Whether anybody may make an account."""
+
+
+@router.get("/about")
+async def about(service: Service) -> About:
+    """How to sign in."""
+    return About(accounts=service.accounts is not None, signup=service.signup)
+
+
+@router.post("/signup", status_code=201, responses={**NOT_FOUND, **CONFLICT})
+async def sign_up(
+    credentials: Credentials, request: Request, response: Response, service: Service
+) -> Session:
+    """Make an account and sign in."""
+    if service.accounts is None or not service.signup:
+        raise not_found("way to make an account; ask whoever runs the server")
+    _count(service, request, credentials)
+    principal = await run_in_thread(service.accounts.create, credentials.name, credentials.password)
+    return _session(service, request, response, principal)
+
+
+@router.post("/login", responses=NOT_FOUND)
+async def log_in(credentials: Credentials, request: Request, response: Response, service: Service) -> Session:
+    """Sign in with a name and a password."""
+    if service.accounts is None:
+        raise not_found("way to sign in; use a token of the sign-in service")
+    _count(service, request, credentials)
+    principal = await run_in_thread(service.accounts.check, credentials.name, credentials.password)
+    return _session(service, request, response, principal)
+
+
+@router.post("/logout", status_code=204)
+async def log_out(response: Response) -> None:
+    """Have the browser forget who is signed in."""
+    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+
+
+@router.get("/me")
+async def me(user: User) -> Me:
+    """Who is signed in."""
+    return Me(name=user.name)
+
+
+def _count(service: ChatService, request: Request, credentials: Credentials) -> None:
+    """Keep guessing slow, of one name's password and from one address."""
+    service.sign_ins.take(f"name {credentials.name.casefold()}")
+    service.sign_ins.take(f"address {request.client.host if request.client else ''}")
+
+
+def _session(service: ChatService, request: Request, response: Response, principal: Principal) -> Session:
+    signer = service.verifier
+    if not isinstance(signer, TokenSigner):
+        raise RequestRefusedError(404, "not_found", "This server issues no tokens.")
+    token = signer.issue(principal)
+    remember(response, request, signer, token)
+    return Session(name=principal.name, token=token, expires_in=int(signer.lifetime))

@@ -1,0 +1,192 @@
+"""The user's tasks."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from maverick.chat.caller import Caller
+from maverick.chat.changes import UNDO, ChangeLog
+from maverick.chat.database import owned_session
+from maverick.chat.tables import Task
+from maverick.chat.task_arguments import AddTask, Description, PriorityName, Title
+from maverick.chat.task_tools import digest
+from maverick.chat.tasks import TaskStore, state_of
+from maverick.exceptions import InvalidInputError
+from maverick.server.principal import Principal
+from maverick.server.refusal import RequestRefusedError, not_found
+from maverick.server.request_parts import CONFLICT, NOT_FOUND, REFUSALS, IdempotencyKey, PathNumber
+from maverick.server.service import ChatService, Service
+from maverick.server.sign_in import User
+from maverick.server.updates import TASKS
+from maverick.tools.threads import run_in_thread
+
+router = APIRouter(prefix="/api", tags=["tasks"], responses=REFUSALS)
+
+
+class TaskBody(BaseModel):
+    """A task."""
+
+    id: int
+    title: str
+    description: str
+    priority: Literal["Low", "Medium", "High"]
+    due_date: date | None
+    completed: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+class TaskList(BaseModel):
+    """The user's tasks: open ones first, then by due date."""
+
+    tasks: list[TaskBody]
+
+
+class TaskChanges(BaseModel):
+    """What a task shall be; what is left out stays as it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: Title | None = None
+    description: Description | None = None
+    priority: PriorityName | None = None
+    due_date: Annotated[date | None, Field(description="null takes the due date away.")] = None
+    completed: bool | None = None
+
+    def values(self) -> dict[str, Any]:
+        """The fields that were given."""
+        given = self.model_dump(exclude_unset=True)
+        return {name: value for name, value in given.items() if value is not None or name == "due_date"}
+
+
+class Undone(BaseModel):
+    """What was undone."""
+
+    message: str
+    """In words for the user."""
+
+
+@router.get("/tasks")
+def list_tasks(
+    user: User,
+    service: Service,
+    status: Literal["all", "open", "completed"] = "all",
+    priority: Literal["Low", "Medium", "High"] | None = None,
+) -> TaskList:
+    """The user's tasks: open ones first, then by due date."""
+    completed = None if status == "all" else status == "completed"
+    with owned_session(service.session_factory, user.user_id) as session:
+        found = TaskStore(session, user.user_id).find(completed=completed, priority=priority)
+    return TaskList(tasks=[TaskBody.model_validate(task.model_dump()) for task in found])
+
+
+@router.post("/tasks", status_code=201)
+async def add_task(
+    body: AddTask, user: User, service: Service, idempotency_key: IdempotencyKey = None
+) -> TaskBody:
+    """Add a task."""
+
+    def add(tasks: TaskStore) -> Task:
+        return tasks.add(
+            body.title, description=body.description, priority=body.priority, due_date=body.due_date
+        )
+
+    return await _changed(service, user, idempotency_key, ["add", body.model_dump(mode="json")], add)
+
+
+@router.get("/tasks/{task_id}", responses=NOT_FOUND)
+def get_task(task_id: PathNumber, user: User, service: Service) -> TaskBody:
+    """A task."""
+    with owned_session(service.session_factory, user.user_id) as session:
+        return TaskBody.model_validate(_the(TaskStore(session, user.user_id), task_id).model_dump())
+
+
+@router.patch("/tasks/{task_id}", responses=NOT_FOUND)
+async def change_task(
+    task_id: PathNumber,
+    body: TaskChanges,
+    user: User,
+    service: Service,
+    idempotency_key: IdempotencyKey = None,
+) -> TaskBody:
+    """Change a task."""
+
+    def change(tasks: TaskStore) -> Task:
+        return tasks.change(_the(tasks, task_id), **body.values())
+
+    asked = ["change", task_id, body.model_dump(mode="json", exclude_unset=True)]
+    return await _changed(service, user, idempotency_key, asked, change)
+
+
+@router.delete("/tasks/{task_id}", responses=NOT_FOUND)
+async def delete_task(
+    task_id: PathNumber, user: User, service: Service, idempotency_key: IdempotencyKey = None
+) -> TaskBody:
+    """Delete a task, which is returned as it was."""
+
+    def delete(tasks: TaskStore) -> Task:
+        task = _the(tasks, task_id)
+        tasks.remove(task)
+        return task
+
+    return await _changed(service, user, idempotency_key, ["delete", task_id], delete)
+
+
+@router.post("/undo", responses=CONFLICT)
+async def undo(user: User, service: Service, idempotency_key: IdempotencyKey = None) -> Undone:
+    """Undo the user's last change, however it was made."""
+    answer = await service.tools.call(UNDO, {}, Caller(user.user_id, _key(idempotency_key)))
+    if not answer["success"]:
+        error = answer["error"]
+        status = 409 if error["code"] == "nothing_to_undo" else 503
+        raise RequestRefusedError(status, error["code"], error["message"])
+    service.updates.publish(user.user_id, TASKS)
+    return Undone(message=answer["data"]["message"])
+
+
+async def _changed(
+    service: ChatService,
+    user: Principal,
+    idempotency_key: str | None,
+    asked: list[Any],
+    act: Callable[[TaskStore], Task],
+) -> TaskBody:
+    """Make a change once, so that it can be undone, and tell the user's pages."""
+    changed = await run_in_thread(_change, service, user.user_id, _key(idempotency_key), asked, act)
+    service.updates.publish(user.user_id, TASKS)
+    return TaskBody.model_validate(changed)
+
+
+def _change(
+    service: ChatService, user_id: str, key: str, asked: list[Any], act: Callable[[TaskStore], Task]
+) -> dict[str, Any]:
+    name, arguments_hash = f"{asked[0]}_task", digest(asked)
+    with owned_session(service.session_factory, user_id, writes=True) as session:
+        tasks, changes = TaskStore(session, user_id), ChangeLog(session, user_id)
+        try:
+            made = changes.result_of(key, name, arguments_hash)
+        except InvalidInputError as error:
+            raise RequestRefusedError(422, "key_reused", str(error), cause=error) from error
+        if made is None:
+            made = {"success": True, "data": state_of(act(tasks))}
+            changes.record(key, name, arguments_hash, tasks, made)
+    data: dict[str, Any] = made["data"]
+    return data
+
+
+def _the(tasks: TaskStore, task_id: int) -> Task:
+    task = tasks.get(task_id)
+    if task is None:
+        raise not_found("task")
+    return task
+
+
+def _key(idempotency_key: str | None) -> str:
+    """The key of a change: of a request's own, so that it meets no key of a tool call."""
+    return f"request {idempotency_key or secrets.token_hex(16)}"

@@ -1,0 +1,22 @@
+"""The server's own tables: accounts, the answers it gives, and what they cost."""
+
+from __future__ import annotations
+
+from maverick.chat.migrations import Migration, Schema, owned_by_user
+
+_FIRST = Migration(
+    statements=(
+        """CREATE TABLE accounts (
+            name VARCHAR PRIMARY KEY, user_id VARCHAR NOT NULL UNIQUE, password VARCHAR NOT NULL)""",
+        """CREATE TABLE answers (
+            user_id VARCHAR NOT NULL, run_id VARCHAR NOT NULL, request_key VARCHAR, request_hash VARCHAR NOT NULL,
+            conversation_id VARCHAR NOT NULL, attempt INTEGER NOT NULL, status VARCHAR NOT NULL,
+            last_event INTEGER NOT NULL, PRIMARY KEY (user_id, run_id), UNIQUE (user_id, request_key))""",
+        """CREATE TABLE spending (
+            user_id VARCHAR NOT NULL, day DATE NOT NULL, cost_usd FLOAT NOT NULL, PRIMARY KEY (user_id, day))""",
+    ),
+    postgres=owned_by_user("answers", "spending"),
+)
+
+SERVER = Schema("server", (_FIRST,))
+"""The tables of this package. ``accounts`` is asked before it is known who somebody is, so it has no owner's fence."""

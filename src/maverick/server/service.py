@@ -1,0 +1,49 @@
+"""What all routes of the server share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from maverick.chat import AgentRunner, MCPToolServer
+from maverick.chat.database import SessionFactory
+from maverick.server.accounts import Accounts
+from maverick.server.answer_desk import AnswerDesk
+from maverick.server.limits import Places, RateLimiter, ServerLimits
+from maverick.server.metrics import ServerMetrics
+from maverick.server.principal import Verifier
+from maverick.server.updates import Updates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatService:
+    """The parts a route works with."""
+
+    session_factory: SessionFactory
+    runner: AgentRunner
+    tools: MCPToolServer
+    verifier: Verifier
+    accounts: Accounts | None
+    """The server's own accounts; ``None`` where another service signs users in."""
+    signup: bool
+    """Whether anybody may make an account."""
+    limits: ServerLimits
+    answers: AnswerDesk
+    updates: Updates
+    metrics: ServerMetrics
+    requests: RateLimiter
+    sign_ins: RateLimiter
+    streams: Places
+    metrics_token: str | None
+    """What a collector of metrics proves itself with, besides any user."""
+
+
+def _service(request: Request) -> ChatService:
+    service: ChatService = request.app.state.service
+    return service
+
+
+Service = Annotated[ChatService, Depends(_service)]
+"""The service, for a route."""

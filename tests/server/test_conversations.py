@@ -1,0 +1,76 @@
+"""Conversations, as they are kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.chat_server import Person
+
+
+@pytest.mark.requirement("SERVER-CONVERSATIONS")
+async def test_conversations_are_listed_the_newest_first(ana: Person) -> None:
+    first = (await ana.say("Add task buy milk"))["conversation_id"]
+    second = (await ana.say("hello"))["conversation_id"]
+    await ana.say("show my tasks", first)
+
+    listed = (await ana.get("/api/conversations"))["conversations"]
+
+    assert [(found["id"], found["title"]) for found in listed] == [
+        (first, "Add task buy milk"),
+        (second, "hello"),
+    ]
+
+
+@pytest.mark.requirement("SERVER-CONVERSATIONS")
+async def test_a_conversation_is_read_with_its_tool_calls(ana: Person) -> None:
+    answer = await ana.say("Add task buy milk")
+
+    kept = await ana.get(f"/api/conversations/{answer['conversation_id']}")
+
+    said = kept["messages"][1]
+    assert (said["content"], said["run_id"]) == (answer["response"], answer["run_id"])
+    assert said["tool_calls"] == answer["tool_calls"]
+
+
+@pytest.mark.requirement("SERVER-CONVERSATIONS")
+async def test_a_conversation_is_renamed(ana: Person) -> None:
+    path = f"/api/conversations/{(await ana.say('hello'))['conversation_id']}"
+
+    renamed = await ana.ask("PATCH", path, {"title": " Small talk "})
+
+    assert renamed["title"] == "Small talk"
+    assert (await ana.get(path))["title"] == "Small talk"
+
+
+@pytest.mark.requirement("SERVER-CONVERSATIONS")
+@pytest.mark.parametrize("title", ["", "   ", "two\nlines", "x" * 201, "nul\0"])
+async def test_a_title_is_a_line(ana: Person, title: str) -> None:
+    path = f"/api/conversations/{(await ana.say('hello'))['conversation_id']}"
+
+    refused = await ana.ask("PATCH", path, {"title": title})
+
+    assert (refused.status, refused.body["error"]["fields"]) == (422, ["body.title"])
+
+
+@pytest.mark.requirement("SERVER-CONVERSATIONS")
+async def test_a_conversation_is_exported_as_a_file(ana: Person) -> None:
+    answer = await ana.say("Add task buy milk")
+
+    exported = await ana.get(f"/api/conversations/{answer['conversation_id']}/export")
+
+    assert exported.headers["Content-Disposition"] == 'attachment; filename="conversation.json"'
+    assert [message["role"] for message in exported["messages"]] == ["user", "assistant"]
+    assert exported["messages"][1]["tool_calls"][0]["tool_name"] == "add_task"
+
+
+@pytest.mark.requirement("SERVER-CONVERSATIONS")
+async def test_a_deleted_conversation_is_gone_with_its_answers(ana: Person) -> None:
+    answer = await ana.say("hello")
+    path = f"/api/conversations/{answer['conversation_id']}"
+
+    deleted = await ana.ask("DELETE", path)
+    again = await ana.ask("DELETE", path)
+
+    assert (deleted.status, again.status) == (204, 404)
+    assert (await ana.get(path)).status == 404
+    assert (await ana.say("still there?", answer["conversation_id"])).status == 404
