@@ -1,0 +1,343 @@
+"""The conversation that is shown: the events of runs, folded into blocks. Plain Python, so that it is tested alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from maverick.loop.events import (
+    AgentActivityEvent,
+    ApprovalGiven,
+    ApprovalRequested,
+    Compacted,
+    ContentChunk,
+    ErrorEvent,
+    MessageAdded,
+    RetryScheduled,
+    RunEnd,
+    RunResumed,
+    RunStart,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+    TurnStart,
+    UsageUpdated,
+)
+from maverick.loop.limits import Limits
+from maverick.loop.machine import RESUMABLE
+from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
+from maverick.model import Message, Role, Text, ToolCall
+from maverick.model import Thinking as ThinkingPart
+from maverick.tui.block import Block, Remark, Speaker, Tone, ToolState, ToolUse, TurnMark, Words
+from maverick.tui.diff import is_diff
+from maverick.tui.figures import duration, money, tokens
+from maverick.tui.gauge import Gauge
+
+
+class Status(StrEnum):
+    """Where the conversation stands."""
+
+    IDLE = "ready"
+    RUNNING = "running"
+    WAITING = "waiting"
+    """For a person's decision."""
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    LEFT = "unfinished"
+    """It has not ended, and nobody runs it here."""
+
+
+class ConversationModel:
+    """What is said and done in a run, and in those that continue it, as it is shown."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.gauge = Gauge()
+        self.status = Status.IDLE
+        self.revision = 0
+        """Goes up with every change."""
+        self.run_id = ""
+        """The run that is shown, or the last of those that continue each other."""
+        self.messages: Sequence[Message] = ()
+        """The whole conversation once a run has ended, for the next one to continue."""
+        self.reason: TerminateReason | None = None
+        """Why the run ended, if it has."""
+        self._path: tuple[str, ...] = ()
+        self._turn = 0
+        self._speaking: dict[str, Words] = {}
+        self._tools: dict[tuple[str, str], ToolUse] = {}
+        self._error = ""
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether the run can go on."""
+        return self.status is not Status.RUNNING and bool(self.run_id) and self.reason in (None, *RESUMABLE)
+
+    def begin(self, run_id: str, messages: Iterable[Message], limits: Limits, window: int | None) -> None:
+        """Begin another run.
+
+        Args:
+            run_id: Its id.
+            messages: What it is told, and what of the conversation before it is not shown yet.
+            limits: What it may use.
+            window: How many tokens its model can read, if known.
+        """
+        self.run_id, self._path, self._turn, self.reason = run_id, (), 0, None
+        self.gauge = Gauge(limits, window)
+        self.status = Status.RUNNING
+        self._recite(messages)
+        self.revision += 1
+
+    def tell(self, event: AgentActivityEvent) -> None:
+        """Take in an event."""
+        handle = self._HANDLERS.get(type(event))
+        if handle is not None:
+            self._path = self._path or event.agent
+            handle(self, event)
+            self.revision += 1
+
+    def remark(self, words: str, tone: Tone = Tone.PLAIN) -> None:
+        """Add a remark of the screen's own."""
+        self._add(Remark(run_id=self.run_id, turn=self._turn, words=words, tone=tone))
+        self.revision += 1
+
+    def fold(self, block: ToolUse, *, folded: bool) -> None:
+        """Show a tool call in a line, or in full."""
+        if block.folded is not folded:
+            block.folded = folded
+            block.revision += 1
+            self.revision += 1
+
+    def become(self, run_id: str, why: str) -> None:
+        """Go on as another run, which has all that is shown so far."""
+        self.run_id, self.reason = run_id, None
+        for block in self.blocks:
+            block.run_id = run_id
+        self.remark(why)
+
+    def edit(self, words: str) -> None:
+        """Put a person's words in place of their last ones, or after what the tools said."""
+        last = next((block for block in reversed(self.blocks) if not isinstance(block, Remark)), None)
+        if isinstance(last, Words) and last.speaker is Speaker.USER:
+            self.blocks = [block for block in self.blocks if block is not last]
+        said = Words(run_id=self.run_id, turn=self._turn, speaker=Speaker.USER, pieces=[words])
+        self._add(said)
+        self.revision += 1
+
+    def park(self) -> None:
+        """Note that the run waits for a person."""
+        self.status = Status.WAITING
+        self.remark("waits for your decision: press a", Tone.ASKING)
+
+    def leave(self) -> None:
+        """Note that nobody runs it here any more, if it has not ended."""
+        if self.status is Status.RUNNING:
+            self.status = Status.LEFT
+            self.revision += 1
+
+    # What each event means ----------------------------------------------------------------------------------------
+
+    def _run_started(self, event: RunStart) -> None:
+        if self._depth(event) == 0:
+            self.run_id, self.status = event.run_id, Status.RUNNING
+
+    def _run_resumed(self, event: RunResumed) -> None:
+        if self._depth(event) == 0:
+            self.status, self.reason = Status.RUNNING, None
+            self._remark_on(event, "resumed")
+
+    def _turn_started(self, event: TurnStart) -> None:
+        self._hush(event)
+        if self._depth(event) == 0:
+            self._turn = self.gauge.turns = event.turn_number
+            self._add(TurnMark(run_id=self.run_id, turn=self._turn))
+
+    def _chunk(self, event: ContentChunk) -> None:
+        self._say(event, Speaker.ANSWER, event.content)
+
+    def _thinking(self, event: Thinking) -> None:
+        self._say(event, Speaker.THOUGHT, event.content)
+
+    def _tool_asked(self, event: ApprovalRequested) -> None:
+        tool = self._tool(event, event.tool_call)
+        tool.state, tool.question, tool.folded = ToolState.ASKED, event.reason, False
+        tool.revision += 1
+
+    def _tool_decided(self, event: ApprovalGiven) -> None:
+        tool = self._tools.get((event.run_id, event.tool_call_id))
+        if tool is not None:
+            tool.state, tool.folded = ToolState.RUNNING, True
+            tool.decision = f"{'approved' if event.approved else 'denied'} by {event.by or 'you'}"
+            tool.revision += 1
+
+    def _tool_started(self, event: ToolCallStart) -> None:
+        tool = self._tool(event, event.tool_call)
+        tool.state = ToolState.RUNNING
+        tool.revision += 1
+
+    def _tool_ended(self, event: ToolCallEnd) -> None:
+        tool = self._tools.get((event.run_id, event.tool_call_id))
+        if tool is not None:
+            _settle(tool, event.result, event.outcome, event.duration_ms)
+
+    def _error_came(self, event: ErrorEvent) -> None:
+        self._error = str(event.error)
+
+    def _retry_comes(self, event: RetryScheduled) -> None:
+        words = self._speaking.pop(event.run_id, None)
+        if words is not None:  # what had come of the answer is void
+            self.blocks = [block for block in self.blocks if not _is_same_answer(block, words)]
+        self._remark_on(
+            event, f"{self._error} Trying again in about {duration(event.delay)}.".lstrip(), Tone.BAD
+        )
+
+    def _usage_counted(self, event: UsageUpdated) -> None:
+        if self._depth(event) == 0:
+            self.gauge.usage, self.gauge.context_tokens = event.total, event.context_tokens
+
+    def _condensed(self, event: Compacted) -> None:
+        if self._depth(event) == 0:
+            self.gauge.context_tokens = event.context_tokens
+        self._remark_on(event, "the conversation was condensed")
+
+    def _message_added(self, event: MessageAdded) -> None:
+        if self._depth(event) == 0:
+            self.edit(event.content)
+
+    def _run_ended(self, event: RunEnd) -> None:
+        if self._depth(event) == 0:
+            self._end(event, event.result)
+
+    def _end(self, event: RunEnd, result: AgentResult[Any]) -> None:
+        spoken = any(
+            isinstance(block, Words) and block.speaker is Speaker.ANSWER and block.turn == self._turn
+            for block in reversed(self.blocks)
+            if block.run_id == self.run_id
+        )
+        if result.raw_content and not spoken:  # a run that is told again has its partial answer only here
+            self._say(event, Speaker.ANSWER, result.raw_content)
+        self._hush(event)
+        self.messages, self.reason = result.messages, result.terminate_reason
+        if result.terminate_reason is TerminateReason.AWAITING_APPROVAL:
+            self.park()
+        elif result.success:
+            self.status = Status.COMPLETE
+            self._remark_on(event, f"complete: {_summary(result)}", Tone.GOOD)
+        else:
+            self.status = Status.STOPPED
+            if result.terminate_reason is not TerminateReason.ABORTED:
+                self._remark_on(event, result.error or result.terminate_reason.value, Tone.BAD)
+            again = ". Press r to go on" if self.can_resume else ""
+            self._remark_on(event, f"stopped: {_summary(result)}{again}")
+
+    # Blocks ---------------------------------------------------------------------------------------------------------
+
+    def _depth(self, event: AgentActivityEvent) -> int:
+        return max(len(event.agent) - len(self._path), 0)
+
+    def _add(self, block: Block) -> None:
+        self.blocks.append(block)
+
+    def _remark_on(self, event: AgentActivityEvent, words: str, tone: Tone = Tone.PLAIN) -> None:
+        self._hush(event)
+        self._add(
+            Remark(run_id=self.run_id, turn=self._turn, depth=self._depth(event), words=words, tone=tone)
+        )
+
+    def _say(self, event: AgentActivityEvent, speaker: Speaker, text: str) -> None:
+        words = self._speaking.get(event.run_id)
+        if words is None or words.speaker is not speaker:
+            words = Words(run_id=self.run_id, turn=self._turn, depth=self._depth(event), speaker=speaker)
+            self._speaking[event.run_id] = words
+            self._add(words)
+        words.say(text)
+
+    def _hush(self, event: AgentActivityEvent) -> None:
+        """End what a run was saying: what comes next is a block of its own."""
+        self._speaking.pop(event.run_id, None)
+
+    def _tool(self, event: AgentActivityEvent, call: ToolCall) -> ToolUse:
+        self._hush(event)
+        tool = self._tools.get((event.run_id, call.id))
+        if tool is None:
+            tool = self._tools[event.run_id, call.id] = ToolUse(
+                run_id=self.run_id,
+                turn=self._turn,
+                depth=self._depth(event),
+                call_id=call.id,
+                name=call.tool_name,
+                arguments=call.arguments,
+            )
+            self._add(tool)
+        return tool
+
+    def _recite(self, messages: Iterable[Message]) -> None:
+        """Show messages that were said before the run."""
+        for message in messages:
+            if message.role is Role.TOOL_RESULT:
+                tool = self._tools.get(("", message.tool_call_id or ""))
+                if tool is not None:
+                    outcome = ToolOutcome.FAILED if message.is_error else ToolOutcome.FINISHED
+                    _settle(tool, message.content, outcome, 0)
+                continue
+            for part in message.parts:
+                self._recite_part(message.role, part)
+
+    def _recite_part(self, role: Role, part: Text | ThinkingPart | ToolCall) -> None:
+        if isinstance(part, ToolCall):
+            tool = ToolUse(
+                run_id=self.run_id, turn=0, call_id=part.id, name=part.tool_name, arguments=part.arguments
+            )
+            self._tools["", part.id] = tool
+            self._add(tool)
+        elif part.text:
+            answer = Speaker.ANSWER if isinstance(part, Text) else Speaker.THOUGHT
+            speaker = Speaker.USER if role is Role.USER else answer
+            self._add(Words(run_id=self.run_id, turn=0, speaker=speaker, pieces=[part.text]))
+
+    _HANDLERS: ClassVar[dict[type[Any], Any]] = {
+        RunStart: _run_started,
+        RunResumed: _run_resumed,
+        TurnStart: _turn_started,
+        ContentChunk: _chunk,
+        Thinking: _thinking,
+        ApprovalRequested: _tool_asked,
+        ApprovalGiven: _tool_decided,
+        ToolCallStart: _tool_started,
+        ToolCallEnd: _tool_ended,
+        ErrorEvent: _error_came,
+        RetryScheduled: _retry_comes,
+        UsageUpdated: _usage_counted,
+        Compacted: _condensed,
+        MessageAdded: _message_added,
+        RunEnd: _run_ended,
+    }
+
+
+def _settle(tool: ToolUse, result: str, outcome: ToolOutcome, duration_ms: int) -> None:
+    tool.state, tool.result, tool.outcome, tool.duration_ms = ToolState.OVER, result, outcome, duration_ms
+    tool.folded = not is_diff(result)  # what it changed is what a person wants to see
+    tool.revision += 1
+
+
+def _is_same_answer(block: Block, words: Words) -> bool:
+    """Whether a block is of the answer that some words belong to: thoughts and words of the same turn and agent."""
+    return (
+        isinstance(block, Words)
+        and block.speaker is not Speaker.USER
+        and (block.run_id, block.turn, block.depth) == (words.run_id, words.turn, words.depth)
+    )
+
+
+def _summary(result: AgentResult[Any]) -> str:
+    usage = result.usage
+    turns = f"{result.turn_count} turn{'' if result.turn_count == 1 else 's'}"
+    return ", ".join(
+        (
+            turns,
+            f"{tokens(usage.total_tokens)} tokens",
+            money(usage.total_cost_usd),
+            duration(usage.duration_ms / 1000),
+        )
+    )

@@ -1,0 +1,56 @@
+"""How full a conversation is, and how much of its budget a run has used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from maverick.loop.limits import Limits
+from maverick.model import Usage
+from maverick.tui.figures import money, tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """One figure, and how much of its limit that is."""
+
+    name: str
+    words: str
+    share: float | None = None
+    """From 0 to 1; ``None`` when there is no limit."""
+
+
+@dataclass(slots=True)
+class Gauge:
+    """What a run has used, and may use."""
+
+    limits: Limits = field(default_factory=Limits)
+    window: int | None = None
+    """How many tokens the model can read, if known."""
+    context_tokens: int = 0
+    usage: Usage = field(default_factory=Usage)
+    turns: int = 0
+
+    def meters(self) -> Iterator[Meter]:
+        """The figures, the most important first."""
+        limits, usage = self.limits, self.usage
+        yield _meter("context", self.context_tokens, self.window)
+        yield _meter("tokens", usage.total_tokens, limits.tokens)
+        yield _cost(usage, limits.cost_usd)
+        turns = str(self.turns) if limits.turns is None else f"{self.turns}/{limits.turns}"
+        yield Meter("turn", turns, _share(self.turns, limits.turns))
+
+
+def _meter(name: str, used: int, limit: int | None) -> Meter:
+    words = tokens(used) if limit is None else f"{tokens(used)}/{tokens(limit)}"
+    return Meter(name, words, _share(used, limit))
+
+
+def _cost(usage: Usage, limit: float | None) -> Meter:
+    spent = 0.0 if not usage.total_tokens else usage.cost_usd
+    words = money(spent) if limit is None else f"{money(spent)}/{money(limit)}"
+    return Meter("cost", words, _share(spent or 0.0, limit))
+
+
+def _share(used: float, limit: float | None) -> float | None:
+    return None if not limit else min(used / limit, 1.0)

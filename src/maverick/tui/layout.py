@@ -1,0 +1,151 @@
+"""The lines that a conversation takes on a screen: which there are, and what each of them shows."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from maverick.tui.block import Block, Remark, Speaker, Tone, ToolUse, TurnMark, Words
+from maverick.tui.conversation import ConversationModel
+from maverick.tui.line import Ink, Line, Span
+from maverick.tui.plain_text import plain
+from maverick.tui.tool_lines import tool_lines
+from maverick.tui.wrapping import WrappedText, wrapped
+
+_INDENT = 2
+_INKS = {Speaker.USER: Ink.USER, Speaker.ANSWER: Ink.ANSWER, Speaker.THOUGHT: Ink.THOUGHT}
+_TONES = {Tone.PLAIN: Ink.FAINT, Tone.GOOD: Ink.GOOD, Tone.BAD: Ink.BAD, Tone.ASKING: Ink.ASKING}
+_MARKS = {Speaker.USER: "› ", Speaker.ANSWER: "", Speaker.THOUGHT: ""}
+
+
+class Place(NamedTuple):
+    """Where a line comes from."""
+
+    block: int
+    line: int
+
+
+@dataclass(slots=True)
+class _Laid:
+    """A block's lines as they were when it had a certain revision."""
+
+    block: Block
+    revision: int = -1
+    lines: list[Line] = field(default_factory=list)
+    words: WrappedText | None = None
+    read: int = 0
+    """How many pieces of the words are in the lines."""
+
+
+class ConversationLayout:
+    """Lays a conversation out, and again only what has changed.
+
+    Args:
+        model: The conversation.
+    """
+
+    def __init__(self, model: ConversationModel) -> None:
+        self._model = model
+        self._width = 0
+        self._thoughts = True
+        self._laid: list[_Laid] = []
+        self._tops: list[int] = []
+        self.height = 0
+        """How many lines there are."""
+
+    def update(self, width: int, *, thoughts: bool = True) -> None:
+        """Bring the lines up to date.
+
+        Args:
+            width: How many cells a line has.
+            thoughts: Whether the model's thinking is shown.
+        """
+        if (width, thoughts) != (self._width, self._thoughts):
+            self._width, self._thoughts, self._laid = width, thoughts, []
+        blocks, laid = self._model.blocks, self._laid
+        kept = next(
+            (
+                index
+                for index, (one, block) in enumerate(zip(laid, blocks, strict=False))
+                if one.block is not block
+            ),
+            min(len(laid), len(blocks)),
+        )
+        del laid[kept:]
+        laid += [_Laid(block) for block in blocks[kept:]]
+        self._tops, top = [], 0
+        for index, one in enumerate(laid):
+            if one.revision != one.block.revision:
+                self._lay(one, laid[index - 1].block if index else None)
+            self._tops.append(top)
+            top += len(one.lines)
+        self.height = top
+
+    def line(self, y: int) -> Line:
+        """A line, counted from the top."""
+        place = self.place(y)
+        return self._laid[place.block].lines[place.line]
+
+    def place(self, y: int) -> Place:
+        """The block a line is of, and which of its lines it is."""
+        index = bisect_right(self._tops, y) - 1
+        return Place(index, y - self._tops[index])
+
+    def block_at(self, y: int) -> Block | None:
+        """The block a line is of, if there is such a line."""
+        return self._laid[self.place(y).block].block if 0 <= y < self.height else None
+
+    def top_of(self, block: Block) -> int:
+        """The first line of a block."""
+        return next(top for top, one in zip(self._tops, self._laid, strict=True) if one.block is block)
+
+    def find(self, wanted: str) -> list[int]:
+        """The lines that have a text in them, upper and lower case being the same."""
+        wanted = wanted.casefold()
+        return [
+            top + index
+            for top, one in zip(self._tops, self._laid, strict=True)
+            for index, line in enumerate(one.lines)
+            if wanted in line.text.casefold()
+        ]
+
+    def _lay(self, one: _Laid, before: Block | None) -> None:
+        block, indent = one.block, " " * (_INDENT * one.block.depth)
+        if isinstance(block, Words):
+            apart = block.depth == 0 and before is not None and not isinstance(before, TurnMark)
+            self._lay_words(one, block, indent, [Line()] if apart else [])
+        else:
+            one.lines = [line.indented(indent) for line in self._lines_of(block, self._width - len(indent))]
+        one.revision = block.revision
+
+    def _lay_words(self, one: _Laid, block: Words, indent: str, air: list[Line]) -> None:
+        if block.speaker is Speaker.THOUGHT and not self._thoughts:
+            one.lines = []
+            return
+        mark = _MARKS[block.speaker]
+        if one.words is None:
+            one.words = WrappedText(self._width - len(indent) - len(mark))
+            one.lines = [*air, Line()]
+        before = len(one.words.lines)
+        one.words.append(plain("".join(block.pieces[one.read :])))
+        one.read = len(block.pieces)
+        ink = _INKS[block.speaker]
+        del one.lines[-1]
+        for index, text in enumerate(one.words.lines[before - 1 :], before - 1):
+            lead = indent + (mark if index == 0 else " " * len(mark))
+            one.lines.append(Line((Span(lead, ink), Span(text, ink))))
+
+    def _lines_of(self, block: Block, width: int) -> Iterator[Line]:
+        if isinstance(block, ToolUse):
+            yield from tool_lines(block, width)
+        elif isinstance(block, TurnMark):
+            title = f"── turn {block.turn} "
+            yield Line()
+            yield Line((Span(title + "─" * max(width - len(title), 0), Ink.FAINT),))
+        elif isinstance(block, Remark):
+            for index, text in enumerate(wrapped(plain(block.words), width - 2)):
+                yield Line(
+                    (Span("  " if index else "· ", _TONES[block.tone]), Span(text, _TONES[block.tone]))
+                )

@@ -1,0 +1,66 @@
+"""What the screen works with: agents, runs, and what runs them. Whoever starts the screen provides it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from maverick.agents.found import FoundAgent
+from maverick.journal import Journal
+from maverick.loop import AgentDefinition
+from maverick.runtime import AgentExecutor
+from maverick.runtime.driver import Approver
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An agent as it will run."""
+
+    definition: AgentDefinition[Any]
+    window: int | None = None
+    """How many tokens its model can read, if known."""
+    remark: str = ""
+    """What a person should know before, such as that the offline model answers."""
+
+
+class Workplace(Protocol):
+    """Where agents are found, runs are kept, and work is done."""
+
+    @property
+    def journal(self) -> Journal:
+        """Where runs are kept."""
+        ...
+
+    @property
+    def user(self) -> str:
+        """Who decides when something is asked."""
+        ...
+
+    def agents(self) -> Sequence[FoundAgent]:
+        """All agents there are, by name."""
+        ...
+
+    def problems(self) -> Sequence[str]:
+        """What could not be read when agents were last looked for."""
+        ...
+
+    def prepare(self, name: str) -> Prepared:
+        """The agent of a name, ready to run.
+
+        Raises:
+            AgentError: There is none, or it can not be run here.
+        """
+        ...
+
+    def executor(
+        self, definition: AgentDefinition[Any], approve: Approver | None
+    ) -> AbstractAsyncContextManager[AgentExecutor]:
+        """What runs an agent, for the length of an ``async with`` block.
+
+        Args:
+            definition: The agent.
+            approve: Asks the person about a tool call; without it, the run waits in its journal.
+        """
+        ...

@@ -1,0 +1,87 @@
+"""Text broken into lines of a terminal, where some characters take two cells and some none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rich.cells import cell_len, get_character_cell_size
+
+_WORD_OR_GAP = re.compile(r"\S+|\s+")
+
+
+class WrappedText:
+    """Text that grows at its end. Only its last line is ever looked at again, however long it has become.
+
+    Args:
+        width: How many cells a line has.
+    """
+
+    __slots__ = ("_open", "lines", "width")
+
+    def __init__(self, width: int) -> None:
+        self.width = max(width, 1)
+        self.lines: list[str] = [""]
+        """The lines so far."""
+        self._open = ""
+        """The last line with the gap at its end, which counts again when more comes."""
+
+    def append(self, text: str) -> None:
+        """Add text that is harmless to show."""
+        if not text:
+            return
+        paragraphs = (self._open + text).split("\n")
+        self.lines.pop()
+        for paragraph in paragraphs:
+            broken = list(_broken(paragraph, self.width))
+            self._open = broken[-1]
+            self.lines += [line.rstrip() for line in broken]
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The lines of a whole text."""
+    laid_out = WrappedText(width)
+    laid_out.append(text)
+    return laid_out.lines
+
+
+def cut(text: str, width: int) -> str:
+    """The text, or its beginning and an ellipsis if it is too wide."""
+    if cell_len(text) <= width:
+        return text
+    return f"{_fitting(text, max(width - 1, 0))}…" if width > 0 else ""
+
+
+def _broken(paragraph: str, width: int) -> Iterator[str]:
+    """The lines of a text without line breaks, each with the gap that follows it."""
+    if len(paragraph) <= width and paragraph.isascii():
+        yield paragraph
+        return
+    line, used = "", 0
+    for piece in _WORD_OR_GAP.findall(paragraph):
+        size = cell_len(piece)
+        if piece.isspace():
+            line, used = line + piece, used + size
+            continue
+        if used and used + size > width:
+            yield line
+            line, used = "", 0
+        while size > width:
+            head = _fitting(piece, width) or piece[0]
+            yield head
+            piece = piece[len(head) :]  # noqa: PLW2901 - what is left of it
+            size = cell_len(piece)
+        line, used = line + piece, used + size
+    yield line
+
+
+def _fitting(text: str, width: int) -> str:
+    """As much of the beginning of a text as fits."""
+    if text.isascii():
+        return text[:width]
+    used = 0
+    for index, character in enumerate(text):
+        used += get_character_cell_size(character)
+        if used > width:
+            return text[:index]
+    return text

@@ -1,0 +1,246 @@
+"""A desk to try the screen at: a few agents, a scripted model, and a journal in memory with runs whose times are fixed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Any
+
+from textual.pilot import Pilot
+
+from maverick import (
+    AgentDefinition,
+    AgentExecutor,
+    InputConfig,
+    ModelConfig,
+    PromptConfig,
+    RunConfig,
+    ToolConfig,
+    tool,
+)
+from maverick.agents import AgentContext, AgentResult
+from maverick.agents.found import FoundAgent, Origin
+from maverick.exceptions import AgentNotFoundError, InvalidInputError
+from maverick.journal import Journal, MemoryJournal, RunRecord, RunStatus
+from maverick.journal.codec import encode_entry
+from maverick.loop import Input
+from maverick.loop.entries import (
+    ApprovalDecided,
+    Entry,
+    Interrupted,
+    ModelCalled,
+    ModelReplied,
+    RunStarted,
+    ToolFinished,
+    ToolsStarted,
+)
+from maverick.loop.limits import Limits
+from maverick.loop.result import TerminateReason, ToolOutcome
+from maverick.model import Message, ModelInfo, Price, Response, Text, Thinking, ToolCall, Usage
+from maverick.providers.scripted import Script
+from maverick.runtime.driver import Approver
+from maverick.testing import ScriptedClient
+from maverick.tui.app import MaverickApp
+from maverick.tui.workplace import Prepared
+
+NOW = 1_800_000_000.0
+INFO = ModelInfo(context_window=8_000, price=Price(3, 15))
+PATIENCE = 30
+"""Seconds until a test gives up; a busy machine is slow."""
+DIFF = """\
+--- greet.py
++++ greet.py
+@@ -1,3 +1,3 @@
+ def greet(name):
+-    return "Hi " + name
++    return f"Hello, {name}!"
+
+"""
+
+
+@tool(effect="pure")
+async def look(path: str) -> str:
+    """Look at a file."""
+    return f"1\tthe content of {path}"
+
+
+@tool(approval=True)
+async def edit(path: str, old: str, new: str) -> str:
+    """Replace a piece of a file."""
+    return DIFF
+
+
+@tool
+async def ring(name: str) -> str:
+    """Ring somebody up, who never answers."""
+    await asyncio.Event().wait()
+    return f"talked to {name}"
+
+
+def _agent(name: str, description: str, **options: Any) -> AgentDefinition:
+    settings: dict[str, Any] = {
+        "model_config": ModelConfig(model="scripted:small"),
+        "run_config": RunConfig(max_turns=20, max_total_tokens=50_000, retry_delay_ms=1),
+        "tool_config": ToolConfig(tools=[look, edit, ring]),
+    }
+    return AgentDefinition(name, description, **settings | options)
+
+
+editor = _agent("editor", "Edits files.")
+reporter = _agent(
+    "reporter",
+    "Reports on the weather.",
+    prompt_config=PromptConfig(initial_messages=["Report on ${cities} in ${days} days."]),
+    input_config=InputConfig({"cities": Input(str, "where"), "days": Input(int, "how many", 3)}),
+)
+
+
+class Greeter:
+    """Greets people."""
+
+    async def execute(self, context: AgentContext) -> AgentResult[Any]:
+        raise NotImplementedError
+
+
+class Desk:
+    """The workplace of a test.
+
+    Args:
+        script: What the model says.
+    """
+
+    def __init__(self, script: Script = (), *, remark: str = "", journal: Journal | None = None) -> None:
+        self.journal = MemoryJournal() if journal is None else journal
+        self.user = "ana"
+        self.client = ScriptedClient(script, info=INFO)
+        self.found: list[FoundAgent] = [
+            FoundAgent("editor", editor, Origin.PROJECT, "editor.md"),
+            FoundAgent("greeter", Greeter, Origin.REGISTERED, "greeter.py"),
+            FoundAgent("reporter", reporter, Origin.HOME, "reporter.md"),
+        ]
+        self.remark = remark
+        self.unreadable: list[str] = []
+
+    def agents(self) -> Sequence[FoundAgent]:
+        return self.found
+
+    def problems(self) -> Sequence[str]:
+        return self.unreadable
+
+    def prepare(self, name: str) -> Prepared:
+        found = next((one for one in self.found if one.name == name), None)
+        if found is None:
+            raise AgentNotFoundError(agent_name=name, available_agents=[one.name for one in self.found])
+        if found.definition is None:
+            raise InvalidInputError(f"The agent {name!r} is a class.", field="agent")
+        return Prepared(found.definition, 8_000, self.remark)
+
+    @asynccontextmanager
+    async def executor(
+        self, definition: AgentDefinition[Any], approve: Approver | None
+    ) -> AsyncIterator[AgentExecutor]:
+        yield AgentExecutor(self.client, journal=self.journal, approve=approve)
+
+    def app(self, agent: str = "editor") -> MaverickApp:
+        """The screen, at a fixed time and with ids that can be told."""
+        return MaverickApp(self, agent, clock=lambda: NOW, new_id=ids().__next__, grace=0)
+
+
+def ids() -> Iterator[str]:
+    """Ids that can be told."""
+    return (f"run_{number}" for number in count(1))
+
+
+async def eventually(condition: Callable[[], object]) -> None:
+    """Wait for something to come true."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - what is waited for tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
+    """Wait for something to come true, and for the screen to show it."""
+    await eventually(condition)
+    app = pilot.app
+    assert isinstance(app, MaverickApp)
+    app.draw()
+    await pilot.pause()
+
+
+def kept_entries(run_id: str = "kept", began: float = NOW - 3_700) -> list[Entry]:
+    """A run that looked at a file, edited it and said so, with fixed times."""
+    calls = [ToolCall("call_1", "look", {"path": "greet.py"})]
+    edits = [
+        ToolCall("call_2", "edit", {"path": "greet.py", "old": '"Hi " + name', "new": 'f"Hello, {name}!"'})
+    ]
+    usage = Usage(900, 60, cost_usd=0.0042)
+    return [
+        RunStarted(
+            at=began,
+            run_id=run_id,
+            trace_id="trace",
+            agent=("editor",),
+            system="",
+            messages=(Message.user("Greet people more warmly."),),
+            head=1,
+            limits=Limits(turns=20, tokens=50_000, cost_usd=0.5),
+            info=INFO,
+        ),
+        ModelCalled(at=began + 0.1, turn=1),
+        ModelReplied(
+            at=began + 1,
+            response=Response(
+                [Thinking("Where is the greeting?"), Text("I look at the file first."), *calls], usage=usage
+            ),
+        ),
+        ToolsStarted(at=began + 1, turn=1),
+        ToolFinished(
+            at=began + 1.2,
+            index=0,
+            outcome=ToolOutcome.FINISHED,
+            content='1\tdef greet(name):\n2\t    return "Hi " + name\n',
+            duration_ms=12,
+        ),
+        ModelCalled(at=began + 1.3, turn=2),
+        ModelReplied(at=began + 2, response=Response([Text("Now I change it."), *edits], usage=usage)),
+        ApprovalDecided(at=began + 8, index=0, approved=True, by="ana"),
+        ToolsStarted(at=began + 9, turn=2),
+        ToolFinished(at=began + 9, index=0, outcome=ToolOutcome.FINISHED, content=DIFF, duration_ms=34),
+        ModelCalled(at=began + 9.1, turn=3),
+        ModelReplied(
+            at=began + 10,
+            response=Response("It now says “Hello, …!”, which is warmer than “Hi”.", usage=usage),
+        ),
+    ]
+
+
+async def keep(
+    journal: Journal,
+    entries: Sequence[Entry],
+    status: RunStatus = RunStatus.COMPLETE,
+    reason: str = "complete",
+) -> None:
+    """Put a run into a journal as it is."""
+    start = entries[0]
+    assert isinstance(start, RunStarted)
+    record = RunRecord(
+        run_id=start.run_id,
+        agent="editor",
+        status=status,
+        created_at=start.at,
+        updated_at=entries[-1].at,
+        entries=len(entries),
+        reason=reason,
+    )
+    await journal.create(record, [encode_entry(entry) for entry in entries])
+
+
+async def fill(journal: Journal) -> None:
+    """Keep runs of every kind."""
+    await keep(journal, kept_entries())
+    await keep(journal, kept_entries("left", NOW - 90_000)[:4], RunStatus.RUNNING, "")
+    stopped = kept_entries("stopped", NOW - 200_000)[:2]
+    cut = Interrupted(at=stopped[-1].at + 2, reason=TerminateReason.ABORTED, partial_text="I look at the")
+    await keep(journal, [*stopped, cut], RunStatus.STOPPED, "aborted")

@@ -1,0 +1,87 @@
+"""Figures, differences and harmless text: the small parts of what is shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from maverick.loop.limits import Limits
+from maverick.model import Usage
+from maverick.tui.diff import DiffLine, is_diff, read_diff
+from maverick.tui.figures import age, duration, money, tokens
+from maverick.tui.gauge import Gauge
+from maverick.tui.plain_text import one_line, plain, visible
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [(0, "0"), (999, "999"), (1_000, "1k"), (1_234, "1.2k"), (200_000, "200k"), (1_500_000, "1.5M")],
+)
+def test_tokens_are_told_in_few_characters(count: int, shown: str) -> None:
+    assert tokens(count) == shown
+
+
+@pytest.mark.parametrize(
+    ("dollars", "shown"),
+    [(None, "$?"), (0.0, "$0.00"), (0.5, "$0.50"), (0.0126, "$0.0126"), (1.239, "$1.24")],
+)
+def test_money_is_exact_where_it_is_small(dollars: float | None, shown: str) -> None:
+    assert money(dollars) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.012, "12 ms"), (1.53, "1.5 s"), (61, "1 min"), (7_300, "2 h"), (200_000, "2 d")]
+)
+def test_durations_and_ages_are_told_in_their_largest_unit(seconds: float, shown: str) -> None:
+    assert duration(seconds) == shown
+    assert age(7) == "7 s"
+
+
+@pytest.mark.requirement("007-TUI-GAUGE")
+def test_a_gauge_tells_each_figure_with_its_share_of_the_limit() -> None:
+    gauge = Gauge(
+        Limits(turns=20, tokens=10_000, cost_usd=0.5), 8_000, 2_000, Usage(4_000, 1_000, cost_usd=0.25), 3
+    )
+
+    meters = [(meter.name, meter.words, meter.share) for meter in gauge.meters()]
+
+    assert meters == [
+        ("context", "2k/8k", 0.25),
+        ("tokens", "5k/10k", 0.5),
+        ("cost", "$0.25/$0.50", 0.5),
+        ("turn", "3/20", 0.15),
+    ]
+
+
+@pytest.mark.requirement("007-TUI-GAUGE")
+def test_a_gauge_without_limits_tells_what_was_used() -> None:
+    meters = [(meter.words, meter.share) for meter in Gauge(usage=Usage(10, 2), turns=1).meters()]
+
+    assert meters == [("0", None), ("12", None), ("$?", None), ("1", None)]
+
+
+@pytest.mark.requirement("007-TUI-DIFF")
+def test_a_removed_line_that_looks_like_a_files_head_is_still_a_removed_line() -> None:
+    lines = ["text", "--- a", "+++ a", "@@ -1,2 +1,2 @@", "--- old", "+new", " same", "after"]
+
+    assert list(read_diff(lines)) == [
+        None,
+        DiffLine.FILE,
+        DiffLine.FILE,
+        DiffLine.HUNK,
+        DiffLine.REMOVED,
+        DiffLine.ADDED,
+        DiffLine.CONTEXT,
+        None,
+    ]
+    assert is_diff("\n".join(lines))
+    assert not is_diff("see @@ -here")
+
+
+@pytest.mark.requirement("007-TUI-SAFE")
+def test_text_is_harmless_to_read_and_nothing_is_hidden_in_what_is_decided_on() -> None:
+    wild = "a\x1b[2J\tb\u202ec\ud800"
+
+    assert plain(wild) == "a[2J    bc\ufffd"
+    assert visible(wild) == "a\\x1b[2J\\tb\\u202ec\\ud800"
+    assert visible("plain\ntext") == "plain\ntext"
+    assert one_line(" a\n  b\t") == "a b"

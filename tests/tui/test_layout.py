@@ -1,0 +1,186 @@
+"""The lines of a conversation: wrapped, folded, coloured, and laid out again only where something changed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from maverick.tui.block import ToolUse, Words
+from maverick.tui.conversation import ConversationModel
+from maverick.tui.layout import ConversationLayout
+from maverick.tui.line import Ink, Line
+from maverick.tui.wrapping import WrappedText, cut, wrapped
+from tui.desk import DIFF
+from tui.telling import Teller
+
+WORDS = st.text(alphabet=st.sampled_from("ab é語😀 \n"), max_size=60)
+
+
+@pytest.mark.requirement("007-TUI-STREAM")
+@given(pieces=st.lists(WORDS, max_size=8), width=st.integers(1, 20))
+def test_text_that_comes_in_pieces_is_broken_as_if_it_had_come_at_once(pieces: list[str], width: int) -> None:
+    grown = WrappedText(width)
+    for piece in pieces:
+        grown.append(piece)
+
+    assert grown.lines == wrapped("".join(pieces), width)
+
+
+@given(text=WORDS, width=st.integers(2, 20))
+def test_no_line_is_wider_than_the_screen_and_no_word_is_lost(text: str, width: int) -> None:
+    lines = wrapped(text, width)
+
+    assert all(cell_len(line) <= width for line in lines)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+
+
+def test_lines_break_between_words_and_keep_the_indent_of_code() -> None:
+    assert wrapped("one two three", 8) == ["one two", "three"]
+    assert wrapped("    indented\nnot", 20) == ["    indented", "not"]
+    assert wrapped("abcdefghij", 4) == ["abcd", "efgh", "ij"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("short", "short"), ("a long text", "a lon…"), ("語語語語", "語語…")]
+)
+def test_what_is_too_wide_is_cut_with_an_ellipsis(text: str, shown: str) -> None:
+    assert cut(text, 6) == shown
+
+
+def laid_out(model: ConversationModel, width: int = 40, *, thoughts: bool = True) -> list[Line]:
+    layout = ConversationLayout(model)
+    layout.update(width, thoughts=thoughts)
+    return [layout.line(y) for y in range(layout.height)]
+
+
+def shown(model: ConversationModel, width: int = 40) -> list[str]:
+    return [line.text.rstrip() for line in laid_out(model, width)]
+
+
+@pytest.fixture
+def teller() -> Teller:
+    teller = Teller(ConversationModel())
+    teller.begin("Go.")
+    teller.turn(1)
+    return teller
+
+
+@pytest.mark.requirement("007-TUI-FOLD")
+def test_a_folded_call_is_a_line_with_its_arguments_outcome_and_duration(teller: Teller) -> None:
+    teller.call("call_1", "grep", pattern="x", path="src")
+    running = shown(teller.model)[-1]
+    teller.result("call_1", "found it\nhere")
+
+    assert running.endswith("… running")
+    assert shown(teller.model)[-1] == "▸ grep pattern=x, path=src       ✓ 1.5 s"
+
+
+@pytest.mark.requirement("007-TUI-FOLD")
+def test_an_unfolded_call_has_arguments_result_and_outcome_in_full(teller: Teller) -> None:
+    teller.call("call_1", "write", path="a.txt", content="one\ntwo", count=3)
+    teller.result("call_1", "written")
+    (tool,) = (block for block in teller.model.blocks if isinstance(block, ToolUse))
+    teller.model.fold(tool, folded=False)
+
+    assert shown(teller.model)[-8:] == [
+        "▾ write                          ✓ 1.5 s",
+        "  │ path: a.txt",
+        "  │ content:",
+        "  │   one",
+        "  │   two",
+        "  │ count: 3",
+        "  ├─ finished after 1.5 s",
+        "  │ written",
+    ]
+
+
+@pytest.mark.requirement("007-TUI-DIFF")
+def test_the_lines_of_a_difference_have_their_colours(teller: Teller) -> None:
+    teller.call("call_1", "edit", path="greet.py")
+    teller.result("call_1", DIFF)
+
+    inks = {line.text.strip(" │"): line.spans[-1].ink for line in laid_out(teller.model, 60) if line.spans}
+    assert inks['-    return "Hi " + name'] is Ink.REMOVED
+    assert inks['+    return f"Hello, {name}!"'] is Ink.ADDED
+    assert inks["@@ -1,3 +1,3 @@"] is Ink.HUNK
+    assert inks["def greet(name):"] is Ink.PLAIN
+
+
+@pytest.mark.requirement("007-TUI-MODEL")
+def test_thinking_is_dimmed_and_can_be_hidden(teller: Teller) -> None:
+    teller.think("Hm.")
+    teller.say("So.")
+
+    assert Ink.THOUGHT in {span.ink for line in laid_out(teller.model) for span in line.spans}
+    hidden = laid_out(teller.model, thoughts=False)
+    assert "Hm." not in "".join(line.text for line in hidden)
+    assert hidden[-1].text == "So."
+
+
+def test_subagents_are_indented(teller: Teller) -> None:
+    clerk = teller.subagent("clerk", "run_1/1/0")
+    clerk.say("I look.")
+    clerk.call("call_1", "look")
+
+    assert [line[:2] for line in shown(teller.model)[-2:]] == ["  ", "  "]
+
+
+@pytest.mark.requirement("007-TUI-STREAM")
+def test_only_what_has_changed_is_laid_out_again(teller: Teller) -> None:
+    teller.say("word " * 1_003)
+    layout = ConversationLayout(teller.model)
+    layout.update(40)
+    before = [layout.line(y) for y in range(layout.height)]
+    teller.say("more")
+    layout.update(40)
+
+    assert all(layout.line(y) is line for y, line in enumerate(before[:-1]))
+    assert layout.line(layout.height - 1).text.endswith("word more")
+
+
+def test_a_narrower_screen_lays_everything_out_again(teller: Teller) -> None:
+    teller.say("word " * 20)
+    layout = ConversationLayout(teller.model)
+    layout.update(40)
+    tall = layout.height
+    layout.update(20)
+
+    assert layout.height > tall
+
+
+@pytest.mark.requirement("007-TUI-SEARCH")
+def test_lines_are_found_whatever_their_case(teller: Teller) -> None:
+    teller.say("One Needle\nhay\nanother NEEDLE")
+    layout = ConversationLayout(teller.model)
+    layout.update(40)
+
+    assert [layout.line(y).text for y in layout.find("needle")] == ["One Needle", "another NEEDLE"]
+    assert isinstance(layout.block_at(layout.find("hay")[0]), Words)
+    assert layout.block_at(layout.height) is None
+
+
+@pytest.mark.requirement("007-TUI-SAFE")
+def test_nothing_a_model_or_a_tool_says_reaches_the_terminal_as_a_command(teller: Teller) -> None:
+    wild = "\x1b[2J\x1b]0;owned\x07\x9b1A\r\u202egnp\u2066 \ud800 語\tx"
+    teller.think(wild)
+    teller.say(wild[:3], wild[3:])
+    teller.call("call_1", wild, **{wild: wild})
+    teller.result("call_1", wild)
+    teller.ask("call_2", "rm", wild, path=wild)
+    teller.model.remark(wild)
+    for block in teller.model.blocks:
+        if isinstance(block, ToolUse):
+            teller.model.fold(block, folded=False)
+
+    text = "".join(line.text for line in laid_out(teller.model))
+    assert not {*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), "\u202e", "\u2066", "\ud800"} & {*text}
+    text.encode()
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+def test_what_a_person_decides_on_hides_nothing(teller: Teller) -> None:
+    teller.ask("call_1", "shell", command="ls\u200b \x1b[8m; rm -rf ~")
+
+    assert "ls\\u200b \\x1b[8m; rm -rf ~" in "".join(line.text for line in laid_out(teller.model, 80))
