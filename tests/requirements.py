@@ -1,7 +1,7 @@
 """Every requirement the tests prove, by id, in one line each.
 
 A test names what it proves with ``@pytest.mark.requirement("ID", …)``; ``test_requirements.py`` fails when an id here
-has no test, and when a test names an id that is not here. ``000`` to ``003`` are the seed documents, ``P`` the
+has no test, and when a test names an id that is not here. ``000`` to ``004`` are the seed documents, ``P`` the
 promises of the design, ``F`` what the foundation adds to both.
 """
 
@@ -10,18 +10,60 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _BASE_AGENT = {
+    "000-US1-AS1": "A class with a name, a system prompt, tools and execute() is a working agent.",
+    "000-US1-AS2": "execute() returns a result with success, output, metadata, errors and usage.",
+    "000-US2-AS1": "query() is an async iterator of messages.",
+    "000-US2-AS2": "Each message can be shown when it arrives.",
+    "000-US3-AS1": "A registered class is looked up by name.",
+    "000-US3-AS2": "A class from the registry is made with its configuration and dependencies.",
+    "000-US4-AS1": "The text of an assistant's message can be had without taking it apart.",
+    "000-US4-AS2": "What is not text is left out of it.",
+    "000-US5-AS1": "A CLI that is not installed is an error that says how to install it.",
+    "000-US5-AS2": "A process that fails is an error in the result, with its context.",
+    "000-US5-AS3": "A failed result says so, and has an error that says what to do.",
+    "000-EDGE-CLI": "A CLI that is not found raises CLINotFoundError with advice.",
+    "000-EDGE-NETWORK": "A network failure or a timeout comes back at once and is not retried.",
+    "000-EDGE-TOOL": "An unknown tool is refused when the agent is made.",
+    "000-EDGE-MALFORMED": "A malformed answer is a MalformedResponseError with the raw text.",
+    "000-EDGE-STREAM": "An answer that breaks off is yielded as far as it came, then StreamingError is raised.",
+    "000-FR-001": "MaverickAgent is an abstract base class over the Claude Agent SDK.",
+    "000-FR-002": "An agent takes name, prompt, tools and model, and refuses tools that do not exist.",
+    "000-FR-003": "The SDK's options have sensible defaults, and any of them can be changed.",
+    "000-FR-004": "execute(context) is abstract, async, and returns a result.",
+    "000-FR-005": "query(prompt) streams; after a failure in the middle it yields what came, then raises.",
+    "000-FR-006": "Text is extracted from assistant's messages by functions.",
     "000-FR-007": "Common failures come as typed errors whose messages say what to do next.",
     "000-FR-008": "A result has success, output, metadata, errors and usage; a failed one has at least one error.",
     "000-FR-009": "A context carries the working folder, the branch and the configuration.",
     "000-FR-010": "Agents are discovered and made by name through a registry.",
     "000-FR-011": "A second agent under a taken name is refused at once.",
     "000-FR-012": "An agent is looked up by name; an unknown name is a typed error.",
+    "000-FR-013": "What does I/O is async.",
     "000-FR-014": "Usage has input tokens, output tokens, cost where it is known, and duration.",
+    "000-SC-001": "An agent needs execute() and a system prompt, and nothing else.",
+    "000-SC-002": "A result costs no more than 100 ms on top of Claude's own time.",
+    "000-SC-003": "The first message is there within 500 ms on top of Claude's own time.",
+    "000-SC-004": "A missing CLI, a failing process and a network failure are reported with advice.",
     "000-SC-005": "A registered agent can be made by a caller that knows nothing but its name.",
+    "000-SC-006": "Usage is right for every execution, failed and stopped ones included.",
+    "000-SC-007": "A concrete agent has nothing in it but its own task; what all agents share is in the base.",
+    "001-AGENT": "The agent's fields, defaults and refusals are those of the data model.",
+    "001-CONSTANTS": "BUILTIN_TOOLS, DEFAULT_MODEL, DEFAULT_PERMISSION_MODE and AgentMessage are where they belong.",
+    "001-CONTEXT": "What the context says about the way to Claude is used.",
     "001-ERRORS": "One error tree, with the fields the data model lists.",
     "001-REGISTRY": "The registry has register (call and decorator), get, list_agents and create.",
     "001-RESULT": "A result is frozen, has slots, and is made by success_result and failure_result.",
     "001-USAGE": "Usage figures are never negative, and total_tokens is their sum.",
+}
+
+_CLAUDE_CLI = {
+    "CLI-NO-ORPHANS": "Whatever ends a query or this process, the CLI and all it started are gone, and leave nothing.",
+    "CLI-PERMISSIONS": "An agent has the tools it is allowed and no others; a mode decides on the rest.",
+    "CLI-OUTPUT-TYPE": "An answer can be a value of a Pydantic type.",
+    "CLI-LIMITS": "Limits on turns and money end a run, and the result says which.",
+    "CLI-FAILURES": "Every failure of the CLI and of the API behind it is an error of ours.",
+    "CLI-REUSE": "CLIs are kept from one query to the next, a bounded number of them, without what was said before.",
+    "CLI-VERBATIM": "A prompt is text: nothing in it makes the CLI read files or run commands.",
 }
 
 _AGENT_INTERFACE = {
@@ -138,5 +180,169 @@ _FOUNDATION = {
     "F-API": "The shapes of the public interface run as they are written down.",
 }
 
-REQUIREMENTS: Mapping[str, str] = _BASE_AGENT | _AGENT_INTERFACE | _AGENT_CORE | _PROMISES | _FOUNDATION
+_CLAUDE_CLI_RUNS = {
+    "005-RUN": "An agent that names the CLI as its model runs as on any other: turns, events, usage, output.",
+    "005-RUN-TOOLS": "Tools of ours are offered to the CLI, and run by the loop, as for every provider.",
+    "005-RUN-OWN-TOOLS": "Tools of the CLI are tools of the loop: it decides whether and when they run.",
+    "005-RUN-LIMITS": "Every limit ends a run on the CLI, and the model is not asked once more.",
+    "005-RUN-APPROVALS": "A person is asked about a call of the CLI, at once or when the run was parked.",
+    "005-RUN-JOURNAL": "A run on the CLI is kept, shown, resumed and forked; what is not known is said to be unknown.",
+    "005-RUN-FAILURES": "What fails on the CLI is a typed error, and the loop alone tries again.",
+}
+
+_AGENT_FILES = {
+    "005-DISCOVERY": "Agents are found in files, modules, packages and the registry, the nearest of a name first.",
+    "005-MARKDOWN": "A Markdown file with settings at its top is an agent.",
+    "005-CLAUDE-FILES": "A Markdown agent for Claude Code is read as it is.",
+    "005-READY": "A code reviewer, a commit-message writer, a documentation writer and an issue fixer are ready.",
+    "005-BAD-FILES": "What can not be read is named with file, line and setting, and the others still load.",
+}
+
+_COMMAND_LINE = {
+    "007-RUN": "An agent or a prompt runs in the terminal, is kept, can be stopped, and says how it goes on.",
+    "007-RUN-JSON": "Each event of a run is a line of JSON for other programs.",
+    "007-RUN-LIMITS": "Limits are options, and the reason why a run ended is its exit code.",
+    "007-RUN-MODES": "A person is asked about what they have not allowed.",
+    "007-RUN-PROGRESS": "Long work shows a sign of life, on a terminal only.",
+    "007-RUN-SCHEMA": "An answer is held to a JSON Schema from a file.",
+    "007-RUN-STDIN": "What is piped in is input.",
+    "007-AGENTS": "Agents are listed, shown and written from the command line.",
+    "007-CONFIG": "Settings are shown with their source, and a file for them is written; keys are never shown.",
+    "007-DOCTOR": "What is missing or wrong is found, with the fix for each.",
+    "007-COMPLETION": "Shells complete commands, options and agents.",
+    "007-ERRORS": "Errors are one helpful line; the trace is shown when asked for.",
+}
+
+_CODING = {
+    "C-FILES": "Files are read, written, edited by exact replacement with a diff, and listed.",
+    "C-CONFINED": "No path, link, race or special file leads a file tool out of its workspace.",
+    "C-SEARCH": "Files are searched with ripgrep or without, and a search can be stopped.",
+    "C-SHELL": "A command has a deadline, its output is capped and kept, and nothing it started outlives it.",
+    "C-SANDBOX": "Commands run in a sandbox without a network; where there is none, a person is asked and told why.",
+    "C-FETCH": "Pages of the public web are fetched; private addresses are refused on every hop.",
+    "C-PLAN": "An agent can write down a plan.",
+    "C-EFFECTS": "Coding tools say honestly what running them again would do.",
+    "C-UNTRUSTED": "What tools find is marked as data from elsewhere.",
+    "C-PERMISSIONS": "A policy outside of the model decides before a call runs: allow, ask or deny; deny wins.",
+    "C-MODES": "The modes plan, ask, accept-edits and yolo decide where no rule speaks.",
+    "C-NARROW": "A project's file can take permissions away and never give any.",
+    "C-INJECTION": "A model that obeys whatever it reads has no effect outside of the policy.",
+    "C-MISBEHAVE": "However a tool misbehaves, its call gets one result, the run goes on, and no process is left.",
+}
+
+_CHAT = {
+    "004-HISTORY": "A message of the history has role, content, timestamp and perhaps tool calls.",
+    "004-CONTEXT": "A context has the user, the conversation and the history.",
+    "004-FROM-REQUEST": "A context is made from what a Chat API has.",
+    "004-RECORD": "A tool call is recorded with its name, parameters, result and duration.",
+    "004-RESULT": "A result has success, response, tool calls and error, and says whether there were tool calls.",
+    "004-RUNNER": "A runner is made of a session factory and a tool server, and runs a message in a context.",
+    "004-RUN-STEPS": "A run has instructions, tools, history and message, runs tools, and answers in words.",
+    "004-TIMEOUT": "A run that takes too long raises a TimeoutError.",
+    "004-G-USER": "The user is passed to every tool call.",
+    "004-G-CALLS": "At most ten tool calls are made in a run.",
+    "004-G-FRIENDLY": "An answer is always for people: no ids, no technical words.",
+    "004-EXAMPLE": "The integration example runs.",
+    "004-R-CREATED": "The answer when a task was created.",
+    "004-R-LIST": "A list is numbered and has boxes.",
+    "004-R-COMPLETED": "The answer when a task was completed.",
+    "004-R-DELETED": "The answer when a task was deleted.",
+    "004-R-UPDATED": "The answer when a task was updated.",
+    "004-E-NOT-FOUND": "The answer when no task is like what was asked for.",
+    "004-E-AMBIGUOUS": "The question when several tasks are.",
+    "004-E-INVALID": "The question when something is missing.",
+    "004-E-SYSTEM": "The answer when something is broken.",
+    "004-C-DELETE": "A delete is confirmed with 'yes delete'.",
+    "004-C-BULK": "A bulk operation is confirmed with a phrase of its own.",
+    "004-RECORDING": "Each tool call is recorded for keeping, as the example shows.",
+    "004-ISOLATION-INJECTED": "The user of the context is injected into every tool call.",
+    "004-ISOLATION-ACCESS": "The agent can not reach another user's tasks.",
+    "004-ISOLATION-FILTERED": "What a tool answers is already filtered by user.",
+    "004-STATELESS-CONTEXT": "A context can not be changed.",
+    "004-STATELESS-RUNS": "Nothing persists between runs.",
+    "004-STATELESS-HISTORY": "The history comes from the database with each request.",
+    "004-LIMIT-CALLS": "Ten tool calls.",
+    "004-LIMIT-TIME": "Thirty seconds.",
+    "004-LIMIT-LENGTH": "About 500 characters.",
+    "004-Q-IDS": "Never a task's id.",
+    "004-Q-JARGON": "Never technical jargon.",
+    "004-Q-GRAMMAR": "Sentences that are correct.",
+    "004-Q-EMOJI": "Few emoji, and only for good news.",
+    "004-ERRORS": "Errors are friendly words in the result.",
+    "CHAT-TOOLS": "The task tools take, do and answer what they say, and refuse the rest with a question.",
+    "CHAT-MATCHING": "Tasks are found by the likeness of their titles, never by an id.",
+    "CHAT-UNDO": "The last change can be undone, and the one before it, and so on.",
+    "CHAT-KEYED": "A call that is made again under its key acts once.",
+    "CHAT-CONFIRM": "A confirmation is for one action on certain tasks, once, and not for long.",
+    "CHAT-ISOLATION": "A model that tries everything reaches nothing that is not its user's.",
+    "CHAT-RLS": "Postgres itself keeps each user's rows to that user.",
+    "CHAT-MANY-USERS": "A hundred users talk at once to one runner.",
+    "CHAT-MIGRATIONS": "Numbered migrations make the tables the program uses.",
+    "CHAT-UNDERSTANDING": "The offline model understands nine in ten sentences it was not written against.",
+    "CHAT-MCP-SERVER": "The official MCP client uses the task server over stdio and HTTP, as its own user only.",
+    "CHAT-MCP-CLIENT": "Tools of other MCP servers are tools of an agent, and a server that dies harms no one.",
+}
+
+_SERVER = {
+    "SERVER-SIGN-IN": "Users sign in with a password that is kept as a hash, and guessing is slow.",
+    "SERVER-TOKENS": "A token is good for one issuer, one audience, one algorithm and some time.",
+    "SERVER-OIDC": "Tokens of a sign-in service are verified with the keys it publishes.",
+    "SERVER-CHAT": "A message is answered, in a conversation that is kept.",
+    "SERVER-ONE-WRITER": "While a conversation is being answered, nobody else writes into it.",
+    "SERVER-IDEMPOTENT": "A request that is sent again with its key acts once.",
+    "SERVER-REWIND": "An earlier message can be edited and sent again.",
+    "SERVER-STREAM": "A client that comes back to a stream misses nothing and sees nothing twice.",
+    "SERVER-DISCONNECT": "Leaving a stream does not stop the answer.",
+    "SERVER-STOP": "An answer that is stopped keeps what there is of it.",
+    "SERVER-REVIVE": "An answer whose process is gone is made by the next one.",
+    "SERVER-APPROVALS": "What the user has to confirm is listed, and confirmed or denied once.",
+    "SERVER-CONVERSATIONS": "Conversations are listed, read, renamed, exported and deleted.",
+    "SERVER-TASKS": "Tasks are added, read, changed and deleted, and the last change is undone.",
+    "SERVER-UPDATES": "Every page of a user hears of what changes.",
+    "SERVER-LIMITS": "Each user has limits on requests, streams, answers and spending.",
+    "SERVER-ISOLATION": "No route gives or changes anything of another user.",
+    "SERVER-BAD-REQUESTS": "A request that is not as it should be gets a clear refusal.",
+    "SERVER-SCHEMA": "Nothing that the OpenAPI document allows, or does not, makes the server fail.",
+    "SERVER-OPERATIONS": "Health, readiness and metrics are there for those who run the server.",
+    "SERVER-AG-UI": "AG-UI clients read an answer to its end, tool calls and approvals included.",
+    "SERVER-AI-SDK": "The AI SDK reads an answer to its end, tool calls and approvals included.",
+    "SERVER-PAGE": "The page holds a conversation: with confirmation, stop, reload, two tabs and undo.",
+    "SERVER-SAFE-PAGE": "Nothing a model writes can run or be fetched, and nothing comes from elsewhere.",
+    "SERVER-ACCESSIBLE": "The page has no serious accessibility problem.",
+    "SERVER-COMMAND": "One command serves it all, and survives being killed.",
+}
+
+_SCREEN = {
+    "007-TUI": "One screen has agents and runs, and a live conversation, in 80 by 24 characters and more.",
+    "007-TUI-MODEL": "What is shown is made of the events alone, by plain Python.",
+    "007-TUI-STREAM": "A hundred thousand streamed pieces are shown without falling behind, and none is lost.",
+    "007-TUI-FOLD": "A tool call folds into a line and unfolds into arguments, result, outcome and duration.",
+    "007-TUI-DIFF": "Differences are coloured, and not folded away.",
+    "007-TUI-APPROVAL": "A person sees all of a tool call before they decide, for live runs and for parked ones.",
+    "007-TUI-GAUGE": "A gauge shows how full the context is and what of the budget is used.",
+    "007-TUI-SEARCH": "The conversation can be searched, what is folded included.",
+    "007-TUI-FORK": "A run is forked from the turn at the cursor, with other words.",
+    "007-TUI-STOP": "A run is stopped with what there is of its answer, and resumed.",
+    "007-TUI-KEYS": "Every key does what the help says, and the help has every key.",
+    "007-TUI-SAFE": "Nothing a model or a tool says reaches the terminal as a command.",
+    "007-TUI-ERRORS": "Errors are shown in the screen, never as a traceback over it.",
+    "007-TUI-OFFLINE": "Without a key the offline model answers, and the screen says so.",
+    "007-TUI-TERMINAL": "In a real terminal an agent is run, its tool approved, the run stopped and resumed.",
+}
+
+REQUIREMENTS: Mapping[str, str] = (
+    _BASE_AGENT
+    | _CLAUDE_CLI
+    | _CLAUDE_CLI_RUNS
+    | _AGENT_INTERFACE
+    | _AGENT_CORE
+    | _PROMISES
+    | _FOUNDATION
+    | _AGENT_FILES
+    | _COMMAND_LINE
+    | _CODING
+    | _SCREEN
+    | _CHAT
+    | _SERVER
+)
 """What each id stands for."""

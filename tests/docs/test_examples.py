@@ -24,6 +24,7 @@ EXAMPLES = {
         "6 model calls",
     ],
     "limits_and_abort.py": ["max_turns: ", "max_tool_calls: ", "timeout: ", "aborted: ", "seen enough"],
+    "own_agent.py": ["Maverick", "1 turn, 42 tokens"],
     "custom_client.py": ["(attempt 2 in 0.05 s)", "LAND AHEAD!", "11 tokens for $0.000032"],
 }
 

@@ -22,6 +22,7 @@ def approval_for(
     tool: Tool,
     user_id: str | None,
     expires_in: float | None,
+    question: str = "",
 ) -> Approval:
     """The request for a decision on one call. Its id is the call's own, so asking twice is asking once."""
     arguments = encode_json(call.arguments, sort=True)
@@ -39,6 +40,7 @@ def approval_for(
         requested_at=now,
         expires_at=None if expires_in is None else now + expires_in,
         status=ApprovalStatus.PENDING,
+        question=question,
     )
 
 

@@ -127,6 +127,8 @@ class Approval(Struct, frozen=True, kw_only=True):
     requested_at: float
     expires_at: float | None
     status: ApprovalStatus
+    question: str = ""
+    """Why a person is asked; empty when the tool always wants it and does not say why."""
     approved: bool = False
     decided_by: str = ""
     decided_at: float | None = None
