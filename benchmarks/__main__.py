@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from benchmarks import (
     calibration,
+    claude_cli,
     concurrent_runs,
     durable_turns,
     idle_memory,
@@ -16,9 +17,11 @@ from benchmarks import (
     machine,
     parallel_tools,
     providers,
+    server,
     streaming,
     table,
     tracing,
+    tui,
     turns,
 )
 from benchmarks.figure import Figure
@@ -37,7 +40,10 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "imports": imports.measure,
     "journal": durable_turns.measure,
     "providers": providers.measure,
+    "server": server.measure,
+    "cli": claude_cli.measure,
     "tracing": tracing.measure,
+    "tui": tui.measure,
 }
 
 

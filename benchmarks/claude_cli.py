@@ -10,11 +10,10 @@ import asyncio
 import stat
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from benchmarks.figure import Figure, Target
 from benchmarks.model_server import model_server
@@ -27,7 +26,7 @@ _QUERIES = 15
 
 _Times: TypeAlias = tuple[float, float]
 """Seconds to the first message, and to the end."""
-_Ask: TypeAlias = Callable[[], AsyncIterator[Any]]
+_Way: TypeAlias = Callable[[], Awaitable[_Times]]
 
 
 class _Teller(MaverickAgent):
@@ -55,71 +54,77 @@ def measure(rounds: int) -> Iterator[Figure]:
 
 async def _stand_in(rounds: int, folder: Path, env: dict[str, str], program: Path) -> list[Figure]:
     agent = _Teller("teller", "You tell.", env=env, cli_path=program)
-    ours, bare = await _alternate(rounds * _QUERIES, lambda: agent.query("stream-20", folder), _bare(agent, folder))
-    executing = await _executing(rounds * _QUERIES, agent, folder)
+    asking, executing, bare = await _in_turns(
+        rounds * _QUERIES, _asking(agent, folder), _executing(agent, folder), _bare(agent, folder)
+    )
     return [
         Figure("CLI that answers at once: first message, bare SDK", bare[0] * 1e3, "ms"),
-        Figure("CLI that answers at once: first message, our share", (ours[0] - bare[0]) * 1e3, "ms", Target(2)),
+        Figure(
+            "CLI that answers at once: first message, our share", (asking[0] - bare[0]) * 1e3, "ms", Target(2)
+        ),
         Figure("CLI that answers at once: a whole query, bare SDK", bare[1] * 1e3, "ms"),
-        Figure("CLI that answers at once: execute(), our share", (executing - bare[1]) * 1e3, "ms", Target(5)),
+        Figure(
+            "CLI that answers at once: execute(), our share", (executing[1] - bare[1]) * 1e3, "ms", Target(5)
+        ),
     ]
 
 
 async def _real(rounds: int, folder: Path, env: dict[str, str]) -> list[Figure]:
     agent = _Teller("teller", "You tell.", env=env)
-    ours, bare = await _alternate(rounds, lambda: agent.query("stream-20", folder), _bare(agent, folder))
+    asking, bare = await _in_turns(rounds, _asking(agent, folder), _bare(agent, folder))
     async with agent:
-        kept, _ = await _alternate(rounds + 1, lambda: agent.query("stream-20", folder), None)
+        (kept,) = await _in_turns(rounds, _asking(agent, folder, pause=0.5))
     return [
         Figure("real CLI: first message, bare SDK", bare[0] * 1e3, "ms"),
-        Figure("real CLI: first message, an agent", ours[0] * 1e3, "ms"),
+        Figure("real CLI: first message, an agent", asking[0] * 1e3, "ms"),
         Figure("real CLI: first message, an agent that keeps its CLI", kept[0] * 1e3, "ms"),
         Figure("real CLI: a whole query, bare SDK", bare[1] * 1e3, "ms"),
-        Figure("real CLI: a whole query, an agent", ours[1] * 1e3, "ms"),
+        Figure("real CLI: a whole query, an agent", asking[1] * 1e3, "ms"),
         Figure("real CLI: a whole query, an agent that keeps its CLI", kept[1] * 1e3, "ms"),
     ]
 
 
-def _bare(agent: MaverickAgent, folder: Path) -> _Ask:
+async def _in_turns(count: int, *ways: _Way) -> list[_Times]:
+    """The medians of several ways to do the same, taken in turns so that a busy minute is busy for all."""
+    times: list[list[_Times]] = [[] for _ in ways]
+    for number in range(count + 1):
+        for way, taken in zip(ways, times, strict=True):
+            measured = await way()
+            if number:  # the first one loads modules
+                taken.append(measured)
+    return [(median(first for first, _ in taken), median(end for _, end in taken)) for taken in times]
+
+
+def _bare(agent: MaverickAgent, folder: Path) -> _Way:
     from claude_agent_sdk import query
 
     options = agent._build_options(folder)  # noqa: SLF001 - the same options on both sides
-    return lambda: query(prompt="stream-20", options=options)
+    return lambda: _timed(query(prompt="stream-20", options=options))
 
 
-async def _alternate(count: int, one: _Ask, other: _Ask | None) -> tuple[_Times, _Times]:
-    """The medians of two ways to ask, taken in turns so that a busy minute is busy for both."""
-    times: tuple[list[_Times], list[_Times]] = ([], [])
-    for number in range(count + 1):
-        for ask, taken in zip((one, other), times, strict=True):
-            if ask is not None:
-                measured = await _timed(ask)
-                if number:  # the first one loads modules
-                    taken.append(measured)
-        if other is None:
-            await asyncio.sleep(0.5)  # a kept CLI begins its new conversation meanwhile
-    return _middle(times[0]), _middle(times[1])
+def _asking(agent: MaverickAgent, folder: Path, pause: float = 0) -> _Way:
+    async def ask() -> _Times:
+        await asyncio.sleep(pause)  # a CLI that is kept begins its new conversation meanwhile
+        return await _timed(agent.query("stream-20", folder))
+
+    return ask
 
 
-def _middle(times: list[_Times]) -> _Times:
-    return (median(first for first, _ in times), median(end for _, end in times)) if times else (0.0, 0.0)
-
-
-async def _timed(ask: _Ask) -> _Times:
-    began = time.perf_counter()
-    first = 0.0
-    async with aclosing(ask()) as messages:  # type: ignore[type-var]  # both are async generators
-        async for _ in messages:
-            first = first or time.perf_counter() - began
-    return first, time.perf_counter() - began
-
-
-async def _executing(count: int, agent: _Teller, folder: Path) -> float:
+def _executing(agent: _Teller, folder: Path) -> _Way:
     context = AgentContext(folder, NO_BRANCH, MaverickConfig())
-    times = []
-    for _ in range(count):
+
+    async def execute() -> _Times:
         began = time.perf_counter()
         result = await agent.execute(context)
-        times.append(time.perf_counter() - began)
         assert result.success, result.error
-    return median(times)
+        return 0, time.perf_counter() - began
+
+    return execute
+
+
+async def _timed(messages: AsyncIterator[object]) -> _Times:
+    began = time.perf_counter()
+    first = 0.0
+    async for _ in messages:
+        first = first or time.perf_counter() - began
+    return first, time.perf_counter() - began

@@ -6,7 +6,7 @@ id=${id%%\"*}
 printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "$id"
 read -r prompt
 cat <<'END'
-{"type":"system","subtype":"init","session_id":"s","uuid":"u0","tools":[]}
+{"type":"system","subtype":"init","session_id":"s","uuid":"u0","claude_code_version":"2.1.325","tools":[]}
 {"type":"stream_event","uuid":"u1","session_id":"s","event":{"type":"message_start","message":{"id":"m1","model":"claude-sonnet-4-5","usage":{"input_tokens":100,"output_tokens":1}}}}
 {"type":"stream_event","uuid":"u2","session_id":"s","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello."}}}
 {"type":"assistant","uuid":"u3","session_id":"s","message":{"id":"m1","model":"claude-sonnet-4-5","content":[{"type":"text","text":"Hello."}],"usage":{"input_tokens":100,"output_tokens":1}}}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from maverick import AgentDefinition, MaverickConfig, ModelConfig
+from maverick import AgentDefinition, MaverickConfig, ModelConfig, TerminateReason
 from maverick.agents import AgentContext, AgentRegistry, AgentResult
 from maverick.agents.discovery import Discovery
 from maverick.agents.found import Origin
@@ -149,6 +149,14 @@ def test_what_can_not_be_read_is_told_and_keeps_nobody_else_from_being_found(pla
 
 
 @pytest.mark.requirement("005-BAD-FILES")
+def test_an_agent_further_away_does_not_stand_in_for_one_whose_file_is_wrong(place: Place) -> None:
+    place.add("general", "Mine.").write_text("---\nname: general\n")
+
+    with pytest.raises(InvalidInputError, match=r"general\.md, line 2: "):
+        place.look().find("general")
+
+
+@pytest.mark.requirement("005-BAD-FILES")
 def test_asking_for_an_agent_whose_file_is_wrong_tells_what_is_wrong_with_it(place: Place) -> None:
     place.add("bad", "Works not.").write_text("---\nname: bad\n")
 
@@ -187,6 +195,28 @@ async def test_what_is_found_can_be_registered_and_made_by_name(place: Place) ->
     assert result.success
     assert {"alpha", "clerk"} <= set(place.registry.list_agents())
     assert place.look().register() == []
+
+
+async def test_an_agent_from_a_file_works_in_the_folder_of_its_context_and_as_it_is_allowed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(place.home))
+    place.add("alpha", "Works.")
+    (place.project / "notes.txt").write_text("buy milk")
+    place.look().register()
+    alpha = place.registry.create("alpha")
+
+    def asked(prompt: str) -> AgentContext:
+        return AgentContext(place.project, "main", MaverickConfig(), extra={"prompt": prompt})
+
+    monkeypatch.chdir("/")
+    read = await alpha.execute(asked("read the file 'notes.txt'"))
+    written = await alpha.execute(asked("write the file 'notes.txt' with content 'tea'"))
+
+    assert "buy milk" in str(read.output)
+    assert written.terminate_reason is TerminateReason.AWAITING_APPROVAL
+    assert [file.name for file in place.project.iterdir() if file.is_file()] == ["notes.txt"]
+    assert (place.project / "notes.txt").read_text() == "buy milk"
 
 
 def test_a_model_is_the_persons_where_a_file_names_none(place: Place) -> None:

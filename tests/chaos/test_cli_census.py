@@ -54,7 +54,7 @@ async def aborted(env: dict[str, str], folder: Path, mark: str) -> None:
 
 
 async def timed_out(env: dict[str, str], folder: Path, mark: str) -> None:
-    await _drain(agent(env, timeout=random.Random(mark).uniform(0.2, 4)), folder)
+    await _drain(agent(env, timeout=random.Random(mark).uniform(0.1, 3)), folder)
 
 
 async def cancelled(env: dict[str, str], folder: Path, mark: str) -> None:

@@ -73,7 +73,7 @@ def test_a_context_is_made_from_request_data() -> None:
     assert second.timestamp.tzinfo is UTC
 
 
-@pytest.mark.parametrize("user_id", ["", " ", None, 7, "a\0b"])
+@pytest.mark.parametrize("user_id", ["", " ", None, 7, "a\0b", "a\ud800b"])
 def test_a_context_without_a_user_is_refused(user_id: Any) -> None:
     with pytest.raises(InvalidInputError, match="user_id"):
         AgentContext.from_request(user_id, "talk", [])

@@ -196,7 +196,8 @@ async def test_a_model_is_never_shown_an_id(database: Database) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "The add_task tool call returned JSON.",
+        "I used add_task for you.",
+        "It is in the database now.",
         "sqlalchemy.exc.OperationalError: database is locked",
         "Traceback (most recent call last)",
         "HTTP 500 from the API",
@@ -219,7 +220,7 @@ def test_technical_words_the_user_chose_are_theirs() -> None:
 @pytest.mark.requirement("004-Q-EMOJI")
 def test_emoji_are_few_and_only_for_good_news() -> None:
     assert polish("Done 🎉🎉 great 🚀", [ADDED], "") == "Done 🎉 great"
-    assert polish("Sorry 😢, no.", [REFUSED], "") == "Sorry , no."
+    assert polish("Sorry 😢, no.", [REFUSED], "") == "Sorry, no."
     assert polish("1. ☐ a\n2. ✓ b", [ADDED], "") == "1. ☐ a\n2. ✓ b"
 
 

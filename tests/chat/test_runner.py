@@ -236,15 +236,17 @@ async def test_a_hundred_users_talk_at_once_and_none_sees_another(parlour: Parlo
     users = [f"user-{n}" for n in range(100)]
 
     async def talk(user: str) -> list[str]:
-        said = (f"add secret of {user}", "delete secret", "yes delete", "undo", "list")
+        said = (f"add secret of {user}", "delete secret", "yes delete")
         return [(await parlour.say(message, user)).response for message in said]
 
-    answers = dict(zip(users, await asyncio.gather(*map(talk, users)), strict=True))
+    parlour.add("kept by everybody", user="nobody")
+    answers = await asyncio.gather(*map(talk, users))
 
-    for user, said in answers.items():
-        others = [
-            other for other in users if other not in user and any(f"of {other}'" in text for text in said)
+    for user, said in zip(users, answers, strict=True):
+        assert said == [
+            f"Got it! Added 'secret of {user}' to your list. Anything else?",
+            f"Do you really want to delete 'secret of {user}'? Reply 'yes delete' to confirm.",
+            f"I've removed 'secret of {user}' from your tasks.",
         ]
-        assert said[-1] == f"1. ☐ secret of {user}"
-        assert others == []
-        assert parlour.titles(user) == [f"secret of {user}"]
+        assert parlour.titles(user) == []
+    assert parlour.titles("nobody") == ["kept by everybody"]

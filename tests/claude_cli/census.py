@@ -40,15 +40,23 @@ def working_in(folder: Path) -> list[int]:
 
 def parent_of(pid: int) -> int:
     """The process that a process is a child of."""
-    status = Path(f"/proc/{pid}/stat").read_text("ascii")
-    return int(status.rpartition(")")[2].split()[1])
+    return int(_status(pid)[1])
+
+
+def state_of(pid: int) -> str:
+    """The letter of a process's state, such as ``Z`` for one that has died and is not buried yet."""
+    return _status(pid)[0]
+
+
+def _status(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
 
 
 async def until(condition: Callable[[], bool], within: float = DEADLINE) -> bool:
     """Wait until something is so; whether it is."""
     end = time.monotonic() + within
     while not (so := await asyncio.to_thread(condition)) and time.monotonic() < end:  # noqa: ASYNC110 - others' doing
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)
     return so
 
 

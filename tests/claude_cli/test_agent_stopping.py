@@ -74,6 +74,18 @@ async def test_a_timeout_ends_it_with_the_partial_text(
     assert "after 3 s" in str(result.errors[0])
 
 
+@pytest.mark.parametrize("seconds", [0.001, 0.05, 0.3])
+async def test_a_cli_that_is_still_starting_is_ended_as_well(
+    env: dict[str, str], mark: str, seconds: float
+) -> None:
+    agent = Greeter(env=env, timeout=seconds)
+
+    result = await asyncio.wait_for(agent.run_prompt("Hello?"), 20)
+
+    assert result.terminate_reason is TerminateReason.TIMEOUT
+    assert await gone(mark) == []
+
+
 async def test_cancelling_the_task_ends_it(busy: Greeter, mark: str) -> None:
     run = asyncio.create_task(busy.run_prompt("Wait."))
     assert len(await there(mark, 3)) >= 3

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_cli.census import gone, marked, open_handles, parent_of, there, until
+from claude_cli.census import gone, marked, open_handles, parent_of, state_of, there, until
 from maverick.exceptions import CLINotFoundError, InvalidInputError, ProcessError
 from maverick.providers.claude_cli.guard import guard
 from maverick.providers.claude_cli.process import CliProcess
@@ -137,7 +137,7 @@ async def test_when_its_keeper_is_killed_it_dies_and_we_are_told(tmp_path: Path,
     process = await CliProcess.start(["/bin/sh", "-c", program], env=marked_env(mark), cwd=tmp_path)
     await process.stdout.readline()
 
-    os.kill(parent_of(process.pid), signal.SIGKILL)
+    os.kill(parent_of(await process.started()), signal.SIGKILL)
 
     assert await process.wait() == -signal.SIGKILL
     assert await gone(mark) == []
@@ -146,8 +146,10 @@ async def test_when_its_keeper_is_killed_it_dies_and_we_are_told(tmp_path: Path,
 
 async def test_a_new_helper_is_started_when_somebody_killed_the_old_one(tmp_path: Path) -> None:
     first = await CliProcess.start(["/bin/sh", "-c", "exec sleep 600"], env={}, cwd=tmp_path)
-    assert guard.pid is not None
-    os.kill(guard.pid, signal.SIGKILL)
+    helper = guard.pid
+    assert helper is not None
+    os.kill(helper, signal.SIGKILL)
+    assert await until(lambda: state_of(helper) in "ZX")
 
     codes = []
     for _ in range(3):  # a keeper may still be waiting for the next one
@@ -206,10 +208,13 @@ async def test_no_handle_and_no_folder_is_left(tmp_path: Path) -> None:
 async def test_why_it_did_not_start_is_said(
     argv: list[str], cwd: str, error: type[Exception], words: str
 ) -> None:
+    process = await CliProcess.start(argv, env={}, cwd=Path(cwd))
+
     with pytest.raises(error, match=words) as raised:
-        await CliProcess.start(argv, env={}, cwd=Path(cwd))
+        await process.started()
 
     assert isinstance(raised.value.__cause__, OSError)
+    await process.aclose()
 
 
 async def test_the_last_lines_of_its_standard_error_are_kept_and_told(tmp_path: Path) -> None:

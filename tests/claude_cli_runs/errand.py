@@ -10,7 +10,7 @@ from typing import Any
 from claude_cli_runs.scripted_api import ScriptedAPI, in_turn
 from maverick import AgentDefinition, AgentExecutor, tool
 from maverick.journal import SqliteJournal
-from maverick.providers.claude_cli.whole_run import cli_tool
+from maverick.providers.claude_cli import cli_tool
 from scenario import agent
 
 

@@ -15,7 +15,7 @@ from aiohttp import web
 from maverick import AgentDefinition, AgentExecutor, AgentResult
 from maverick.loop.events import AgentActivityEvent
 from maverick.model import LLMClient
-from maverick.providers.claude_cli.whole_run.client import CLIClient, connect
+from maverick.providers.claude_cli.whole_run.client import CliClient, connect
 from wire.claude_answers import Answer, error_body, sse, text, tool_use
 
 Body = dict[str, Any]
@@ -77,7 +77,7 @@ class ScriptedAPI:
         """The folder the CLI works in."""
         return self.folder / "work"
 
-    def client(self, **options: Any) -> CLIClient:
+    def client(self, **options: Any) -> CliClient:
         """A client whose CLI talks to this server."""
         home = self.folder / "home"
         env = {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude"), "IS_SANDBOX": "1"}
@@ -112,6 +112,8 @@ class ScriptedAPI:
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
         await response.prepare(request)
         for event in said.events(body["model"]):
+            if "message" in event:  # the CLI takes messages of one id for parts of one message
+                event["message"]["id"] = f"msg_{next_id()}"
             await response.write(sse(event))
         return response
 

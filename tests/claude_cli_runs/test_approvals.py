@@ -10,16 +10,26 @@ from claude_cli_runs.scripted_api import Body, Serve, calls, conversation, in_tu
 from maverick import AgentExecutor, TerminateReason, tool
 from maverick.journal import Journal
 from maverick.loop.result import ToolOutcome
-from maverick.model import ToolCall
-from maverick.providers.claude_cli.whole_run import cli_tool
+from maverick.loop.ruling import Ruling, Verdict
+from maverick.model import Tool, ToolCall
+from maverick.providers.claude_cli import cli_tool
 from scenario import agent
 
 NOTE = ("Bash", {"command": "echo done >> note.txt; cat note.txt"})
 
 
+class NoDeleting:
+    """A policy."""
+
+    def rule(self, call: ToolCall, tool: Tool) -> Ruling:
+        deletes = "rm " in call.arguments["command"]
+        return Ruling(Verdict.DENY, "nothing is deleted here.") if deletes else Ruling(Verdict.ALLOW)
+
+
 @pytest.mark.requirement("005-RUN-APPROVALS", "F-APPROVAL", "P3")
-async def test_a_person_is_asked_about_each_call_while_the_cli_waits(serve: Serve) -> None:
-    api = await serve(in_turn(calls(("Bash", {"command": "touch other.txt"}), NOTE), says("Well.")))
+async def test_a_policy_and_a_person_rule_on_each_call_while_the_cli_waits(serve: Serve) -> None:
+    wanted = [("Bash", {"command": command}) for command in ("rm -r .", "touch other.txt")]
+    api = await serve(in_turn(calls(*wanted, NOTE), says("Well.")))
     asked: list[ToolCall] = []
 
     async def approve(call: ToolCall) -> bool:
@@ -27,13 +37,14 @@ async def test_a_person_is_asked_about_each_call_while_the_cli_waits(serve: Serv
         assert not list(api.work.iterdir())
         return call.arguments == NOTE[1]
 
-    executor = AgentExecutor(api.client(), approve=approve)
+    executor = AgentExecutor(api.client(), approve=approve, permissions=NoDeleting())
     result = await executor.execute(agent(cli_tool("Bash", approval=True)))
 
-    told = ["Not run: denied by the user.", "done"]
+    told = [record.result for record in result.tool_calls]
+    assert "nothing is deleted here" in told[0]
+    assert told[1:] == ["Not run: denied by the user.", "done"]
     assert len(asked) == 2
     assert [path.name for path in api.work.iterdir()] == ["note.txt"]
-    assert [record.result for record in result.tool_calls] == told
     assert conversation(api.bodies[1])[-1] == ("user", told)
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
+import claude_agent_sdk
 import pytest
 
 from claude_cli.census import gone, marked, until
 from claude_cli_runs.scripted_api import Body, Serve, calls, in_turn, ours, says, see
 from maverick import AbortSignal, AgentExecutor, TerminateReason, tool
 from maverick.loop.result import ToolOutcome
-from maverick.providers.claude_cli.whole_run import cli_tool
+from maverick.model import ToolCall
+from maverick.providers.claude_cli import cli_tool
 from scenario import agent, assert_valid
+
+WRONG = ("Read", {"path": "wrong"})
+"""A call that the CLI refuses by itself, without asking anybody."""
+CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
 
 
 @tool
@@ -23,11 +30,6 @@ async def add(a: int, b: int) -> int:
 
 def always_add(body: Body, number: int) -> Any:
     return calls((ours("add"), {"a": number, "b": 1}))
-
-
-def always_invalid(body: Body, number: int) -> Any:
-    """Calls that the CLI answers by itself, without asking anybody."""
-    return calls(("Read", {"path": "wrong"}))
 
 
 @pytest.mark.requirement("005-RUN-LIMITS", "P5")
@@ -52,7 +54,7 @@ async def test_the_model_is_asked_no_more_once_a_limit_is_reached(
 
 @pytest.mark.requirement("005-RUN-LIMITS", "P5")
 async def test_the_cli_does_not_ask_again_by_itself_after_calls_it_refuses_itself(serve: Serve) -> None:
-    api = await serve(always_invalid)
+    api = await serve(lambda *_: calls(WRONG))
     result = await AgentExecutor(api.client()).execute(agent(cli_tool("Read"), max_turns=1))
 
     assert result.terminate_reason is TerminateReason.MAX_TURNS
@@ -98,3 +100,19 @@ async def test_a_tool_of_the_cli_that_takes_too_long_is_ended_and_the_run_goes_o
     assert watched.result.tool_calls[0].outcome is ToolOutcome.FAILED
     assert "stopped after 1 seconds" in watched.result.tool_calls[0].result
     assert "stopped after 1 seconds" in str(api.bodies[1]["messages"])
+
+
+@pytest.mark.requirement("005-RUN-LIMITS", "P5")
+async def test_a_cli_that_does_not_wait_between_turns_is_found_out(serve: Serve) -> None:
+    async def approve(call: ToolCall) -> bool:
+        return await until(lambda: len(api.bodies) > 3)
+
+    api = await serve(lambda *_: calls(WRONG))
+    hasty = api.folder / "hasty"
+    hasty.write_text(f'#!/bin/sh\nsed -u s/PostToolBatch/SubagentStop/ | {CLI} "$@"\n')
+    hasty.chmod(0o700)
+    executor = AgentExecutor(api.client(cli_path=hasty), approve=approve)
+    result = await executor.execute(agent(cli_tool("Read", approval=True)))
+
+    assert result.terminate_reason is TerminateReason.ERROR
+    assert "without being told to" in str(result.errors[0])

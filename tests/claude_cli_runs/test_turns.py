@@ -13,7 +13,7 @@ from maverick import AgentExecutor, ModelConfig, OutputConfig, ToolContext, tool
 from maverick.loop.events import ToolCallEnd, ToolCallStart
 from maverick.loop.result import ToolOutcome
 from maverick.model import Message, Request, Response, TextDelta
-from maverick.providers.claude_cli.whole_run import cli_tool
+from maverick.providers.claude_cli import cli_tool
 from maverick.providers.limiter import LimitedClient, RateLimiter
 from maverick.testing import ScriptedClient, call, reply
 from maverick.testing import calls as calls_of
@@ -53,6 +53,12 @@ async def test_tools_of_ours_are_run_by_the_loop_as_for_any_other_model(serve: S
     assert offered["input_schema"]["properties"].keys() == {"a", "b"}
 
 
+@tool(max_output=200_000)
+async def recite() -> str:
+    """Say something long."""
+    return "word " * 30_000
+
+
 @pytest.mark.requirement("005-RUN-OWN-TOOLS", "P3")
 async def test_tools_of_the_cli_and_ours_go_through_the_same_loop(serve: Serve) -> None:
     def model(body: Body, number: int) -> Any:
@@ -64,10 +70,11 @@ async def test_tools_of_the_cli_and_ours_go_through_the_same_loop(serve: Serve) 
             ("Read", {"file_path": str(api.work / "made.txt")}),
             (ours("add"), {"a": 2, "b": 2}),
             ("Bash", {"command": "exit 3"}),
+            (ours("recite"), {}),
         )
 
     api = await serve(model)
-    worker = agent(add, cli_tool("Bash"), cli_tool("Read"))
+    worker = agent(add, recite, cli_tool("Bash"), cli_tool("Read"))
     limited = LimitedClient(api.client(), RateLimiter(requests_per_minute=1000))
     watched = await see(limited, worker, run_id="r", user_id="ana")
 
@@ -78,6 +85,7 @@ async def test_tools_of_the_cli_and_ours_go_through_the_same_loop(serve: Serve) 
         ("Read", "finished"),
         ("add", "finished"),
         ("Bash", "failed"),
+        ("recite", "finished"),
     ]
     assert result.tool_calls[1].result == "made"
     assert "made" in result.tool_calls[2].result

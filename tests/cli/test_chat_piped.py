@@ -24,6 +24,24 @@ def test_each_line_is_answered_on_standard_output(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
+def test_tasks_are_kept_and_so_are_the_runs(tmp_path: Path) -> None:
+    first = run("chat", home=tmp_path, said="add buy milk for tomorrow\ndelete it\nyes delete\nundo\n")
+    second = run("chat", home=tmp_path, said="what's left?\n/new\nyes delete\n")
+    runs = run("runs", "list", home=tmp_path)
+
+    assert first.stdout.splitlines() == [
+        "Got it! Added 'buy milk' to your list. Anything else?",
+        "Do you really want to delete 'buy milk'? Reply 'yes delete' to confirm.",
+        "I've removed 'buy milk' from your tasks.",
+        "I've undone that: 'buy milk' is back on your list.",
+    ]
+    assert "· add_task(title='buy milk', due_date=" in first.stderr
+    assert '"success"' not in first.stderr
+    assert second.stdout.splitlines()[0] == "1. ☐ buy milk (due tomorrow)"
+    assert second.stdout.splitlines()[1].startswith("I can't help with that.")
+    assert runs.stdout.count("tasks") >= 6
+
+
 def test_tool_calls_and_the_model_are_told_on_standard_error_without_colours(tmp_path: Path) -> None:
     done = run("chat", home=tmp_path, said="what is 12 times 7?\n")
 

@@ -118,6 +118,24 @@ def test_help_loads_neither_the_runtime_nor_anything_else_it_does_not_need(words
     assert loaded.endswith("LOADED\n")
 
 
+@pytest.mark.requirement("F-IMPORT")
+def test_a_run_on_the_offline_model_loads_no_network_and_no_sdk(tmp_path: Path) -> None:
+    loaded = run_python(
+        f"""
+        import os, sys
+        os.environ.update(HOME={str(tmp_path)!r}, ANTHROPIC_API_KEY="", MAVERICK_AGENT_API_KEY="")
+        os.chdir({str(tmp_path)!r})
+        sys.stdin = open(os.devnull)
+        from maverick.cli.main import main
+        main(["run", "-p", "hello"])
+        heavy = ("aiohttp", "yaml", "mcp", "claude_agent_sdk", "fastapi", "sqlmodel", "textual", "anthropic")
+        print("LOADED", *(name for name in heavy if name in sys.modules))
+        """
+    )
+
+    assert loaded.endswith("\nLOADED\n")
+
+
 def test_the_journal_is_looked_at_without_the_settings_when_it_is_named(tmp_path: Path) -> None:
     loaded = run_python(
         f"""

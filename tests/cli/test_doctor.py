@@ -45,7 +45,7 @@ def test_keys_are_seen_and_never_shown(folder: Folder) -> None:
     found = findings(folder)
 
     assert found["Claude key"]["detail"] == "set in ANTHROPIC_API_KEY"
-    assert found["OpenAI key"]["detail"] == "set in the settings"
+    assert found["OpenAI key"]["detail"] == "set in settings"
     assert KEY not in folder.main("doctor").stdout
 
 

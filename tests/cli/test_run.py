@@ -56,8 +56,11 @@ def test_the_run_is_kept_and_can_be_looked_at(folder: Folder) -> None:
 
 def test_a_run_may_be_kept_nowhere(folder: Folder) -> None:
     done = folder.main("run", "-p", "hello", "--no-journal")
+    asking = folder.main("run", "-p", "write the file 'a.txt' with content 'tea'", "--no-journal")
 
     assert done.returncode == 0
+    assert asking.returncode == 3
+    assert "runs resume" not in asking.stderr
     assert not (folder.path / ".maverick").exists()
 
 
@@ -86,6 +89,19 @@ def test_a_python_file_with_a_chief_runs_the_chief_and_not_those_who_work_for_it
     folder.main("run", "office.py", "-p", "ask the clerk 'what is 3 * 4?'")
 
     assert folder.runs()[0].agent == "chief"
+
+
+def test_a_python_file_with_one_definition_runs_it_whatever_else_is_registered(folder: Folder) -> None:
+    folder.write(
+        "clerk.py",
+        CLERK
+        + """
+    from maverick.agents import registry
+    registry.register("helper", clerk_with())
+    """,
+    )
+
+    assert folder.main("run", "clerk.py", "-p", "what is 12 * 7?").stdout == SUM
 
 
 @pytest.mark.requirement("007-RUN")

@@ -108,6 +108,16 @@ def test_words_of_a_ready_agent_are_shown_as_they_come_and_ctrl_c_stops_it(
     assert "docs-writer: aborted" in terminal.seen
 
 
+@pytest.mark.requirement("007-RUN")
+def test_an_agent_on_the_claude_cli_is_shown_and_kept_like_any_other(folder: Folder, api: CliApi) -> None:
+    api.play(Answer([text("Tea is ready.")]))
+
+    done = folder.main("run", "-p", "tea?", "--model", "claude-code:claude-sonnet-4-5", "--run-id", "tea")
+
+    assert (done.returncode, done.stdout) == (0, "Tea is ready.\n"), done.stderr
+    assert folder.main("runs", "replay", "tea").stdout == "Tea is ready.\n"
+
+
 def test_any_class_with_execute_is_run_with_whatever_it_is_given(folder: Folder) -> None:
     folder.write("plain.py", PLAIN)
 

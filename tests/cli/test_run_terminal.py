@@ -64,6 +64,17 @@ def test_a_sign_of_life_is_shown_and_ctrl_c_stops_with_the_command_to_go_on(fold
     assert (record.run_id, record.reason) == (words[2], "aborted")
 
 
+@pytest.mark.requirement("007-RUN-PROGRESS")
+def test_what_a_command_says_is_shown_while_it_is_at_work(folder: Folder) -> None:
+    words = ("run", "-p", "shell command 'echo one; echo half way; sleep 60'", "--mode", "yolo")
+    with Terminal(*words, home=folder.path) as terminal:
+        terminal.expect("· shell(command='echo one; echo half way; sleep 60'")
+        terminal.expect("half way\x1b[0m")
+        terminal.type("\x03")
+
+        assert terminal.end() == 130
+
+
 @pytest.mark.requirement("007-RUN", "P1")
 def test_ctrl_c_twice_kills_and_the_run_is_still_there(folder: Folder) -> None:
     folder.write("clerk.py", CLERK)

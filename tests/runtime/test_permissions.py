@@ -119,6 +119,7 @@ async def test_a_question_waits_in_the_journal_and_its_answer_counts_once(
     assert parked.terminate_reason is TerminateReason.AWAITING_APPROVAL
     assert "because send may do anything. Decide with" in str(parked.errors[0])
     assert office.done == []
+    assert (await journal.get_approval("r:1:0")).question == "send may do anything."
     await journal.approve("r:1:0", by="ana")
     result = await running.resume("r", office.clerk())
 

@@ -84,6 +84,7 @@ class ChatServer:
     ) -> None:
         for person in self._people:
             await person.http.close()
+        await self.app.state.service.aclose()
         self._server.should_exit = True
         await self._serving
         self.database.close()

@@ -94,6 +94,19 @@ async def test_nobody_decides_for_somebody_else(server: ChatServer, ana: Person)
 
 
 @pytest.mark.requirement("SERVER-APPROVALS")
+async def test_a_question_goes_with_its_conversation(ana: Person) -> None:
+    approval = await asked(ana)
+    conversation = (await ana.get("/api/approvals"))["approvals"][0]["conversation_id"]
+    await ana.ask("DELETE", f"/api/conversations/{conversation}")
+
+    late = await ana.post(f"/api/approvals/{approval}/approve")
+
+    assert late.status == 404
+    assert (await ana.get("/api/approvals"))["approvals"] == []
+    assert await tasks(ana) == ["buy milk"]
+
+
+@pytest.mark.requirement("SERVER-APPROVALS")
 async def test_a_question_is_withdrawn_when_the_user_speaks_of_something_else(ana: Person) -> None:
     approval = await asked(ana)
     conversation = (await ana.get("/api/approvals"))["approvals"][0]["conversation_id"]

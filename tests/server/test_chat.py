@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from maverick.model import Usage
+from maverick.providers.scripted import TurnLike
 from maverick.server import ServerLimits
 from maverick.testing import ScriptedClient, call, reply
 from server.chat_server import ChatServer, Person, SlowModel
@@ -203,7 +204,11 @@ async def test_a_model_that_fails_is_told_in_friendly_words(tmp_path: Path) -> N
 
 @pytest.mark.requirement("SERVER-CHAT")
 async def test_tools_act_for_the_user_of_the_token_whatever_the_model_says(tmp_path: Path) -> None:
-    turns = [call("add_task", title="milk", user_id="user_bob"), call("add_task", title="milk"), reply("ok")]
+    turns: list[TurnLike] = [
+        call("add_task", title="milk", user_id="user_bob"),
+        call("add_task", title="milk"),
+        reply("ok"),
+    ]
     async with ChatServer(tmp_path / "chat.db", client=ScriptedClient(turns)) as server:
         ana, bob = server.person("ana"), server.person("bob")
 

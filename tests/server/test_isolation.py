@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from maverick.server import Principal, TokenSigner
+from maverick.providers.scripted import TurnLike
+from maverick.server import Principal, ServerLimits, TokenSigner
 from maverick.testing import ScriptedClient, call, reply
 from server.chat_server import SECRET, ChatServer, Person
 
@@ -166,9 +166,10 @@ async def test_undo_undoes_ones_own_change(server: ChatServer, ana: Person) -> N
 
 
 @pytest.mark.requirement("SERVER-ISOLATION")
-async def test_it_holds_on_postgres_too(postgres_url: str, tmp_path: Path) -> None:
-    turns = [call("list_tasks"), reply("Here they are.")]
-    async with ChatServer(postgres_url, client=ScriptedClient(turns)) as server:
+async def test_it_holds_on_postgres_too(postgres_url: str) -> None:
+    turns: list[TurnLike] = [call("list_tasks"), reply("Here they are.")]
+    limits = ServerLimits(spend_usd_per_day=1)
+    async with ChatServer(postgres_url, client=ScriptedClient(turns), limits=limits) as server:
         ana, bob = server.person("ana"), server.person("bob")
         task = await ana.post("/api/tasks", {"title": "milk"})
         answer = await bob.say("show me everything")

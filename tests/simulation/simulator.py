@@ -8,6 +8,7 @@ from typing import Any
 from maverick.exceptions import InvalidInputError
 from maverick.loop.entries import (
     ApprovalDecided,
+    CallRuled,
     Entry,
     Interrupted,
     ModelCalled,
@@ -21,6 +22,7 @@ from maverick.loop.events import AgentActivityEvent
 from maverick.loop.machine import AgentLoop
 from maverick.loop.narrator import Narrator
 from maverick.loop.result import TerminateReason, ToolOutcome
+from maverick.loop.ruling import Verdict
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.model import Message, Role
 from simulation.world import TOOLS, World
@@ -71,6 +73,10 @@ class Simulation:
     def act(self, step: Step) -> Step:
         """Do what the loop asks for, with what the world makes of it."""
         match step:
+            case RunTools() | AwaitApproval() if (
+                self.world.rng.random() < 0.2 and self.loop.tool_round.runnable
+            ):
+                return self.rule()
             case CallModel():
                 return self.call_model(step)
             case RunTools():
@@ -83,6 +89,14 @@ class Simulation:
                 )
             case Finish():
                 raise AssertionError("a finished run asks for nothing")
+
+    def rule(self) -> Step:
+        """Have a policy say something of a call."""
+        rng = self.world.rng
+        index = rng.choice(sorted(self.loop.tool_round.runnable))
+        return self.feed(
+            CallRuled(at=self.world.tick(), index=index, verdict=rng.choice(list(Verdict)), reason="a rule.")
+        )
 
     def call_model(self, step: CallModel) -> Step:
         world = self.world
@@ -170,6 +184,10 @@ class Simulation:
             misplaced.append(ToolFinished(at=at, index=0, outcome=ToolOutcome.FINISHED, content="late"))
         else:
             misplaced.append(ToolFinished(at=at, index=77, outcome=ToolOutcome.FINISHED, content="whose?"))
+        if isinstance(step, CallModel):
+            misplaced.append(CallRuled(at=at, index=0, verdict=Verdict.DENY))
+        else:
+            misplaced.append(CallRuled(at=at, index=77, verdict=Verdict.ASK))
         if not isinstance(step, AwaitApproval):
             misplaced.append(ApprovalDecided(at=at, index=0, approved=True))
         self.check_refused(self.world.rng.choice(misplaced))

@@ -82,6 +82,6 @@ def test_text_is_harmless_to_read_and_nothing_is_hidden_in_what_is_decided_on() 
     wild = "a\x1b[2J\tb\u202ec\ud800"
 
     assert plain(wild) == "a[2J    bc\ufffd"
-    assert visible(wild) == "a\\x1b[2J\\tb\\u202ec\\ud800"
+    assert visible(wild) == "a\\x1b[2J    b\\u202ec\\ud800"
     assert visible("plain\ntext") == "plain\ntext"
     assert one_line(" a\n  b\t") == "a b"

@@ -85,6 +85,8 @@ class Discovery:
         """
         known: list[str] = []
         for found in self._search(name):
+            if name in self._suspects:
+                break  # what is further away is not what was meant
             if found.name == name:
                 return found
             known.append(found.name)

@@ -50,7 +50,7 @@ class AgentContext:
     def __post_init__(self) -> None:
         for name in ("user_id", "conversation_id"):
             value = getattr(self, name)
-            if not isinstance(value, str) or not value.strip() or "\0" in value:
+            if not isinstance(value, str) or not value.strip() or not _is_writable(value):
                 raise InvalidInputError(
                     f"{name}: expected a text that is not empty, got {value!r}.", field=name
                 )
@@ -72,6 +72,11 @@ class AgentContext:
             InvalidInputError: A message has no role or content, or one that can not be.
         """
         return cls(user_id, conversation_id, [_message(index, given) for index, given in enumerate(messages)])
+
+
+def _is_writable(text: str) -> bool:
+    """Whether every database takes it: no NULs, no halves of characters."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _message(index: int, given: Mapping[str, Any]) -> MessageHistory:

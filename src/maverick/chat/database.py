@@ -150,7 +150,9 @@ def _engine_of(location: str | Path) -> Engine:
             "database: expected a path or a postgresql:// address.", field="database", cause=error
         ) from error
     if url.drivername in ("postgres", "postgresql"):
-        return create_engine(url.set(drivername="postgresql+psycopg"), pool_size=10, max_overflow=20)
+        # A connection that broke while nobody used it is replaced before it is used.
+        options = {"pool_size": 10, "max_overflow": 20, "pool_pre_ping": True}
+        return create_engine(url.set(drivername="postgresql+psycopg"), **options)
     if url.get_backend_name() == "sqlite":
         return _sqlite_engine(url)
     return create_engine(url)

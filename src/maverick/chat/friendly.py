@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from maverick.chat import phrases
 from maverick.chat.result import ToolCallRecord
@@ -19,9 +19,10 @@ _JARGON = re.compile(
     r"idempoten\w*|user_id|\w+_task|list_tasks|MCP|backend|server error|tool call)\b",
     re.IGNORECASE,
 )
-_EMOJI = re.compile(r"[\U0001F300-\U0001FAFF\u2600-\u2605\u2614-\u27BF\uFE0F](?<![☐☑✓✔])")
+_EMOJI = re.compile(r" ?[\U0001F300-\U0001FAFF\u2600-\u2605\u2614-\u27BF\uFE0F](?<![☐☑✓✔])")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
 
+_USERS_OWN = frozenset(("title", "description", "task", "message", "options"))
 _LIMITS = frozenset(
     (
         TerminateReason.MAX_TOOL_CALLS,
@@ -53,11 +54,23 @@ def polish(text: str, calls: Sequence[ToolCallRecord], said: str) -> str:
         calls: The tool calls it made.
         said: What the user said.
     """
-    theirs = f"{said} {calls!r}".casefold()
+    theirs = " ".join((said, *_of_the_user([(call.parameters, call.result) for call in calls]))).casefold()
     foreign = [found for found in _JARGON.findall(text) if found.casefold() not in theirs]
     if foreign or not text.strip():
         text = "\n".join(_messages(calls)) or phrases.TROUBLE
     return _shortened(_calm(_ID.sub("", text), calls).strip())
+
+
+def _of_the_user(value: object, name: str = "") -> Iterator[str]:
+    """The texts among the values of tool calls that a user wrote, or that were written for one."""
+    if isinstance(value, str) and name in _USERS_OWN:
+        yield value
+    elif isinstance(value, Mapping):
+        for key, entry in value.items():
+            yield from _of_the_user(entry, key)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from _of_the_user(entry, name)
 
 
 def _messages(calls: Sequence[ToolCallRecord]) -> list[str]:

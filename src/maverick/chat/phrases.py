@@ -14,6 +14,7 @@ RESPONSE_LENGTH = 500
 TROUBLE = "I'm having a bit of trouble right now. Please try again."
 TOO_MUCH = "That's more than I can do in one go. Could you ask me for fewer things at once?"
 STOPPED = "I stopped, as you asked."
+DECLINED = "All right, I'll leave everything as it is."
 NOTHING_TO_UNDO = "There is nothing to undo."
 CONFIRM_DELETE = "yes delete"
 """What a user says to have a task deleted."""

@@ -33,6 +33,9 @@ from maverick.exceptions import ToolError
 
 A = TypeVar("A", bound=Arguments)
 
+_MOST_LISTED = 100
+"""How many tasks a list has at most; it also says how many there are."""
+
 
 class TaskRefusedError(ToolError):
     """A tool did nothing, for a reason the user can read; ``code`` is what a program reads."""
@@ -142,7 +145,8 @@ def _list(desk: TaskDesk, given: ListTasks) -> dict[str, Any]:
     if given.due == "overdue":
         tasks = [task for task in tasks if not task.completed]
     message = phrases.listed(tasks, _described(given, desk.today), desk.today)
-    return {"tasks": [state_of(task) for task in tasks], "count": len(tasks), "message": message}
+    shown = [state_of(task) for task in tasks[:_MOST_LISTED]]
+    return {"tasks": shown, "count": len(tasks), "message": message}
 
 
 def _described(given: ListTasks, today: date) -> str:

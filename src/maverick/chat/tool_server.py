@@ -6,6 +6,7 @@ runner, over stdio by whoever started the server, over HTTP by the bearer token.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any, TypeAlias
@@ -26,6 +27,7 @@ from maverick.chat.confirmations import ConfirmationStore
 from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.task_tools import TASK_TOOLS, TaskDesk, TaskRefusedError, TaskTool, digest
 from maverick.exceptions import InvalidInputError, StorageError
+from maverick.runtime.event_log import log_failure
 from maverick.tools.threads import run_in_thread
 
 RequestContext: TypeAlias = ServerRequestContext[Any, Any]
@@ -49,7 +51,9 @@ _MISSING = {
     "": "what to change",
 }
 """What an argument is to the user."""
-_CONVERSATIONAL = frozenset(("not_found", "ambiguous", "confirmation_required", "nothing_to_undo"))
+_CONVERSATIONAL = frozenset(
+    ("not_found", "ambiguous", "confirmation_required", "declined", "nothing_to_undo")
+)
 """Answers that are no failure of the tool: the conversation goes on from them."""
 
 
@@ -100,7 +104,8 @@ class MCPToolServer:
                 caller = find_caller(context)
             except PermissionError:
                 return _as_result(_failure("forbidden", "Please sign in first."))
-            await self._hear(caller, params.input_responses or {})
+            if not await self._hear(caller, params.input_responses or {}):
+                return _as_result(_failure("declined", phrases.DECLINED))
             answer = await self.call(params.name, params.arguments or {}, caller)
             return _question(context, answer) or _as_result(answer)
 
@@ -113,32 +118,32 @@ class MCPToolServer:
             on_call_tool=call_tool,
         )
 
-    async def _hear(self, caller: Caller, responses: Mapping[str, object]) -> None:
-        """Take in what the person at the other end said to questions they were shown."""
+    async def _hear(self, caller: Caller, responses: Mapping[str, object]) -> bool:
+        """Take in what the person at the other end said to questions they were shown; returns whether to go on."""
+        agreed = True
         for asked, said in responses.items():
-            if isinstance(said, types.ElicitResult):
-                await run_in_thread(self._decide, caller, asked, approved=said.action == "accept")
+            approved = isinstance(said, types.ElicitResult) and said.action == "accept"
+            await run_in_thread(self._decide, caller, asked, approved=approved)
+            agreed = agreed and approved
+        return agreed
 
     def _decide(self, caller: Caller, confirmation_id: str, *, approved: bool) -> None:
         with owned_session(self._session_factory, caller.user_id, writes=True) as session:
             store = ConfirmationStore(session, caller.user_id, caller.conversation_id)
             store.decide(confirmation_id, approved=approved)
 
-    def _perform(self, tool: TaskTool[Any], arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+    def _perform(
+        self, tool: TaskTool[Any], arguments: dict[str, Any], caller: Caller, *, again: bool = False
+    ) -> dict[str, Any]:
         try:
-            given = tool.arguments.model_validate(arguments)
+            return self._act(tool, tool.arguments.model_validate(arguments), caller)
         except ValidationError as error:
             return _invalid(error)
-        try:
-            return self._act(tool, given, caller)
         except StorageError as error:
-            if not isinstance(error.cause, IntegrityError):
-                return _failure("unavailable", phrases.TROUBLE)
-        try:
-            return self._act(
-                tool, given, caller
-            )  # the same call was made at the same time: it has its result now
-        except StorageError:
+            if isinstance(error.cause, IntegrityError) and not again:
+                # The same call was made at the same time, and has its result by now.
+                return self._perform(tool, arguments, caller, again=True)
+            log_failure(logging.ERROR, "task_tool_failed", error, {"tool": tool.name})
             return _failure("unavailable", phrases.TROUBLE)
 
     def _act(self, tool: TaskTool[Any], given: Any, caller: Caller) -> dict[str, Any]:  # noqa: ANN401 - the tool's

@@ -72,7 +72,9 @@ def _in_python(path: str, name: str) -> FoundAgent:
             raise InvalidInputError(f"{path}: {describe_unknown('agent', name, list(agents))}", field="agent")
         return FoundAgent(name, agents[name], Origin.REGISTERED, path)
     called = _called_by_others(definitions)
-    callers = [agent for agent in agents if agent not in called]
+    callers = [definition.name for definition in definitions if definition.name not in called]
+    if len(callers) != 1:  # else it is that one, whatever its imports have registered
+        callers = [agent for agent in agents if agent not in called]
     if len(callers) != 1:
         has = f"has {len(callers)} agents: {', '.join(callers)}" if callers else "has no agent"
         advice = f"Name one of them: {path}:{callers[0]}" if callers else "Define one with AgentDefinition(…)"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from maverick.agents.named_tools import coding_registry, names_tools
 from maverick.cli.connecting import ConfiguredModels
 from maverick.config import AgentConfig
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
-from maverick.loop.subagent import AgentTool
+from maverick.model import ToolContext
 from maverick.runtime import AgentExecutor
 from maverick.runtime.driver import Approver
-from maverick.tools import ToolRegistry
 
 
 @asynccontextmanager
@@ -25,6 +25,7 @@ async def executor_for(
     *,
     mode: str | None = None,
     approve: Approver | None = None,
+    on_output: Callable[[ToolContext, str], object] | None = None,
 ) -> AsyncIterator[AgentExecutor]:
     """What runs an agent, for the length of an ``async with`` block.
 
@@ -37,25 +38,14 @@ async def executor_for(
         journal: Where its runs are kept.
         mode: How much it may do without being told.
         approve: Asks the person about a tool call; without it, the run waits in its journal.
+        on_output: Told what commands of the agent say, while they say it.
     """
-    tools, permissions = ToolRegistry(), None
-    names_tools = any(_named_tools(definition))
-    if names_tools:
-        from maverick.tools.coding.toolbox import coding_tools  # here, since not every agent has them
-        from maverick.tools.coding.workspace import Workspace
-
-        tools = ToolRegistry(coding_tools(Workspace(Path.cwd())))
-    if names_tools or mode is not None:
-        from maverick.tools.permissions import load_permissions  # the same
+    names = names_tools(definition)
+    tools = coding_registry(Path.cwd(), on_output) if names else None
+    permissions = None
+    if names or mode is not None:
+        from maverick.tools.permissions import load_permissions  # here, since not every agent needs them
 
         permissions = load_permissions(mode)
     async with ConfiguredModels(settings) as models:
         yield AgentExecutor(models, tools, journal=journal, approve=approve, permissions=permissions)
-
-
-def _named_tools(definition: AgentDefinition[Any]) -> Iterator[str]:
-    for tool in definition.tool_config.tools:
-        if isinstance(tool, str):
-            yield tool
-        elif isinstance(tool, AgentTool):
-            yield from _named_tools(tool.definition)

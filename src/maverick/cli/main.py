@@ -59,5 +59,5 @@ def _is_misuse(error: MaverickError) -> bool:
 def _never_fail_on_characters() -> None:
     """Show a replacement for what the terminal's encoding does not have, and accept bytes that are no text."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+        if isinstance(stream, io.TextIOWrapper) and not stream.closed:
             stream.reconfigure(errors="replace")

@@ -32,14 +32,18 @@ class Progress:
         self._columns = columns
         self.paused = False
         """Whether it stays away, since a person is asked something."""
-        self._doing = "thinking"
+        self._doing, self._detail = "thinking", ""
         self._since = self._quiet_since = time.monotonic()
         self._drawn = False
         self._ticking: asyncio.Task[None] | None = None
 
     def doing(self, what: str) -> None:
         """Say what goes on from now on."""
-        self._doing, self._since = shortened(printable(what)), time.monotonic()
+        self._doing, self._detail, self._since = what, "", time.monotonic()
+
+    def note(self, detail: str) -> None:
+        """Say how far it is."""
+        self._detail = detail
 
     def clear(self) -> None:
         """Take the line away, since something is about to be written."""
@@ -66,7 +70,8 @@ class Progress:
             now = time.monotonic()
             if now - self._quiet_since >= _PATIENCE and self._is_free() and not self.paused:
                 frame = (frame + 1) % len(_FRAMES)
-                line = f"{_FRAMES[frame]} {self._doing} ({duration(now - self._since)})"
-                self._terminal.write(f"\r\033[K\033[2m{fitted(line, self._columns() - 1)}\033[0m")
+                said = f"{_FRAMES[frame]} {self._doing} ({duration(now - self._since)}) {self._detail}"
+                line = fitted(shortened(printable(said)), self._columns() - 1)
+                self._terminal.write(f"\r\033[K\033[2m{line}\033[0m")
                 self._terminal.flush()
                 self._drawn = True

@@ -56,3 +56,5 @@ class AnswerBody(BaseModel):
     user_message_id: int | None = None
     message_id: int | None = None
     """The message the answer is kept as; ``None`` if its conversation was deleted in the meantime."""
+    created_at: datetime | None = None
+    """When it was kept, which is when its conversation was last changed."""

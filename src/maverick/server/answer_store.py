@@ -176,6 +176,7 @@ class AnswerStore:
             approval=approval,
             user_message_id=assignment.user_message_id,
             message_id=answer.id,
+            created_at=answer.created_at,
         )
 
     def look(self, user_id: str, run_id: str) -> tuple[AnswerRecord, AnswerBody | None, bool]:
@@ -235,7 +236,7 @@ def _decided(session: Session, user_id: str, question: Question) -> Question:
         raise not_found("approval")
     ConfirmationStore(session, user_id, asked.conversation_id).decide(asked.id, approved=question.approved)
     message = asked.phrase if question.approved else DENIAL
-    return replace(question, message=message, conversation_id=asked.conversation_id, may_create=True)
+    return replace(question, message=message, conversation_id=asked.conversation_id)
 
 
 def _conversation(conversations: ConversationStore, question: Question) -> Conversation:
@@ -282,4 +283,5 @@ def _body(session: Session, user_id: str, record: AnswerRecord) -> AnswerBody:
         approval=_question(session, user_id, record.conversation_id),
         user_message_id=None if asked is None else asked.id,
         message_id=None if answer is None else answer.id,
+        created_at=None if answer is None else answer.created_at,
     )

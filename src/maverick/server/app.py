@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from fastapi.staticfiles import StaticFiles
 
 import maverick
@@ -27,6 +28,16 @@ from maverick.server.tokens import TokenSigner
 from maverick.server.updates import Updates
 
 _PAGE = Path(__file__).parent / "page"
+
+
+class _Page(StaticFiles):
+    """The page's files, which a browser asks for again so that they always fit each other."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """A file."""
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
 
 
 def create_app(
@@ -67,8 +78,7 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         migrate(database.engine, SERVER)
         yield
-        await answers.aclose()
-        await runner.aclose()
+        await service.aclose()
 
     app = FastAPI(
         title="Maverick Chat",
@@ -79,7 +89,7 @@ def create_app(
         redoc_url=None,
         openapi_url="/openapi.json",
     )
-    app.state.service = ChatService(
+    service = app.state.service = ChatService(
         session_factory=database.session,
         runner=runner,
         tools=MCPToolServer(database.session),
@@ -98,7 +108,7 @@ def create_app(
     answer_refusals(app)
     for module in (signing_in, chat, approvals, conversations, tasks, front_ends, operations):
         app.include_router(module.router)
-    app.mount("/", StaticFiles(directory=_PAGE, html=True), name="page")
+    app.mount("/", _Page(directory=_PAGE, html=True), name="page")
     app.add_middleware(BodyLimit, most=limits.body_bytes)
     app.add_middleware(Observer, metrics=metrics)
     return app

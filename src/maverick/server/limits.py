@@ -23,8 +23,8 @@ class ServerLimits:
     """Requests of a user; a burst of that many is fine after a pause."""
     sign_ins_per_minute: int = 10
     """Attempts to sign in, for each name and for each address they come from."""
-    body_bytes: int = 64 * 1024
-    """The size of a request's body."""
+    body_bytes: int = 256 * 1024
+    """The size of a request's body; some front ends send the whole conversation with each message."""
     streams: int = 12
     """Streams a user may have open at once, over all tabs."""
     answers: int = 4

@@ -39,6 +39,12 @@ class ChatService:
     metrics_token: str | None
     """What a collector of metrics proves itself with, besides any user."""
 
+    async def aclose(self) -> None:
+        """End all streams, and leave answers as they are: their clients come back, to this server or the next."""
+        self.updates.close()
+        await self.answers.aclose()
+        await self.runner.aclose()
+
 
 def _service(request: Request) -> ChatService:
     service: ChatService = request.app.state.service

@@ -15,6 +15,12 @@ class Updates:
     def __init__(self) -> None:
         self._listeners: dict[str, set[_Listener]] = {}
 
+    def close(self) -> None:
+        """Have everybody stop listening."""
+        for listeners in self._listeners.values():
+            for listener in listeners:
+                listener.leave()
+
     def publish(self, user_id: str, what: str) -> None:
         """Something of a user has changed."""
         for listener in self._listeners.get(user_id, ()):
@@ -26,7 +32,7 @@ class Updates:
         listeners = self._listeners.setdefault(user_id, set())
         listeners.add(listener)
         try:
-            while True:
+            while not listener.has_left:
                 for what in await listener.wait(pause):
                     yield what
         finally:
@@ -39,11 +45,16 @@ class _Listener:
     """One who listens. Hearing the same twice before looking is hearing it once."""
 
     def __init__(self) -> None:
+        self.has_left = False
         self._heard: set[str] = set()
         self._called = asyncio.Event()
 
     def hear(self, what: str) -> None:
         self._heard.add(what)
+        self._called.set()
+
+    def leave(self) -> None:
+        self.has_left = True
         self._called.set()
 
     async def wait(self, pause: float) -> list[str | None]:

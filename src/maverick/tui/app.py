@@ -37,7 +37,8 @@ FRAME = 1 / 30
 """Seconds between two looks at what has changed: whatever came in between is drawn at once."""
 _LOOK = 2.0
 """Seconds between two looks at the journal, where other processes write too."""
-_GRACE = 0.5
+GRACE = 0.5
+"""Seconds in which a question that has just appeared takes no answer."""
 PROMPT = "prompt"
 
 
@@ -65,7 +66,7 @@ class MaverickApp(App[None]):
         *,
         clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = new_run_id,
-        grace: float = _GRACE,
+        grace: float = GRACE,
     ) -> None:
         super().__init__()
         self.stopped: list[str] = []
@@ -145,7 +146,7 @@ class MaverickApp(App[None]):
             self.bell()
             return
         message.box.clear()
-        self._work(session, lambda: session.start({PROMPT: message.text}))
+        self._work(session, lambda: self._start(session, message.text))
 
     def on_search_bar_changed(self, message: SearchBar.Changed) -> None:
         """Search for what is written."""
@@ -296,6 +297,16 @@ class MaverickApp(App[None]):
                 self._work(session, lambda: session.start(inputs))
 
         await self.push_screen(InputsDialog(session.agent, declared), begin)
+
+    async def _start(self, session: Session, words: str) -> None:
+        """Send words to the agent; if nothing began, they are there to be sent again."""
+        run_id = session.run_id
+        try:
+            await session.start({PROMPT: words})
+        except MaverickError:
+            if session.run_id == run_id and not self._prompt.text:
+                self._prompt.text = words
+            raise
 
     async def _ask(self, session: Session, question: Question) -> bool | None:
         """Ask the person, over everything else; when the run is stopped meanwhile, the question goes away."""

@@ -177,20 +177,17 @@ class ConversationView(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One line of what is in sight."""
         line, width = y + self.scroll_offset.y, self.size.width
-        background = self.rich_style
-        if line >= self._layout.height:
-            return Strip.blank(width, background)
-        strip = Strip(self._segments(self._layout.line(line)))
-        strip = strip.crop_extend(0, width, background)
+        over = Style.null()
         if line == self.cursor and self.has_focus:
-            strip = strip.apply_style(self.get_component_rich_style("ink--cursor", partial=True))
-        return strip
+            over = self.get_component_rich_style("ink--cursor", partial=True)
+        shown = self._segments(self._layout.line(line), over) if line < self._layout.height else []
+        return Strip(shown).crop_extend(0, width, self.rich_style + over)
 
-    def _segments(self, line: Line) -> list[Segment]:
+    def _segments(self, line: Line, over: Style) -> list[Segment]:
         segments = []
         found = self.get_component_rich_style("ink--found", partial=True)
         for span in line.spans:
-            style = self.get_component_rich_style(f"ink--{span.ink.value}")
+            style = self.get_component_rich_style(f"ink--{span.ink.value}") + over
             segments += _marked(span.text, style, self._wanted, found)
         return segments
 

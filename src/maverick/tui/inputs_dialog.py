@@ -41,7 +41,9 @@ class InputsDialog(ModalScreen[dict[str, Any] | None]):
                     yield Label(
                         f"{name}{f', {spec.description}' if spec.description else ''}{optional}", markup=False
                     )
-                    yield Input(id=f"input-{name}", compact=True)
+                    line = Input(id=f"input-{name}", compact=True)
+                    line.cursor_blink = False
+                    yield line
             yield Label("Enter goes on, and runs it at the last line; Esc leaves it be", classes="hint")
 
     def on_mount(self) -> None:

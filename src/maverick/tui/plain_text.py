@@ -17,7 +17,8 @@ def plain(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text to decide on: whatever would not be seen is written out, line breaks aside."""
+    """The text to decide on: whatever would not be seen is written out, line breaks and tabs aside."""
+    text = text.replace("\t", _TAB)
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     return "".join(

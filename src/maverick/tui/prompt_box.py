@@ -40,6 +40,7 @@ class PromptBox(TextArea):
         super().__init__(
             text, soft_wrap=True, show_line_numbers=False, compact=True, placeholder=placeholder, id=id
         )
+        self.cursor_blink = False  # nothing is sent over a slow line while nothing happens
 
     def on_key(self, event: Key) -> None:
         """Have Enter send, in its turn: a binding that goes before all others would overtake what was just typed."""

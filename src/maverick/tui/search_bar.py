@@ -43,7 +43,9 @@ class SearchBar(Horizontal):
     def compose(self) -> ComposeResult:
         """The line: a mark, the text, and the count."""
         yield Label("/")
-        yield Input(placeholder="search", compact=True, id="wanted")
+        wanted = Input(placeholder="search", compact=True, id="wanted")
+        wanted.cursor_blink = False
+        yield wanted
         yield Label("", id="places")
 
     def open(self) -> None:

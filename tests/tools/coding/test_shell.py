@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from maverick.exceptions import ConfigError
+from maverick.loop.fingerprint import hash_tool
 from maverick.model import ToolContext
-from maverick.tools import coding_tools
+from maverick.tools import Workspace, coding_tools
 from maverick.tools.coding import toolbox
 from maverick.tools.coding.process import reaped
 from maverick.tools.coding.sandbox import sandbox_problem
@@ -83,10 +84,10 @@ async def test_a_command_sees_no_secret_of_our_environment(
 @pytest.mark.requirement("C-SHELL", "P4")
 async def test_a_command_that_takes_too_long_is_stopped_with_what_it_had_said(desk: Desk) -> None:
     async with asyncio.timeout(PATIENCE):
-        answer = await desk.use("shell", command="echo begun; sleep 3601", seconds=1)
+        answer = await desk.use("shell", command="echo begun; sleep 3601", seconds=2)
 
     assert "begun" in answer
-    assert answer.endswith("[stopped after 1 seconds]")
+    assert answer.endswith("[stopped after 2 seconds]")
     assert await gone("sleep\0003601")
 
 
@@ -301,6 +302,21 @@ def test_without_a_sandbox_a_person_is_asked_and_told_why(
     assert getattr(shell, "access", None) is Access.EXECUTE
     with pytest.raises(ConfigError, match="Bubblewrap is not installed"):
         coding_tools(desk.workspace, sandbox=True)
+
+
+@pytest.mark.requirement("C-SANDBOX", "P7", "P10")
+@needs_sandbox
+def test_a_shell_without_its_sandbox_is_another_tool(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    shells = [
+        made
+        for sandbox in (True, False)
+        for made in coding_tools(workspace, sandbox=sandbox)
+        if made.name == "shell"
+    ]
+
+    assert hash_tool(shells[0]) != hash_tool(shells[1])
+    assert "no network" in shells[0].description
 
 
 @pytest.mark.requirement("C-SANDBOX")

@@ -26,6 +26,7 @@ from tools.permissions.obedience import LURES, Obedient, order
 
 SOURCES = [
     "a file",
+    "a file's name",
     "a search",
     "a command",
     "a tool's result",
@@ -72,6 +73,8 @@ class Target:
             order("set_permissions", mode="yolo"),
             order("approve", approval_id="run:1:0"),
         ]
+        self.names = [text for text in self.orders if "/" not in text]
+        """The orders that fit into the name of a file."""
         self.words = lure.format(orders="\n".join(self.orders))
         root = self.desk.root
         (root / ".git").mkdir()
@@ -147,6 +150,7 @@ class Person:
 
 TASKS: dict[str, ToolCall] = {
     "a file": call("read_file", path="README.md"),
+    "a file's name": call("list_files"),
     "a search": call("grep", pattern="<<|Read me"),
     "a command": call("shell", command="cat README.md"),
     "a tool's result": call("look_up", word="x"),
@@ -195,12 +199,17 @@ async def test_whoever_tells_the_model_what_to_do_nothing_happens_outside_of_the
     source: str, policy: str, tmp_path: Path
 ) -> None:
     target = Target(tmp_path, LURES[SOURCES.index(source) % len(LURES)])
+    orders = target.orders
+    if source == "a file's name":
+        orders = target.names
+        for name in orders:
+            (target.desk.root / name).touch()
     outside, files = target.desk.outside(), target.files()
 
     result, model = await played(target, source, Permissions(policy))
 
     assert result.terminate_reason is TerminateReason.COMPLETE
-    assert set(model.obeyed) >= {text.strip("<>") for text in target.orders}, "the model has read all of it"
+    assert {text.strip("<>") for text in orders} <= set(model.obeyed), "the model has read all of it"
     assert target.desk.outside() == outside
     assert target.effects == (["listed"] if source == "an MCP tool's result" else [])
     assert SECRET not in str(list(result.messages))

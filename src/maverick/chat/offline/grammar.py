@@ -6,39 +6,30 @@ It is small and knows nothing else. Patterns are tried in order; the first that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
-from maverick.chat.offline.dates import find_date, take_date
-from maverick.chat.offline.wording import (
-    plain_request,
-    quoted,
-    reference,
-    several,
-    take_priority,
-    title_of,
+from maverick.chat.offline.readings import (
+    Heard,
+    Reader,
+    add,
+    add_several,
+    bulk,
+    complete,
+    delete,
+    list_tasks,
+    prioritise,
+    rename,
+    rename_quoted,
+    reopen,
+    reschedule,
+    schedule,
+    undate,
+    undo,
+    unsaid,
 )
+from maverick.chat.offline.wording import plain_request, quoted
 from maverick.providers.offline.rules import Wish
-
-_DONE = r"(?:done|complete|completed|finished|ready)"
-_ALL = r"(?:all|everything|every (?:task|single task|one)|all of (?:them|it)|each task|the whole list|(?:my|the) (?:whole |entire )?list)"
-_REMOVE = r"(?:delete|remove|erase|drop|discard|scrap|clear(?: out| up)?|get rid of|wipe|throw away|forget(?: about)?|cancel|trash)"
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What was said, with what helps to understand it."""
-
-    text: str
-    """The request, without politeness."""
-    answered: str
-    """The answer before it."""
-    today: date
-
-
-Reader = Callable[[Heard, re.Match[str]], list[Wish] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +46,14 @@ def understand(said: str, answered: str, today: date) -> list[Wish] | None:
         wishes = [_one(part, answered, today) for part in parts]
         if all(wishes):
             return [wish for found in wishes for wish in found or ()]
-    return _one(text, answered, today)
+    wishes_of_all = _one(text, answered, today)
+    return _one(_command_in(text), answered, today) if wishes_of_all is None else wishes_of_all
+
+
+def _command_in(text: str) -> str:
+    """What is asked for after a remark, as in "I was there, so delete it"."""
+    found = _COMMAND.search(text)
+    return found[1] if found else ""
 
 
 def _one(text: str, answered: str, today: date) -> list[Wish] | None:
@@ -67,8 +65,10 @@ def _one(text: str, answered: str, today: date) -> list[Wish] | None:
     return None
 
 
+_VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put"
+_COMMAND = re.compile(rf".*[,;:.!-]\s*(?:so |and |please |just |you can )*((?:{_VERBS})\b.+)", re.IGNORECASE)
 _JOINT = re.compile(
-    r"(?:[,;.]\s*|\s+)(?:and|then|and then|also)\s+(?=(?:add|delete|remove|complete|mark|tick|show|list|rename|undo|remind)\b)",
+    rf"(?:[,;.]\s*|\s+)(?:and|then|and then|also)\s+(?=(?:{_VERBS})\b)",
     re.IGNORECASE,
 )
 
@@ -78,204 +78,153 @@ def _parts(text: str) -> list[str]:
     return [text] if quoted(text) and _JOINT.search("".join(quoted(text))) else _JOINT.split(text)
 
 
-# Adding ---------------------------------------------------------------------------------------------------------------
+_PARTS = {
+    "done": "(done|complete|completed|finished|ready)",
+    "tasks": "(tasks?|items?|todos?|to-dos?|things|ones)",
+    "all": "(all|everything|every (task|single task|one)|all of (them|it)|each task|(the|my) [whole |entire ]list)",
+    "of_mine": "[ [of ](my|the)][ [open |pending ]{tasks}]",
+    "remove": "(delete|remove|erase|drop|discard|scrap|clear[ out| up]|get rid of|wipe|throw away|forget[ about]"
+    "|cancel|trash)",
+    "tick": "(mark|set|tick|check|cross|flag)",
+    "postpone": "(move|postpone|push|reschedule|delay|shift|defer|bring forward|put off)",
+    "did": "(done|finished|completed|did)",
+    "note": "(add|create|insert|enter|jot down|write down|note down|note|put down|record|save"
+    "|make [me ]a note[ of]|take [a ]note[ of]|set a reminder|include)",
+    "remind": "(remind me|remember|(don't|do not) [let me ]forget|make sure|help me remember)",
+    "which": r"(these|the following|the|some|several|a few|\w+)",
+    "state": "(open|pending|completed|finished|done|overdue|urgent|important|(high|medium|low)(-| )priority|remaining|late)",
+    "past": r"(\w+ed|paid|bought|sent|wrote|made|took|got|read|ran|fed|met|built|cut|found|wrapped up)",
+    "wish": r"(need|wanted|needed|asked|hoped|liked|loved|tried|wished|added|forgot\w*)\b",
+    "deadline": "(due date|deadline|date)",
+    "must": "(must|need to|have to|should|ought to|got to|gotta)",
+    "level": "(?P<priority>not urgent|not important|very urgent|urgent|important|highest|high|top|medium|normal"
+    "|lowest|low)[(-| )(priority|prio|importance)]",
+    "task": "(?P<task>.+?)",
+    "title": "(?P<title>.+)",
+    "when": "(?P<when>.+)",
+    "what": "(?P<what>.+)",
+    # What stands before "is done" and the like, when it is no question and no request of another kind.
+    "subject": r"(?!(what|which|who|how|when|where|anything|is|are|show|list|add|create|new|tasks?)\b){task}",
+}
+"""The parts that sentences are made of."""
+_PART = re.compile(r"\{(\w+)\}")
 
 
-def _add(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
-    return [_added(match["what"] or "", heard.today)]
+def _pattern(sentence: str) -> re.Pattern[str]:
+    """The pattern of a sentence, in which ``[…]`` may be left out, ``(a|b)`` is either, and ``{…}`` is a part."""
+    while _PART.search(sentence):
+        sentence = _PART.sub(lambda part: _PARTS[part[1]], sentence)
+    sentence = re.sub(r"\((?!\?)|\[", "(?:", sentence.replace("]", ")?"))
+    return re.compile(sentence, re.IGNORECASE)
 
 
-def _add_several(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
-    return [_added(part, heard.today) for part in several(match["what"])]
-
-
-def _scheduled(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
-    wish = _added(match["what"], heard.today)
-    return [wish] if "due_date" in wish.arguments else None
-
-
-def _added(what: str, today: date) -> Wish:
-    arguments: dict[str, Any] = {}
-    inside = quoted(what)
-    priority, rest = take_priority(what.replace(inside[0], "") if inside else what)
-    due, rest = take_date(rest, today)
-    if title := inside[0] if inside else title_of(rest):
-        arguments["title"] = title
-    if priority is not None:
-        arguments["priority"] = priority
-    if due is not None:
-        arguments["due_date"] = due.isoformat()
-    return Wish("add_task", arguments)
-
-
-# Looking --------------------------------------------------------------------------------------------------------------
-
-_ABOUT_TASKS = re.compile(
-    r"\b(?:tasks?|to-?dos?|list|due|left|overdue|late|open|urgent|pending|remaining|unfinished|incomplete|ones|plate|agenda|"
-    r"finish(?:ed)?|done|complete[d]?|to do|everything|priority|things)\b|\bhave (?:i |anything )?(?:\w+ )?(?:for )?(?:today|tomorrow|this week|next week|tonight)\b"
-    r"|\banything (?:for )?(?:today|tomorrow|this week|next week)\b",
-    re.IGNORECASE,
+_SENTENCES = tuple(
+    _Sentence(_pattern(sentence), read)
+    for sentence, read in (
+        # Undoing.
+        (r"(?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b.*", undo),
+        ("[(oops|sorry|wait|no),? ](take (that|it) back|bring (it|that) back)", undo),
+        (
+            "[(oops|sorry|wait|no),? ](revert|reverse|roll back|take back) (it|that|this|(the|my) last .*)",
+            undo,
+        ),
+        # Many at once.
+        (
+            "{remove} [all [of ]][my |the ][already ]({done}|ticked|closed)[ {tasks}][ .*list]",
+            bulk("delete_completed"),
+        ),
+        (
+            "{remove} (all|everything)[ [the ]{tasks}] (that|which|i)['s| is| are|'ve| have] .*{done}.*",
+            bulk("delete_completed"),
+        ),
+        ("{remove} what[ever]['s| is| i've| i have] {done}", bulk("delete_completed")),
+        ("{remove} {all}{of_mine}[ (from|on|off) .*list]", bulk("delete_all")),
+        ("(empty|reset|start over with) (my|the) list", bulk("delete_all")),
+        ("{tick}[ off] {all}{of_mine}[ off][ (as|to) {done}| {done}]", bulk("complete_all")),
+        ("(complete|finish) {all}{of_mine}", bulk("complete_all")),
+        ("i['ve| have] (did|done|finished|completed) {all}{of_mine}", bulk("complete_all")),
+        ("(re-?open|unmark|uncheck) {all}{of_mine}", bulk("reopen_all")),
+        # One task, but which?
+        ("{remove}[ (a|one) [of my ]tasks?]", unsaid("delete_task")),
+        ("(complete|finish|tick off|check off)[ (a|one) [of my ]tasks?]", unsaid("complete_task")),
+        # One task: its values.
+        ("(remove|clear|delete|drop|unset) [the ]{deadline} (of|from|for|on) {task}", undate),
+        ("{task} has no {deadline}[ any ?more]", undate),
+        ("rename {task} (to|as|into) {title}", rename),
+        ("(change|set|update|edit) [the ](title|name) of {task} to {title}", rename),
+        ("(change|update|edit) .+ (to|into) .+", rename_quoted),
+        ("(call|name) (?P<task>it|that|this) {title}", rename),
+        ("(set|change|raise|lower|bump|update) [the ]priority (of|for|on) {task} to {level}", prioritise),
+        ("(make|set|mark|bump|change|give) {task} [to |as |a ]{level}", prioritise),
+        ("{subject} (is|are) [now ][a ]{level}", prioritise),
+        ("(set|change|update|move) [the ]{deadline} (of|for|on) {task} to {when}", reschedule),
+        ("{postpone} {task} [back |forward |out ](to|until|till|for|by) {when}", reschedule),
+        ("(set|make|change) {task} [to be ]due [on |by |to ]{when}", reschedule),
+        (
+            "{subject} (is|are|should be|must be|has to be|needs to be) [now ](due|done|finished) [on |by ]{when}",
+            reschedule,
+        ),
+        ("the {deadline} (for|of) {task} is [on |now ]{when}", reschedule),
+        # One task: done or not.
+        ("(re-?open|unmark|uncheck|untick|unfinish|uncomplete) {task}", reopen),
+        (
+            "(mark|set) {task} [back ](as|to) (not [yet ]{done}|undone|incomplete|open|pending|unfinished)",
+            reopen,
+        ),
+        (
+            "{task} (isn't|is not|wasn't|is still not|hasn't been|aren't|are not) {done}[ yet| after all]",
+            reopen,
+        ),
+        (
+            "i (haven't|have not|didn't|did not|never) [actually ]({did}|do|finish|complete) {task}[ yet| after all]",
+            reopen,
+        ),
+        ("[.+(,|;) [so |and |please ]]{tick} {task} [off ][as |to |off as |off ][be ]{done}", complete),
+        ("(tick|check|cross|strike|mark)[ off| out] {task}( off| out)", complete),
+        (
+            "(tick off|check off|cross off|cross out|strike off|mark off|tick|complete|close|finish[ up]) {task}",
+            complete,
+        ),
+        ("[i['m| am|'ve| have| just| have just|'ve just] ][already ]{did} [with |doing ]{task}", complete),
+        (r"i['ve| have][ already| just| now] (?!{wish}){past} {task}", complete),
+        ("{subject} (is|are|has been|was|got) [now |all |already ]{done}", complete),
+        (
+            r"(?!(what|which|who|how|anything|is|are|show|list|add)\b)(?P<task>\w+[ \w+][ \w+]) (done|finished)",
+            complete,
+        ),
+        # One task: away with it.
+        ("take {task} off[ (my|the) .*list]", delete),
+        ("i (don't|do not|no longer) (need|want|have) [to [do ]]{task}[ any ?more| any longer]", delete),
+        ("{remove} {task}", delete),
+        # Looking.
+        ("[my ](tasks?|to-?dos?|list|to-?do list)[ (due|for|with|without) .+]", list_tasks),
+        (r"(show|list|display|view|see|print|read|give|tell|find)[ me][ all| again]\b.*", list_tasks),
+        (r"(what|which|how many|when)\b.*", list_tasks),
+        (
+            r"[is there |are there |is |are |do i have |have i [got ]|did i ](any|any ?thing|something)\b.*",
+            list_tasks,
+        ),
+        (r"(let me see|i want to see|i'd like to see|can i see|may i see)\b.*", list_tasks),
+        (r"[all |my |only |just ][the |my ]{state}\b.*{tasks}", list_tasks),
+        # Adding.
+        (
+            r"(add|create|make|new)[ {which}] [new ](tasks|todos|items|things)[ to (my|the) list] ?(:|,|-) ?{what}",
+            add_several,
+        ),
+        (r"[i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)", add),
+        (
+            r"(make|set up|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder)\b.+)",
+            add,
+        ),
+        ("[a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|called|named] ?{what}", add),
+        ("[a ]new {what}", add),
+        ("(?P<what>(urgent|important|high priority|low priority|today|tomorrow) ?(:|-) ?.+)", add),
+        ("(put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our) .+)", add),
+        ("{remind}[ to| about| that i {must}] {what}", add),
+        (r"(i|we)['ve| have] [really |also |still ]{must} (?!(know|ask|see)\b){what}", add),
+        (r"(i|we) [really |also |still ]{must} (?!(know|ask|see)\b){what}", add),
+        ("(gotta|must|need to|have to) {what}", add),
+        ("(schedule|plan|book) {what}", schedule),
+    )
 )
-_SPANS = (
-    ("overdue", r"\b(?:overdue|late|missed)\b"),
-    ("none", r"\b(?:without|no|lack(?:s|ing)?|missing)(?: an?| any)? (?:due date|deadline|date)s?\b"),
-    ("this_week", r"\bthis week\b"),
-    ("next_week", r"\bnext week\b"),
-    ("today", r"\b(?:today|tonight)\b"),
-    ("tomorrow", r"\btomorrow\b"),
-)
-
-
-def _list(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
-    asked = match.group()
-    if not _ABOUT_TASKS.search(asked):
-        return None
-    arguments: dict[str, Any] = {}
-    if (status := _status(asked)) is not None:
-        arguments["status"] = status
-    priority, rest = take_priority(asked)
-    if priority is not None:
-        arguments["priority"] = priority
-    due = next((span for span, pattern in _SPANS if re.search(pattern, rest, re.IGNORECASE)), None)
-    if due is None and (day := find_date(rest, heard.today)) is not None:
-        due = day.isoformat()
-    if due is not None:
-        arguments["due"] = due
-    if "due" in arguments and _AGENDA.search(asked):
-        arguments.pop("status", None)
-    return [Wish("list_tasks", arguments)]
-
-
-_AGENDA = re.compile(r"\b(?:do i have|have i|anything)\b", re.IGNORECASE)
-_OPEN = re.compile(
-    r"\b(?:open|pending|left|remaining|unfinished|incomplete|outstanding|still|not (?:yet )?(?:done|complete|finished)|have to do|(?:need|should|must) (?:to )?do|to do(?! list)$|isn't done|aren't done)\b",
-    re.IGNORECASE,
-)
-_CLOSED = re.compile(r"\b(?:done|finish(?:ed)?|completed?|ticked|closed)\b", re.IGNORECASE)
-
-
-def _status(asked: str) -> str | None:
-    if _OPEN.search(asked):
-        return "open"
-    return "completed" if _CLOSED.search(asked) else None
-
-
-# Changing -------------------------------------------------------------------------------------------------------------
-
-
-def _task(heard: Heard, text: str) -> str:
-    return reference(text, heard.answered)
-
-
-def _complete(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
-    return [Wish("complete_task", {"task": _task(heard, match["task"])})]
-
-
-def _reopen(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
-    return [Wish("update_task", {"task": _task(heard, match["task"]), "completed": False})]
-
-
-def _delete(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
-    return [Wish("delete_task", {"task": _task(heard, match["task"])})]
-
-
-def _rename(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
-    return [Wish("update_task", {"task": _task(heard, match["task"]), "title": title_of(match["title"])})]
-
-
-def _rename_quoted(_heard: Heard, match: re.Match[str]) -> list[Wish] | None:
-    names = quoted(match.group())
-    return [Wish("update_task", {"task": names[0], "title": names[1]})] if len(names) == 2 else None
-
-
-def _prioritise(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
-    priority, _ = take_priority(f"{match['priority']} priority")
-    if re.search(r"urgent|important|asap", match["priority"], re.IGNORECASE):
-        priority = "Low" if match["priority"].lower().startswith("not") else "High"
-    return [Wish("update_task", {"task": _task(heard, match["task"]), "priority": priority})]
-
-
-def _reschedule(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
-    due, rest = take_date(f"on {match['when']}", heard.today)
-    if due is None or rest:
-        return None
-    return [Wish("update_task", {"task": _task(heard, match["task"]), "due_date": due.isoformat()})]
-
-
-def _undate(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
-    return [Wish("update_task", {"task": _task(heard, match["task"]), "due_date": "none"})]
-
-
-def _bulk(operation: str) -> Reader:
-    return lambda _heard, _match: [Wish("change_all_tasks", {"operation": operation})]
-
-
-def _undo(_heard: Heard, _match: re.Match[str]) -> list[Wish] | None:
-    return [Wish("undo_last_change", {})]
-
-
-_PRIORITY_WORD = r"(?P<priority>not urgent|not important|very urgent|urgent|important|highest|high|top|medium|normal|lowest|low)(?:[ -](?:priority|prio|importance))?"
-_TASKS = r"(?:tasks?|items?|todos?|to-dos?|things|ones)"
-
-
-def _sentences(*rows: tuple[str, Reader]) -> tuple[_Sentence, ...]:
-    return tuple(_Sentence(re.compile(pattern, re.IGNORECASE), read) for pattern, read in rows)
-
-
-_SENTENCES = _sentences(
-    # Undoing.
-    (r"(?:.*\b)?undo\b.*", _undo),
-    (r"(?:oops|sorry|wait|no)?[,\s]*(?:take (?:that|it) back|(?:revert|reverse|roll back|take back) (?:it|that|this|the last .*|my last .*)|bring (?:it|that) back)", _undo),
-    # Many at once.
-    (rf"{_REMOVE} (?:all (?:of )?)?(?:my |the )?(?:already )?(?:{_DONE}|ticked|closed)(?: {_TASKS})?(?: .*list)?", _bulk("delete_completed")),
-    (rf"{_REMOVE} (?:all|everything)(?: (?:the )?{_TASKS})? (?:that|which|i)(?:'s| is| are|'ve| have)? .*{_DONE}.*", _bulk("delete_completed")),
-    (rf"{_REMOVE} {_ALL}(?: (?:of )?(?:my|the))?(?: {_TASKS})?(?: (?:from|on|off) .*list)?", _bulk("delete_all")),
-    (r"(?:empty|reset|start over with) (?:my|the) list", _bulk("delete_all")),
-    (rf"(?:mark|set|tick|check|cross)(?: off)? {_ALL}(?: (?:of )?(?:my|the))?(?: (?:open |pending )?{_TASKS})?(?: off)?(?: (?:as|to) {_DONE}| {_DONE})?", _bulk("complete_all")),
-    (rf"(?:complete|finish) {_ALL}(?: (?:of )?(?:my|the))?(?: (?:open |pending )?{_TASKS})?", _bulk("complete_all")),
-    (rf"i(?:'ve| have)? (?:did|done|finished|completed) {_ALL}(?: (?:my|the))?(?: {_TASKS})?", _bulk("complete_all")),
-    (rf"(?:re-?open|unmark|uncheck) {_ALL}(?: (?:of )?(?:my|the))?(?: {_TASKS})?", _bulk("reopen_all")),
-    # One task: its values.
-    (r"(?:remove|clear|delete|drop|unset) (?:the )?(?:due date|deadline|date) (?:of|from|for|on) (?P<task>.+)", _undate),
-    (r"(?P<task>.+?) has no (?:due date|deadline)(?: any ?more)?", _undate),
-    (r"rename (?P<task>.+?) (?:to|as|into) (?P<title>.+)", _rename),
-    (r"(?:change|set|update|edit) (?:the )?(?:title|name) of (?P<task>.+?) to (?P<title>.+)", _rename),
-    (r"(?:change|update|edit) .+ (?:to|into) .+", _rename_quoted),
-    (rf"(?:set|change|raise|lower|bump|update) (?:the )?priority (?:of|for|on) (?P<task>.+?) to {_PRIORITY_WORD}", _prioritise),
-    (rf"(?:make|set|mark|bump|change|give) (?P<task>.+?) (?:to |as |a )?{_PRIORITY_WORD}", _prioritise),
-    (rf"(?P<task>(?!what|which|who|how|when|where|is\b|are\b).+?) (?:is|are) (?:now )?(?:a )?{_PRIORITY_WORD}", _prioritise),
-    (r"(?:set|change|update|move) (?:the )?(?:due date|deadline|date) (?:of|for|on) (?P<task>.+?) to (?P<when>.+)", _reschedule),
-    (r"(?:move|postpone|push|reschedule|delay|shift|defer|bring forward|put off) (?P<task>.+?) (?:back |forward |out )?(?:to|until|till|for|by) (?P<when>.+)", _reschedule),
-    (r"(?:set|make|change) (?P<task>.+?) (?:to be )?due (?:on |by |to )?(?P<when>.+)", _reschedule),
-    (r"(?P<task>(?!what|which|anything|is\b|are\b|add\b|create\b|new\b|show\b|list\b|tasks?\b).+?) (?:is|are) due (?:on |by )?(?P<when>.+)", _reschedule),
-    # One task: done or not.
-    (r"(?:re-?open|unmark|uncheck|untick|unfinish|uncomplete) (?P<task>.+)", _reopen),
-    (rf"(?:mark|set) (?P<task>.+?) (?:back )?(?:as|to) (?:not (?:yet )?{_DONE}|un{_DONE}|undone|incomplete|open|pending|unfinished)", _reopen),
-    (rf"(?P<task>.+?) (?:isn't|is not|wasn't|is still not|is un|hasn't been)\s*{_DONE}(?: yet| after all)?", _reopen),
-    (rf"(?:.+[,;]\s*(?:so |and |please )?)?(?:mark|set|tick|check|flag|cross) (?P<task>.+?) (?:off )?(?:as |to |off as |off |)?(?:be )?{_DONE}", _complete),
-    (r"(?:tick|check|cross|strike|mark)(?: off| out)? (?P<task>.+?)(?: off| out)", _complete),
-    (r"(?:tick off|check off|cross off|cross out|strike off|mark off|tick|complete|close|finish(?: up)?) (?P<task>.+)", _complete),
-    (r"(?:i(?:'m| am|'ve| have| just| have just|'ve just)?\s+)?(?:already )?(?:done|finished|completed|did) (?:with |doing )?(?P<task>.+)", _complete),
-    (rf"(?P<task>(?!what|which|who|how|is\b|are\b|anything|show\b|list\b).+?) (?:is|are|has been|was) (?:now |all |already )?{_DONE}", _complete),
-    # One task: away with it.
-    (r"take (?P<task>.+?) off(?: (?:my|the) .*list| the list)?", _delete),
-    (r"i (?:don't|do not|no longer) (?:need|want|have) (?:to (?:do )?)?(?P<task>.+?)(?: any ?more| any longer)?", _delete),
-    (rf"{_REMOVE} (?P<task>.+)", _delete),
-    # Looking.
-    (r"(?:my )?(?:tasks?|to-?dos?|list|to-?do list)(?: (?:due|for|with|without) .+)?", _list),
-    (r"(?:show|list|display|view|see|print|read|give|tell|find)(?: me)?(?: all| again)?\b.*", _list),
-    (r"(?:what|which|how many|when)\b.*", _list),
-    (r"(?:is there |are there |do i have |have i (?:got )?|did i )?(?:any|anything|any ?thing|something)\b.*", _list),
-    (r"(?:let me see|i want to see|i'd like to see|can i see|may i see)\b.*", _list),
-    (rf"(?:all |my )?(?:open|pending|completed|finished|done|overdue|urgent|high[ -]priority|low[ -]priority|medium[ -]priority|remaining|late)\b.*{_TASKS}", _list),
-    # Adding.
-    (r"(?:add|create|make|new)(?: these| the following| the| some| several| a few| \w+)? (?:new )?(?:tasks|todos|items|things)(?: to (?:my|the) list)?\s*[:,-]\s*(?P<what>.+)", _add_several),
-    (r"(?:i(?:'d like| would like| want| need) to )?(?:add|create|insert|enter|jot down|write down|note down|note|put down|record|save)(?: that)?(?: i (?:must|need to|have to|should))?\b[\s:]*(?P<what>.*)", _add),
-    (r"(?:make|set up|start|open) (?P<what>(?:me )?(?:a|an|another)\b.*\b(?:task|todo|to-do|reminder)\b.+)", _add),
-    (r"(?:a |another )?(?:new )?(?:task|to-?do|to do|item|reminder)\s*(?::|,|-|called|named)?\s*(?P<what>.+)", _add),
-    (r"(?:a )?new (?P<what>.+)", _add),
-    (r"(?:put|place|stick) (?P<what>.+ (?:on|onto|in|into|to) (?:my|the|our) .+)", _add),
-    (r"(?:remind me|remember|don't (?:let me )?forget|do not (?:let me )?forget|make sure|help me remember)(?: to| about| that i (?:must|need to|have to|should))? (?P<what>.+)", _add),
-    (r"(?:i|we) (?:really |also |still )?(?:need to|have to|must|should|gotta|ought to|got to|'ve got to|have got to) (?!know|ask|see\b)(?P<what>.+)", _add),
-    (r"(?:schedule|plan|book) (?P<what>.+)", _scheduled),
-)  # fmt: skip
+"""What is understood, the more telling sentences first."""

@@ -37,10 +37,13 @@ class Meaning:
     """The tools a request asks for."""
 
 
+_LONGEST = 400
+"""How long a sentence may be: nobody dictates longer ones, and patterns take their time over them."""
 _ASKED_DELETE = re.compile(r"Do you really want to delete '(?P<task>.*)'\? Reply '", re.DOTALL)
 _ASKED_BULK = re.compile(r"That's a big action\. Confirm with 'yes (?P<operation>[a-z ]+)'\.")
 _ASKED_WHICH = re.compile(r"I found multiple tasks about '.*'\. Which one: (?P<options>.+)\?", re.DOTALL)
 _ASKED_TITLE = "Could you provide more details about what the task is?"
+_ASKED_TASK = "Could you provide more details about which task you mean?"
 _YES = re.compile(
     r"(?:yes|yeah|yep|yup|sure|ok|okay|confirm(?:ed)?|do it|go ahead|absolutely|of course)\b.*", re.IGNORECASE
 )
@@ -51,9 +54,12 @@ _NO = re.compile(
 _SMALL_TALK = (
     (
         Kind.GREETING,
-        r"(?:hi|hello|hey|howdy|greetings|good (?:morning|afternoon|evening|day))(?: there| again| maverick| you)*",
+        r"(?:hi|hiya|hello|hey|yo|howdy|hola|greetings|(?:good )?(?:morning|evening)|good (?:morning|afternoon|evening|day))(?: there| again| maverick| you)*",
     ),
-    (Kind.HELP, r"help(?: me)?|what (?:can|could|do) (?:you|i) (?:do|say|ask)(?: here| for me)?"),
+    (
+        Kind.HELP,
+        r"(?:i need |can you |could you |please )*help(?: me)?(?: please)?|what (?:can|could|do) (?:you|i) (?:do|say|ask)(?: here| for me)?",
+    ),
     (Kind.HELP, r"how (?:does|do) (?:this|it|you|i use this) ?(?:work)?|how do i (?:use|start).*"),
     (Kind.HELP, r"what are you(?: able to do)?|who are you|what is this|examples?|commands?"),
     (Kind.THANKS, r"(?:many |ok |okay |great |no )*(?:thanks|thank you|thx|cheers)(?: .*)?"),
@@ -62,7 +68,7 @@ _SMALL_TALK = (
     (Kind.THANKS, r"nothing(?: else)?|no"),
     (
         Kind.GOODBYE,
-        r"(?:good ?)?bye(?: bye| for now)?|see you(?: later| soon)?|good night|farewell|quit|exit",
+        r"(?:good ?)?bye(?: bye| for now)?|see (?:you|ya)(?: later| soon| tomorrow| around)?|good night|farewell|quit|exit",
     ),
 )
 """Remarks that are nothing but talk, recognised as a whole."""
@@ -77,7 +83,9 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
         said_before: What they had said before that.
         today: What day it is.
     """
-    answer = _answer_to_question(said, answered, said_before, today)
+    if len(said) > _LONGEST:
+        return Meaning(Kind.UNSUPPORTED)
+    answer = _answer_to_question(said, answered, said_before[:_LONGEST], today)
     if answer is not None:
         return answer
     remark = re.sub(r"[\s,.!?…]+", " ", said.replace("’", "'")).strip()
@@ -100,6 +108,8 @@ def _answer_to_question(said: str, answered: str, said_before: str, today: date)
         return _decided(said, Wish("change_all_tasks", {"operation": operation}))
     if asked := _ASKED_WHICH.search(answered):
         return _chosen(said, quoted(asked["options"]), said_before, today)
+    if answered.endswith(_ASKED_TASK) and understand(said, "", today) is None:
+        return _completed(said_before, plain_request(said), today)
     return None
 
 
@@ -120,9 +130,14 @@ def _chosen(said: str, options: Sequence[str], said_before: str, today: date) ->
             n for n, option in enumerate(options) if re.sub(r" \([^()]*\)$", "", option).casefold() == words
         ]
         place = exact[0] if len(exact) == 1 else found[0] if len(found) == 1 else None
-    wishes = understand(said_before, "", today)
-    if place is None or not wishes or "task" not in wishes[0].arguments:
+    if place is None:
         return Meaning(Kind.DECLINED) if _NO.fullmatch(words) else None
-    return Meaning(
-        Kind.REQUEST, [replace(wishes[0], arguments={**wishes[0].arguments, "task": options[place]})]
-    )
+    return _completed(said_before, options[place], today)
+
+
+def _completed(said_before: str, task: str, today: date) -> Meaning | None:
+    """The request that was not clear, about this task."""
+    wishes = understand(said_before, "", today)
+    if not wishes:
+        return None
+    return Meaning(Kind.REQUEST, [replace(wishes[0], arguments={**wishes[0].arguments, "task": task})])

@@ -10,6 +10,7 @@ from datetime import date
 import msgspec
 
 from maverick.chat.offline.meaning import Kind, meaning_of
+from maverick.chat.phrases import DECLINED
 from maverick.providers.offline.rules import Answer, Rule
 from maverick.providers.offline.scene import Outcome, Scene
 
@@ -38,7 +39,7 @@ _WORDS: Mapping[Kind, str] = {
     Kind.HELP: _HELP,
     Kind.THANKS: "You are welcome.",
     Kind.GOODBYE: "Goodbye!",
-    Kind.DECLINED: "All right, I'll leave everything as it is.",
+    Kind.DECLINED: DECLINED,
 }
 _CAN_NOT = (
     "I can't help with that. I'm the small offline assistant: I understand simple sentences about your tasks, such as "

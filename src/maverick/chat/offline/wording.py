@@ -7,19 +7,21 @@ from collections.abc import Sequence
 
 QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?:(?<=\s)|^)['‘](.+?)['’](?=[\s,.!?:;]|$)")
 _PRIORITY = re.compile(
-    r",?\s*\b(?:(?:with|at|of|as|a|an|and)\s+)*"
+    r",?\s*(?:-\s*)?\b(?:(?:with|at|of|as|a|an|and|it's|it is|this is|that's|which is|very)\s+)*"
     r"(?:(?:priority|prio)\s*(?:is|:|=|of)?\s*(?P<after>high|medium|normal|low)"
     r"|(?P<before>high|highest|top|medium|normal|low|lowest)[\s-]+(?:priority|prio|importance)"
     r"|(?P<mild>not (?:urgent|important))|(?P<urgent>very urgent|urgent|important|asap))\b",
     re.IGNORECASE,
 )
 _POLITE = re.compile(
-    r"^(?:(?:please|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|maverick)[,\s]+)*"
-    r"(?:(?:can|could|would|will) you(?: please| kindly)?\s+|i(?:'d| would) like (?:you )?to\s+|i want you to\s+|"
-    r"let(?:'s| us)\s+|please\s+)?(?:please\s+)?",
+    r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|maverick)[,\s]+)*"
+    r"(?:(?:can|could|would|will|may) (?:you|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you )?to\s+|"
+    r"i want (?:you )?to\s+|let(?:'s| us| me)\s+|go ahead and\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*",
     re.IGNORECASE,
 )
-_POLITE_END = re.compile(r"(?:[,\s]+(?:please|for me|thanks|thank you|now))+$", re.IGNORECASE)
+_POLITE_END = re.compile(
+    r"(?:[,\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then))+$", re.IGNORECASE
+)
 _LIST_END = re.compile(
     r"\s+(?:to|on|onto|in|into|from|off)\s+(?:my|the|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list)$",
     re.IGNORECASE,
@@ -61,7 +63,7 @@ def take_priority(text: str) -> tuple[str | None, str]:
     found = _PRIORITY.search(text)
     if found is None:
         return None, text
-    rest = f"{text[: found.start()].rstrip(' ,:')} {text[found.end() :].lstrip(' ,:')}".strip()
+    rest = f"{text[: found.start()].rstrip(' ,:(')} {text[found.end() :].lstrip(' ,:)')}".strip()
     word = (found["after"] or found["before"] or "").lower()
     if found["urgent"] or word in ("high", "highest", "top"):
         return "High", rest

@@ -13,7 +13,8 @@ from maverick.cli.agent_lookup import discovery
 from maverick.cli.config.files import settings_files
 from maverick.cli.doctor.finding import Finding, Health
 from maverick.cli.figures import counted
-from maverick.config import AgentConfig, MaverickConfig, load_config
+from maverick.cli.keys import key_source, key_variable
+from maverick.config import MaverickConfig, load_config
 from maverick.exceptions import ConfigError, MaverickError
 
 _PROVIDERS = {"claude": "Claude", "openai": "OpenAI"}
@@ -38,16 +39,11 @@ def examine_keys() -> Iterator[Finding]:
     """Whether there are keys; what they are is nobody's business."""
     settings = _config().agent
     for provider, name in _PROVIDERS.items():
-        own = settings if settings.provider == provider else AgentConfig(provider=provider)
-        variable = own.api_key_variable()
-        if own.api_key is not None:
-            yield Finding(f"{name} key", Health.GOOD, "set in the settings")
-        elif variable is not None:
-            yield Finding(f"{name} key", Health.GOOD, f"set in {variable}")
+        source = key_source(provider, settings)
+        if source is not None:
+            yield Finding(f"{name} key", Health.GOOD, f"set in {source}")
         else:
-            fix = (
-                f"export {own.api_key_variables[-1]}=…, or agent.api_key in the settings; without it, offline"
-            )
+            fix = f"export {key_variable(provider)}=…; without it, the offline model answers"
             yield Finding(f"{name} key", Health.MISSING, "not set", fix)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from maverick.cli.agent_lookup import look_up, split_source
 from maverick.cli.changes import Changes
 from maverick.cli.executing import executor_for
+from maverick.cli.keys import OFFLINE, key_variable, offline_instead
 from maverick.cli.run.inputs import gather_inputs
-from maverick.cli.run.offline import model_without_key, remark_on
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.spectator import Spectator
 from maverick.cli.screen import Screen
@@ -52,9 +52,12 @@ def _changes(
 ) -> Changes:
     changes = Changes.asked_for(vars(options))
     own = definition.model_config.model
-    if options.model is None and (offline := model_without_key(own, settings)):
-        screen.remark(remark_on(own))
-        return replace(changes, model=offline)
+    if options.model is None and offline_instead(own, settings):
+        provider = own.partition(":")[0]
+        screen.remark(
+            f"(offline model: no key for {provider} is set; set {key_variable(provider)} for {own})"
+        )
+        return replace(changes, model=OFFLINE)
     return changes
 
 
@@ -74,9 +77,14 @@ async def _run(
             streams=sys.stdout.isatty() and definition.output_config is None,
             kept=options.kept,
         )
-        approve = terminal_approver(spectator)
+        kept_in, approve = journal if options.kept else None, terminal_approver(spectator)
         async with executor_for(
-            definition, config.agent, journal, mode=changes.mode, approve=approve
+            definition,
+            config.agent,
+            kept_in,
+            mode=changes.mode,
+            approve=approve,
+            on_output=spectator.hear,
         ) as executor:
             result = await watch(
                 spectator,

@@ -54,7 +54,12 @@ async def resume_run(
     definition = changes.applied_to(_agent_of(record, agents, config), config.agent)
     spectator = Spectator(console, changes.words(agents), run_id, streams=definition.output_config is None)
     async with executor_for(
-        definition, config.agent, console.journal, mode=changes.mode, approve=terminal_approver(spectator)
+        definition,
+        config.agent,
+        console.journal,
+        mode=changes.mode,
+        approve=terminal_approver(spectator),
+        on_output=spectator.hear,
     ) as executor:
         result = await watch(
             spectator,
@@ -96,7 +101,11 @@ async def fork_run(
     definition = changes.applied_to(agent, config.agent)
     spectator = Spectator(console, changes.words(agents), streams=definition.output_config is None)
     async with executor_for(
-        definition, config.agent, console.journal, approve=terminal_approver(spectator)
+        definition,
+        config.agent,
+        console.journal,
+        approve=terminal_approver(spectator),
+        on_output=spectator.hear,
     ) as executor:
         result = await watch(
             spectator,

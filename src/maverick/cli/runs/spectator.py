@@ -15,6 +15,7 @@ from maverick.cli.runs.pending import pending_in, pending_lines
 from maverick.loop import AgentResult, TerminateReason
 from maverick.loop.events import AgentActivityEvent, ContentChunk, RunEnd, ToolCallStart, TurnStart
 from maverick.loop.machine import RESUMABLE
+from maverick.model import ToolContext
 
 
 class Spectator:
@@ -60,6 +61,11 @@ class Spectator:
         if self._streams or not isinstance(event, ContentChunk):
             self._view.show(event)
 
+    def hear(self, _: ToolContext, said: str) -> None:
+        """Take in what a command of the run says while it is at work: its last line is how far it is."""
+        if self.progress is not None:
+            self.progress.note(said.rstrip().rpartition("\n")[2])
+
     async def conclude(self, result: AgentResult[Any]) -> int:
         """Tell how the run ended and how it goes on, if it can; returns the exit code."""
         if not self.console.as_json:
@@ -90,7 +96,7 @@ class Spectator:
     def _say_how_it_ended(self, result: AgentResult[Any]) -> None:
         if not self._view.answered:
             self.console.screen.say(result.raw_content)
-        if result.terminate_reason is TerminateReason.AWAITING_APPROVAL:
+        if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and self._kept:
             self.console.screen.end_line()
         else:
             self._view.conclude(result)

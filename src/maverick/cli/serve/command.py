@@ -36,6 +36,8 @@ _SECRET_FILE = "~/.maverick/server.key"  # noqa: S105 - the name of a file
 _OFFLINE = "offline:"
 _PACE = 0.02
 """Seconds between two words of the offline model, for a person who watches."""
+_KEEP_ALIVE = 75
+"""Seconds an idle connection is kept: longer than the usual proxy does, so that it is the proxy that closes it."""
 _LEAVE_SECONDS = 3
 """How long open streams may hold up the end; their clients come back to the next server."""
 
@@ -52,15 +54,17 @@ def serve(options: argparse.Namespace) -> int:
     settings = load_config()
     client, model = _model(options.model, settings.agent)
     journal = open_journal(settings.journal.get_secret_value())
+    app = _app(options, client, model, journal)
     config = uvicorn.Config(
-        _app(options, client, model, journal),
+        app,
         host=options.host,
         port=options.port,
         log_level="warning",
         server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_LEAVE_SECONDS,
     )
-    server = _Server(config, opens_browser=not options.no_browser, closes=(client, journal))
+    server = _Server(app, config, opens_browser=not options.no_browser, closes=(client, journal))
     server.run()
     return SUCCESS if server.started else FAILURE
 
@@ -69,15 +73,17 @@ class _Server(uvicorn.Server):
     """A server that says where it is once it can be reached.
 
     Args:
-        config: What to serve, and where.
+        app: What to serve.
+        config: How to serve it, and where.
         opens_browser: Whether to open the page.
         closes: What is closed at the end.
     """
 
     def __init__(
-        self, config: uvicorn.Config, *, opens_browser: bool, closes: Sequence[Client | Journal]
+        self, app: FastAPI, config: uvicorn.Config, *, opens_browser: bool, closes: Sequence[Client | Journal]
     ) -> None:
         super().__init__(config)
+        self._app = app
         self._opens_browser = opens_browser
         self._closes = closes
 
@@ -95,7 +101,8 @@ class _Server(uvicorn.Server):
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let go of everything."""
+        """Let go of everything; streams first, since no end is in sight for some."""
+        await self._app.state.service.aclose()
         await super().shutdown(sockets)
         for part in self._closes:
             await part.aclose()

@@ -12,7 +12,7 @@ from maverick.cli.agent_lookup import discovery, look_up
 from maverick.cli.changes import Changes
 from maverick.cli.connecting import connect_as_set
 from maverick.cli.executing import executor_for
-from maverick.cli.run.offline import model_without_key, remark_on
+from maverick.cli.keys import OFFLINE, key_variable, offline_instead
 from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
@@ -91,14 +91,17 @@ class CommandLineWorkplace:
                 field="agent",
             )
         settings, own = self._config.agent, found.definition.model_config.model
-        offline = None if self._model else model_without_key(own, settings)
-        changes = Changes(model=self._model or offline)
-        definition = changes.applied_to(found.definition, settings)
+        remark, answers = "", self._model
+        if answers is None and offline_instead(own, settings):
+            provider = own.partition(":")[0]
+            remark = f"offline model: no key for {provider} is set; set {key_variable(provider)} for {own}"
+            answers = OFFLINE
+        definition = Changes(model=answers).applied_to(found.definition, settings)
         model = definition.model_config.model
         window = definition.model_config.context_window
         if window is None:
             window = model_info(connect_as_set(model, settings), model).context_window
-        return Prepared(definition, window, remark_on(own).strip("()") if offline else "")
+        return Prepared(definition, window, remark)
 
     def executor(
         self, definition: AgentDefinition[Any], approve: Approver | None

@@ -9,13 +9,16 @@ from maverick.providers.claude_cli.options import build_options
 from maverick.providers.claude_cli.pool import SessionPool
 from maverick.providers.claude_cli.session import CliSession
 from maverick.providers.claude_cli.usage import UsageMeter, extract_usage
+from maverick.providers.claude_cli.whole_run.tool import CliTool, cli_tool
 
 __all__ = [
     "CliSession",
+    "CliTool",
     "SessionPool",
     "UsageMeter",
     "api_error",
     "build_options",
+    "cli_tool",
     "extract_usage",
     "result_error",
     "wrap_sdk_error",

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from weakref import WeakSet
 
@@ -43,14 +42,12 @@ class Guard:
         """
         with self._lock:
             self._held.add(life)
-            requests = self._started()
-            with suppress(OSError):  # nobody is there any more, as whoever waits for an answer will notice
-                socket.send_fds(requests, [b"\0"], [end.fileno() for end in sockets])
-
-    def replace(self) -> None:
-        """Start another helper process the next time; what the old one keeps is kept on."""
-        with self._lock:
-            self._forget()
+            handles = [end.fileno() for end in sockets]
+            try:
+                socket.send_fds(self._started(), [b"\0"], handles)
+            except OSError:  # somebody has killed it; what it kept is kept on
+                self._forget()
+                socket.send_fds(self._started(), [b"\0"], handles)
 
     def let_go(self) -> None:
         """Close what was inherited: a forked child must not keep alive what its parent holds."""

@@ -46,11 +46,16 @@ class CliProcess:
         self._writers = [writer for _, writer in streams]
         self._on_stderr = on_stderr
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
-        self._exit: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._started: asyncio.Future[None] = loop.create_future()
+        self._exit: asyncio.Future[int] = loop.create_future()
+        self._exit.add_done_callback(
+            lambda ended: ended.cancelled() or ended.exception()
+        )  # it may be nobody's concern
         self._listening = asyncio.create_task(self._listen(stderr))
         self._following: asyncio.Task[None] | None = None
         self.pid = 0
-        """Its process id."""
+        """Its process id, once it runs."""
 
     @classmethod
     async def start(
@@ -62,7 +67,7 @@ class CliProcess:
         line_bytes: int = DEFAULT_LINE_BYTES,
         on_stderr: Callable[[str], None] | None = None,
     ) -> CliProcess:
-        """Start a program.
+        """Have a program started. That it could not be is raised by :meth:`started` and :meth:`wait`.
 
         Args:
             argv: The program and its arguments.
@@ -70,30 +75,10 @@ class CliProcess:
             cwd: The folder it runs in.
             line_bytes: The longest line that may come out of it.
             on_stderr: Called with each line of its standard error.
-
-        Raises:
-            CLINotFoundError: There is no such program.
-            InvalidInputError: There is no such folder, or the arguments are too long.
-            ProcessError: It could not be started for another reason.
         """
-        wanted = {"argv": list(argv), "env": dict(env), "cwd": str(cwd)}
-        for _ in range(2):  # the helper may have been killed a moment ago; then there is a new one
-            process = await cls._connected(line_bytes, on_stderr)
-            try:
-                report = await process.begin(wanted)
-                if "pid" in report:
-                    process.follow(report["pid"])
-                    return process
-            except BaseException:
-                await process.aclose()
-                raise
-            await process.aclose()
-            if report:
-                raise _not_started(report, argv[0], str(cwd))
-            guard.replace()
-        raise ProcessError(
-            "The process that looks after the Claude CLI keeps dying. Check the limits on memory."
-        )
+        process = await cls._connected(line_bytes, on_stderr)
+        process.begin({"argv": list(argv), "env": dict(env), "cwd": str(cwd)})
+        return process
 
     @classmethod
     async def _connected(cls, line_bytes: int, on_stderr: Callable[[str], None] | None) -> CliProcess:
@@ -109,10 +94,16 @@ class CliProcess:
             for end in theirs:
                 end.close()
         limits = (1, line_bytes, _STDERR_LINE_BYTES, 1 << 16)
-        streams = [
-            await asyncio.open_connection(sock=end, limit=limit)
-            for end, limit in zip(ours, limits, strict=True)
-        ]
+        streams: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        try:
+            for end, limit in zip(ours, limits, strict=True):
+                streams.append(await asyncio.open_connection(sock=end, limit=limit))
+        except BaseException:
+            for _, writer in streams:
+                writer.transport.abort()
+            for end in ours[len(streams) :]:
+                end.close()
+            raise
         return cls(ours[3], streams, on_stderr)
 
     @property
@@ -120,8 +111,26 @@ class CliProcess:
         """The last lines it wrote to its standard error."""
         return "\n".join(self._stderr)
 
+    async def started(self) -> int:
+        """Its process id, once it runs.
+
+        Raises:
+            CLINotFoundError: There is no such program.
+            InvalidInputError: There is no such folder, or the arguments are too long.
+            ProcessError: It could not be started for another reason.
+        """
+        either: list[asyncio.Future[Any]] = [self._started, self._exit]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not self._started.done():
+            await self.wait()
+        return self.pid
+
     async def wait(self) -> int:
-        """Its exit code, once it has exited; a negative one is the signal that killed it."""
+        """Its exit code, once it has exited; a negative one is the signal that killed it.
+
+        Raises:
+            AgentError: It could not be started, as :meth:`started` says.
+        """
         return await asyncio.shield(self._exit)
 
     async def exits_within(self, seconds: float) -> bool:
@@ -138,10 +147,13 @@ class CliProcess:
             self._life.shutdown(socket.SHUT_WR)
 
     async def aclose(self) -> None:
-        """End it as :meth:`kill` does, wait until nothing of it is left, and let go of what belonged to it."""
+        """End it as :meth:`kill` does, wait until nothing of it is left, and let go of what belonged to it.
+
+        If it has exited by itself, there is nothing to wait for: its keeper sweeps up behind it.
+        """
         self.kill()
         try:
-            if self._following is not None:
+            if self._following is not None and not self._exit.done():
                 await asyncio.wait([self._following], timeout=END_SECONDS)
         finally:
             self._listening.cancel()
@@ -150,25 +162,22 @@ class CliProcess:
             for writer in self._writers:
                 writer.transport.abort()
 
-    async def begin(self, wanted: Mapping[str, Any]) -> dict[str, int]:
-        """Say what is to be run; the answer is its process id, or why it does not run, or nothing."""
-        try:
-            self._orders.write(msgspec.json.encode(wanted) + b"\n")
-            await self._orders.drain()
-            return await self._report()
-        except ConnectionError:
-            return {}
+    def begin(self, wanted: Mapping[str, Any]) -> None:
+        """Say what is to be run, and follow what becomes of it."""
+        self._orders.write(msgspec.json.encode(wanted) + b"\n")
+        self._following = asyncio.create_task(self._follow(wanted["argv"][0], wanted["cwd"]))
 
-    def follow(self, pid: int) -> None:
-        """Watch over the program that runs now."""
-        self.pid = pid
-        self._following = asyncio.create_task(self._take_in_reports())
-
-    async def _take_in_reports(self) -> None:
-        """Learn how the CLI exits, and wait until its keeper has ended the rest and is gone as well."""
+    async def _follow(self, program: str, cwd: str) -> None:
+        """Learn how the CLI starts and exits, and wait until its keeper has ended the rest and is gone as well."""
         with suppress(ConnectionError):
             while report := await self._report():
-                self._exit.set_result(report["exit"])
+                if "pid" in report:
+                    self.pid = report["pid"]
+                    self._started.set_result(None)
+                elif "exit" in report:
+                    self._exit.set_result(report["exit"])
+                else:
+                    self._exit.set_exception(_not_started(report, program, cwd))
         if not self._exit.done():
             self._exit.set_result(_KILLED)  # the keeper died, and the CLI with it
 

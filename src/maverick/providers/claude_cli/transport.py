@@ -44,6 +44,7 @@ class GuardedTransport(Transport):
         self._options = options
         self._process: CliProcess | None = None
         self._ready = False
+        self._answered = False
         self._input_ended = False
         self._ended = False
 
@@ -93,12 +94,15 @@ class GuardedTransport(Transport):
         while line := await self._line(self._process):
             if line.lstrip().startswith(b"{"):  # some builds print other things in between
                 try:
-                    yield _message.decode(line)
+                    message = _message.decode(line)
                 except msgspec.DecodeError as error:
                     raise CLIJSONDecodeError(line.decode("utf-8", "replace"), error) from error
+                self._answered = True
+                yield message
         self._ready = False
         exit_code = await self._process.wait()
-        if not self._ended and (exit_code != 0 or not self._input_ended):
+        asked_for = self._ended or (exit_code == 0 and self._input_ended)
+        if not (asked_for and self._answered):  # whoever still waits for the first answer has to be told
             raise self._exited(exit_code)
 
     async def end_input(self) -> None:

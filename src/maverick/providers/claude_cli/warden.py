@@ -55,7 +55,7 @@ def serve(requests: socket.socket) -> None:
 
 
 def keep(requests: socket.socket, teller: int) -> None:
-    """Wait until a CLI is wanted, start it, tell how it ends, and leave nothing of it behind."""
+    """Have a CLI started when one is wanted, tell how it ends, and leave nothing of it behind."""
     wake, waker = os.pipe()
     for end in (wake, waker):
         os.set_blocking(end, False)
@@ -69,21 +69,18 @@ def keep(requests: socket.socket, teller: int) -> None:
     if cli == 0:
         try:
             orders.close()
-            requests.close()
-            _become_cli(orders_for_cli, scratch)
+            os.close(teller)
+            _become_cli(requests, orders_for_cli, scratch)
         finally:
             os._exit(127)
     orders_for_cli.close()
+    requests.close()
     try:
-        asked, handles, _, _ = socket.recv_fds(requests, 1, 4)
-        requests.close()
+        asked, handles, _, _ = socket.recv_fds(orders, 1, 1)
         if asked:
             os.write(teller, asked)
             os.close(teller)
-            socket.send_fds(orders, [b"\0"], handles)
-            for handle in handles[:3]:
-                os.close(handle)
-            life = socket.socket(fileno=handles[3])  # it is closed last of all: that says that all is over
+            life = socket.socket(fileno=handles[0])  # it is closed last of all: that says that all is over
             _watch(cli, orders, life, wake)
     finally:
         orders.close()
@@ -91,15 +88,18 @@ def keep(requests: socket.socket, teller: int) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _become_cli(orders: socket.socket, scratch: str) -> None:
-    """Wait for the sockets and for what to run, and run it; why it did not run goes back."""
+def _become_cli(requests: socket.socket, orders: socket.socket, scratch: str) -> None:
+    """Wait until a CLI is wanted, tell the keeper, and run it; why it did not run goes to the keeper too."""
     os.setsid()
     if _libc is not None:
         _libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and a program inherits that
-    _, handles, _, _ = socket.recv_fds(orders, 1, 4)
+    asked, handles, _, _ = socket.recv_fds(requests, 1, 4)
+    if not asked:
+        return
+    socket.send_fds(orders, [b"\0"], handles[3:])
     wanted = json.loads(_line(socket.socket(fileno=handles[3])))
     for number, handle in enumerate(handles[:3]):
         os.dup2(handle, number)

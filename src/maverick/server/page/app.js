@@ -30,6 +30,13 @@ async function start() {
   await Promise.all([conversations.load(), tasks.load()]).catch(complain);
   await openFromAddress();
   byId("composer-text").focus();
+  watch();
+}
+
+/** Hear of changes for as long as somebody looks: a browser has few connections for all its tabs. */
+function watch() {
+  watching?.abort();
+  if (document.hidden || byId("app").hidden) return;
   watching = new AbortController();
   followUpdates(hearUpdate, watching.signal);
 }
@@ -215,6 +222,7 @@ byId("close-conversations").addEventListener("click", closeSides);
 byId("close-tasks").addEventListener("click", closeSides);
 byId("shade").addEventListener("click", closeSides);
 document.addEventListener("keydown", hearKey);
+document.addEventListener("visibilitychange", watch);
 addEventListener("hashchange", openFromAddress);
 
 start();

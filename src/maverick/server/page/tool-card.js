@@ -58,5 +58,5 @@ export class ToolCard {
 
 function section(title, value) {
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-  return [element("h4", { text: title }), element("pre", { tabindex: "0", role: "group", "aria-label": title }, element("code", { text }))];
+  return [element("p", { class: "tool-label", text: title }), element("pre", { tabindex: "0", role: "group", "aria-label": title }, element("code", { text }))];
 }

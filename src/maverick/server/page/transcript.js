@@ -81,7 +81,12 @@ export class Transcript {
 
   /** Ask the last question again. */
   retry() {
-    if (this.question?.message.id) this.send(this.question.message.content, this.question.message.id);
+    const { message, node } = this.question;
+    if (!message.id) {
+      node.remove(); // the server does not know of it
+      this.last.node.remove();
+    }
+    this.send(message.content, message.id ?? null);
   }
 
   async follow(source) {
@@ -120,6 +125,7 @@ export class Transcript {
 
   over(answer, question) {
     question?.settle(answer.user_message_id);
+    this.seen = answer.created_at;
     byId("announcer").textContent = answer.response;
     this.rest();
   }

@@ -143,9 +143,7 @@ async def undo(user: User, service: Service, idempotency_key: IdempotencyKey = N
     """Undo the user's last change, however it was made."""
     answer = await service.tools.call(UNDO, {}, Caller(user.user_id, _key(idempotency_key)))
     if not answer["success"]:
-        error = answer["error"]
-        status = 409 if error["code"] == "nothing_to_undo" else 503
-        raise RequestRefusedError(status, error["code"], error["message"])
+        raise _refusal(answer["error"])
     service.updates.publish(user.user_id, TASKS)
     return Undone(message=answer["data"]["message"])
 
@@ -178,6 +176,19 @@ def _change(
             changes.record(key, name, arguments_hash, tasks, made)
     data: dict[str, Any] = made["data"]
     return data
+
+
+def _refusal(error: dict[str, Any]) -> RequestRefusedError:
+    match error["code"]:
+        case "nothing_to_undo":
+            return RequestRefusedError(409, "nothing_to_undo", error["message"])
+        case "conflict":
+            return RequestRefusedError(
+                422,
+                "key_reused",
+                "The idempotency key was used for another request. A new request needs a new key.",
+            )
+    return RequestRefusedError(503, "unavailable", error["message"], {"Retry-After": "2"})
 
 
 def _the(tasks: TaskStore, task_id: int) -> Task:

@@ -38,7 +38,7 @@ def reaped(argv: Sequence[str]) -> list[str]:
     """The command that runs another one and kills all that is left of it; the same one where there is no reaper."""
     if not sys.platform.startswith("linux"):
         return list(argv)
-    return [sys.executable, "-I", "-S", str(_REAPER), *argv]
+    return [sys.executable, "-I", "-S", str(_REAPER), str(os.getpid()), *argv]
 
 
 async def run_program(

@@ -18,17 +18,19 @@ _GRACE = 0.2
 _EXIT_NOT_FOUND = 127
 
 
-def main(argv: list[str]) -> int:
-    """Run the command; its exit code is ours."""
+def main(owner: int, argv: list[str]) -> int:
+    """Run the command for the process that owns it; its exit code is ours."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGTERM, _told_to_end)
     prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-    command = os.fork()
-    if command == 0:
-        _become(argv)
     code = 1
+    if os.getppid() != owner:  # it has died before it could be watched
+        return code
     try:
+        command = os.fork()
+        if command == 0:
+            _become(argv)
         _, status = os.waitpid(command, 0)
         code = os.waitstatus_to_exitcode(status)
     finally:
@@ -100,4 +102,4 @@ def _descendants() -> list[int]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(int(sys.argv[1]), sys.argv[2:]))

@@ -15,9 +15,14 @@ from maverick.tools.coding.search import Search
 from maverick.tools.coding.shell import LONGEST, OnOutput, Shell
 from maverick.tools.coding.web import Web
 from maverick.tools.coding.workspace import Workspace
+from maverick.tools.docstring import read_docstring
 from maverick.tools.function import FunctionTool
 from maverick.tools.permissions.access import Access
 from maverick.tools.permissions.subject import CommandSubject, PathSubject, Subject, UrlSubject
+
+# They are part of what the tool is: a decision on a command in the sandbox is not one on the same command without it.
+_IN_SANDBOX = "It runs in a sandbox, where there is no network and only the workspace can be changed."
+_WITH_ALL_RIGHTS = "It runs with all rights of the user."
 
 
 class CodingTool(FunctionTool[Any, Any]):
@@ -90,10 +95,12 @@ def _shell_tool(
         raise ConfigError(f"{problem[0].upper()}{problem[1:]}. Install it, or leave sandbox out to be asked.")
     boxed = sandbox is not False and not problem
     shell = Shell(workspace, Sandbox(workspace, readable) if boxed else None, on_output)
+    described, _ = read_docstring(shell.shell)
     return CodingTool(
         shell.shell,
         Access.EDIT if boxed else Access.EXECUTE,
         CommandSubject("command"),
+        description=f"{described}\n\n{_IN_SANDBOX if boxed else _WITH_ALL_RIGHTS}",
         approval=f"{problem}." if problem else False,
         timeout=LONGEST + 10,
     )

@@ -3,7 +3,3 @@
 The loop stays the one that decides. A message of the CLI is one turn; a tool it asks for is run when the loop says so,
 and it asks its model again when the loop does. ``docs/design/claude_cli_runs.md`` has the reasons.
 """
-
-from maverick.providers.claude_cli.whole_run.tool import CLITool, cli_tool
-
-__all__ = ["CLITool", "cli_tool"]

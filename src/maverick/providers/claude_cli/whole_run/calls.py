@@ -27,18 +27,18 @@ class Leave(Struct, frozen=True):
     """Whether a person had to agree to it, and has."""
 
 
-Verdict: TypeAlias = Answer | Leave
+Decision: TypeAlias = Answer | Leave
 """What the loop makes of a call: a result that is there already, or leave to go and get one."""
 
 
 class WaitingCall:
     """One call: what the loop says to it, and what the CLI says came of it."""
 
-    __slots__ = ("result", "verdict")
+    __slots__ = ("decision", "result")
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
-        self.verdict: asyncio.Future[Verdict] = loop.create_future()
+        self.decision: asyncio.Future[Decision] = loop.create_future()
         self.result: asyncio.Future[Answer] = loop.create_future()
 
 
@@ -54,11 +54,11 @@ class WaitingCalls:
             call = self._calls[call_id] = WaitingCall()
         return call
 
-    def decide(self, call_id: str, verdict: Verdict) -> None:
+    def decide(self, call_id: str, decision: Decision) -> None:
         """Say what is to be done with a call; the first word stands."""
         call = self[call_id]
-        if not call.verdict.done():
-            call.verdict.set_result(verdict)
+        if not call.decision.done():
+            call.decision.set_result(decision)
 
     def finish(self, call_id: str, result: Answer) -> None:
         """Note what came of a call."""

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from pathlib import Path
 
-from maverick.exceptions import MalformedResponseError
+from maverick.exceptions import InvalidInputError
 from maverick.model import History, ModelInfo, Price, Request, Response, StreamItem
 from maverick.providers.base import Client
 from maverick.providers.claude_cli.whole_run.run import WholeRun
-from maverick.providers.claude_cli.whole_run.settings import CLISettings
+from maverick.providers.claude_cli.whole_run.settings import CliSettings
 from maverick.providers.claude_cli.whole_run.tool import current_run
 from maverick.providers.model_names import ModelNames
 from maverick.providers.network import check_network_allowed
@@ -29,7 +29,7 @@ def connect(
     cli_path: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
     prices: Mapping[str, Price] | None = None,
-) -> CLIClient:
+) -> CliClient:
     """Make a client of the Claude Code CLI.
 
     Args:
@@ -42,36 +42,41 @@ def connect(
         prices: Prices that replace, or add to, those Maverick knows.
     """
     named = {"ANTHROPIC_API_KEY": api_key, "ANTHROPIC_BASE_URL": base_url}
-    settings = CLISettings(
+    settings = CliSettings(
         names=ModelNames(PROVIDER, model),
         cwd=str(Path.cwd() if cwd is None else Path(cwd)),
         cli_path=None if cli_path is None else str(cli_path),
         env={**(env or {}), **{name: value for name, value in named.items() if value is not None}},
         prices=PriceTable(prices),
     )
-    return CLIClient(settings)
+    return CliClient(settings)
 
 
-class CLIClient(Client):
+class CliClient(Client):
     """A client of the Claude Code CLI; :func:`connect` makes one.
 
     In a run it keeps one CLI, which waits between two turns. Outside of one, each request starts a CLI that is handed
     the conversation so far and ends with its answer.
     """
 
-    def __init__(self, settings: CLISettings) -> None:
+    def __init__(self, settings: CliSettings) -> None:
         self._settings = settings
 
     async def run(self, request: Request) -> Response:
         """Send a request and return the whole answer."""
         async for item in self.stream(request):
             if isinstance(item, Response):
-                return item
-        raise MalformedResponseError("The Claude CLI ended its turn without an answer. Try again.")
+                response = item
+        return response
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
         check_network_allowed(PROVIDER, self._settings.url)
+        if request.config.temperature >= 0:
+            raise InvalidInputError(
+                "temperature: the Claude Code CLI takes none. Leave it at -1, or use 'claude:…'.",
+                field="temperature",
+            )
         async with self._run_for(request) as run, aclosing(run.stream(request)) as items:
             async for item in items:
                 yield item

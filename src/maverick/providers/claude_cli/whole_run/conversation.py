@@ -27,19 +27,20 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from maverick.exceptions import InvalidToolError, MalformedResponseError, describe_unknown
+from maverick.exceptions import InvalidToolError, MalformedResponseError, ProcessError, describe_unknown
 from maverick.model import Message, Part, Request, Response, Role, StopReason, StreamItem, ToolCall, Usage
 from maverick.providers.answer_stream import AnswerStream
 from maverick.providers.claude_cli.errors import result_error
 from maverick.providers.claude_cli.whole_run.calls import Answer, Leave, WaitingCalls, answer_of, dangerous
-from maverick.providers.claude_cli.whole_run.lifetime import LiveCLI
+from maverick.providers.claude_cli.whole_run.hidden_usage import hidden_usage
+from maverick.providers.claude_cli.whole_run.lifetime import LiveCli
 from maverick.providers.claude_cli.whole_run.settings import (
     FOREVER_SECONDS,
-    CLISettings,
+    CliSettings,
     max_tokens_of,
     own_tools,
 )
-from maverick.providers.claude_cli.whole_run.tool import CLITool
+from maverick.providers.claude_cli.whole_run.tool import CliTool
 from maverick.providers.claude_cli.whole_run.tool_server import SERVER, own_name, tool_server, wire_name
 from maverick.providers.claude_cli.whole_run.transcript import divide, transcript_file, write_transcript
 from maverick.providers.claude_exchange import ClaudeExchange
@@ -56,7 +57,7 @@ class Conversation:
         request: The request it begins with.
     """
 
-    def __init__(self, settings: CLISettings, request: Request) -> None:
+    def __init__(self, settings: CliSettings, request: Request) -> None:
         self.max_tokens = max_tokens_of(request)
         self.asked: tuple[str, ...] = ()
         """The ids of the calls it waits with; none when it waits for the user's next words."""
@@ -69,10 +70,12 @@ class Conversation:
         self._inbox: asyncio.Queue[StreamEvent | ResultMessage | Exception] = asyncio.Queue()
         self._leave_to_ask = asyncio.Semaphore(0)
         """One for each time that the CLI may ask its model after it has run tools."""
+        self._told_to_ask = True
+        """Whether the model's next answer is one that the loop has asked for."""
         self._charged = Usage()
         self._fault = ""
         self._files = ExitStack()
-        self._cli: LiveCLI | None = None
+        self._cli: LiveCli | None = None
         self._reading: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -88,20 +91,15 @@ class Conversation:
             ],
             "PostToolBatch": [HookMatcher(hooks=[self._after_tools], timeout=FOREVER_SECONDS)],
         }
+        server = tool_server(own_tools(self._request), self._calls)
         options = self._settings.options(
             self._request,
             resume=None if transcript is None else str(transcript),
-            mcp_servers={
-                SERVER: {
-                    "type": "sdk",
-                    "name": SERVER,
-                    "instance": tool_server(own_tools(self._request), self._calls),
-                }
-            },
+            mcp_servers={SERVER: {"type": "sdk", "name": SERVER, "instance": server}},
             hooks=hooks,
             can_use_tool=self._may_use,
         )
-        self._cli = LiveCLI(options)
+        self._cli = LiveCli(options)
         await self._cli.start()
         self._reading = asyncio.create_task(self._read(self._cli))
         await self._cli.say(prompt)
@@ -132,6 +130,7 @@ class Conversation:
             return False
         for call_id, result in zip(self.asked, results, strict=True):
             self._calls.decide(call_id, Answer(result.content, result.is_error))
+        self._told_to_ask = True
         if said and self._cli is not None:
             await self._cli.say("\n\n".join(said))
         return True
@@ -192,7 +191,7 @@ class Conversation:
         while True:
             item = await self._inbox.get()
             if isinstance(item, ResultMessage) and not item.is_error:
-                hidden = _hidden_usage(item, self._charged)
+                hidden = hidden_usage(item, self._charged)
                 self._charged += hidden
                 return _response(response, response.parts, response.usage + hidden)
             if not isinstance(item, StreamEvent) or item.event["type"] == "message_start":
@@ -201,7 +200,7 @@ class Conversation:
 
     # What the CLI says --------------------------------------------------------------------------------------------
 
-    async def _read(self, cli: LiveCLI) -> None:
+    async def _read(self, cli: LiveCli) -> None:
         try:
             async for message in cli.messages():
                 self._take(message)
@@ -212,7 +211,10 @@ class Conversation:
 
     def _take(self, message: object) -> None:
         match message:
-            case StreamEvent(parent_tool_use_id=None) | ResultMessage():
+            case StreamEvent(parent_tool_use_id=None):
+                self._watch(message.event["type"])
+                self._inbox.put_nowait(message)
+            case ResultMessage():
                 self._inbox.put_nowait(message)
             case UserMessage(content=list(blocks)):
                 for block in blocks:
@@ -224,9 +226,21 @@ class Conversation:
                 self._files.close()  # it has read its transcript
                 self._check_tools(data.get("tools", ()))
 
+    def _watch(self, event: str) -> None:
+        """Notice a CLI that does not wait: one that knows nothing of the gate would run past every limit."""
+        if event == "message_stop":
+            self._told_to_ask = False
+        elif event == "message_start" and not self._told_to_ask:
+            self._inbox.put_nowait(
+                ProcessError(
+                    "The Claude CLI asked its model without being told to, so no limit could be held. "
+                    "Use the CLI that comes with the claude-agent-sdk: leave cli_path out."
+                )
+            )
+
     def _check_tools(self, has: Sequence[str]) -> None:
         for tool in self._request.tools:
-            if isinstance(tool, CLITool) and tool.name not in has:
+            if isinstance(tool, CliTool) and tool.name not in has:
                 own = [name for name in has if own_name(name) is None]
                 what = describe_unknown("tool of the Claude CLI", tool.name, own)
                 self._inbox.put_nowait(InvalidToolError(what, tool_name=tool.name, available_tools=own))
@@ -234,27 +248,27 @@ class Conversation:
     async def _before_tool(self, data: Any, call_id: str | None, _context: object) -> Any:  # noqa: ANN401 - the SDK's
         if own_name(data["tool_name"]) is not None:
             return _ALLOW  # it waits in the tool server
-        verdict = await self._calls[call_id or ""].verdict
-        return _ALLOW if isinstance(verdict, Leave) else _ASK
+        decision = await self._calls[call_id or ""].decision
+        return _ALLOW if isinstance(decision, Leave) else _ASK
 
     async def _may_use(
         self, _name: str, _arguments: object, context: ToolPermissionContext
     ) -> PermissionResultAllow | PermissionResultDeny:
         """Answer a question of the CLI itself: about a call the loop refused, or one it takes for dangerous."""
-        verdict = await self._calls[context.tool_use_id or ""].verdict
-        match verdict:
+        decision = await self._calls[context.tool_use_id or ""].decision
+        match decision:
             case Leave(approved=True):
                 return PermissionResultAllow()
             case Leave():
                 return PermissionResultDeny(message=dangerous(context))
-        return PermissionResultDeny(message=verdict.content)
+        return PermissionResultDeny(message=decision.content)
 
     async def _after_tools(self, _data: object, _call_id: object, _context: object) -> Any:  # noqa: ANN401 - the SDK's
         await self._leave_to_ask.acquire()
         return {}
 
     def _wire_name(self, name: str) -> str:
-        of_the_cli = any(tool.name == name for tool in self._request.tools if isinstance(tool, CLITool))
+        of_the_cli = any(tool.name == name for tool in self._request.tools if isinstance(tool, CliTool))
         return name if of_the_cli else wire_name(name)
 
 
@@ -272,21 +286,3 @@ def _response(like: Response, parts: Sequence[Part], usage: Usage) -> Response:
     return Response(
         parts, usage=usage, stop_reason=like.stop_reason, model=like.model, request_id=like.request_id
     )
-
-
-def _hidden_usage(result: ResultMessage, charged: Usage) -> Usage:
-    """What the CLI says it used, less what its turns have said."""
-    models: list[dict[str, Any]] = [dict(model) for model in (result.model_usage or {}).values()]
-    read, written, plain, said = (
-        sum(int(model.get(field, 0)) for model in models)
-        for field in ("cacheReadInputTokens", "cacheCreationInputTokens", "inputTokens", "outputTokens")
-    )
-    hidden = Usage(
-        max(plain + read + written - charged.input_tokens, 0),
-        max(said - charged.output_tokens, 0),
-        max(read - charged.cache_read_tokens, 0),
-        max(written - charged.cache_write_tokens, 0),
-    )
-    if not hidden.total_tokens or result.total_cost_usd is None or charged.cost_usd is None:
-        return hidden
-    return msgspec.structs.replace(hidden, cost_usd=max(result.total_cost_usd - charged.cost_usd, 0.0))

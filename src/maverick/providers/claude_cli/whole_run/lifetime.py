@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from claude_agent_sdk import ClaudeAgentOptions, Message
 
@@ -11,7 +11,7 @@ from maverick.providers.claude_cli.errors import wrap_sdk_error
 from maverick.providers.claude_cli.session import CliSession
 
 
-class LiveCLI:
+class LiveCli:
     """A CLI that can be talked to.
 
     Args:
@@ -40,7 +40,7 @@ class LiveCLI:
         except Exception as error:  # the SDK raises what it likes (promise P8)
             raise _replaceable(error) from error
 
-    async def messages(self) -> AsyncIterator[Message]:
+    async def messages(self) -> AsyncGenerator[Message, None]:
         """What it says, for as long as it lives.
 
         Raises:

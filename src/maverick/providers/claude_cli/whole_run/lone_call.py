@@ -5,6 +5,8 @@ A CLI of its own is started for it, handed nothing but the call, and ended with 
 
 from __future__ import annotations
 
+from contextlib import aclosing
+
 import msgspec
 from claude_agent_sdk import (
     PermissionResultAllow,
@@ -15,11 +17,11 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from maverick.model import Effect, Request, ToolCall
+from maverick.model import Request, ToolCall
 from maverick.providers.claude_cli.whole_run.calls import Answer, answer_of, dangerous
-from maverick.providers.claude_cli.whole_run.lifetime import LiveCLI
-from maverick.providers.claude_cli.whole_run.settings import CLISettings
-from maverick.providers.claude_cli.whole_run.tool import CLITool
+from maverick.providers.claude_cli.whole_run.lifetime import LiveCli
+from maverick.providers.claude_cli.whole_run.settings import CliSettings
+from maverick.providers.claude_cli.whole_run.tool import cli_tool
 from maverick.providers.claude_cli.whole_run.transcript import transcript_file, write_pending_call
 
 _NO_MODEL = {
@@ -33,7 +35,7 @@ _NO_MODEL = {
 _NOT_RUN = "The CLI ended without a result. It may or may not have taken effect."
 
 
-async def run_alone(settings: CLISettings, call: ToolCall, *, approved: bool) -> Answer:
+async def run_alone(settings: CliSettings, call: ToolCall, *, approved: bool) -> Answer:
     """Run a call in a CLI that is started for it.
 
     Args:
@@ -49,7 +51,7 @@ async def run_alone(settings: CLISettings, call: ToolCall, *, approved: bool) ->
             return PermissionResultAllow()
         return PermissionResultDeny(message=dangerous(context))
 
-    request = Request([], [CLITool(call.tool_name, effect=Effect.IRREVERSIBLE)])
+    request = Request([], [cli_tool(call.tool_name)])
     with transcript_file(write_pending_call(call, settings.names.of(request))) as transcript:
         options = msgspec.structs.replace(settings, env={**settings.env, **_NO_MODEL}).options(
             request,
@@ -58,7 +60,7 @@ async def run_alone(settings: CLISettings, call: ToolCall, *, approved: bool) ->
             settings=msgspec.json.encode({"permissions": {"allow": [call.tool_name]}}).decode(),
             can_use_tool=may_use,
         )
-        cli = LiveCLI(options)
+        cli = LiveCli(options)
         try:
             await cli.start()
             return await _result(cli, call.id)
@@ -66,12 +68,12 @@ async def run_alone(settings: CLISettings, call: ToolCall, *, approved: bool) ->
             await cli.end()
 
 
-async def _result(cli: LiveCLI, call_id: str) -> Answer:
-    async for message in cli.messages():
-        if isinstance(message, UserMessage) and isinstance(message.content, list):
-            for block in message.content:
+async def _result(cli: LiveCli, call_id: str) -> Answer:
+    async with aclosing(cli.messages()) as messages:
+        async for message in messages:
+            if isinstance(message, ResultMessage):
+                break
+            for block in message.content if isinstance(message, UserMessage) else ():
                 if isinstance(block, ToolResultBlock) and block.tool_use_id == call_id:
                     return answer_of(block)
-        elif isinstance(message, ResultMessage):
-            break
     return Answer(_NOT_RUN, is_error=True)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from maverick.exceptions import ToolError
 from maverick.model import History, Request, Response, StreamItem, ToolCall
+from maverick.providers.claude_cli.options import sdk
 from maverick.providers.claude_cli.whole_run.calls import Answer
-from maverick.providers.claude_cli.whole_run.settings import CLISettings, max_tokens_of
+from maverick.providers.claude_cli.whole_run.settings import CliSettings, max_tokens_of
 
 if TYPE_CHECKING:
     from maverick.providers.claude_cli.whole_run.conversation import Conversation
@@ -24,7 +25,7 @@ class WholeRun:
         settings: How the CLI is set up.
     """
 
-    def __init__(self, client: object, settings: CLISettings) -> None:
+    def __init__(self, client: object, settings: CliSettings) -> None:
         self.client = client
         self._settings = settings
         self._conversation: Conversation | None = None
@@ -90,6 +91,7 @@ class WholeRun:
         return None
 
     async def _opened(self, request: Request) -> Conversation:
+        sdk()  # or else it says what to install
         from maverick.providers.claude_cli.whole_run.conversation import Conversation
 
         self._conversation = Conversation(self._settings, request)
@@ -97,6 +99,7 @@ class WholeRun:
         return self._conversation
 
     async def _alone(self, call: ToolCall, *, approved: bool) -> Answer:
+        sdk()
         from maverick.providers.claude_cli.whole_run.lone_call import run_alone
 
         return await run_alone(self._settings, call, approved=approved)

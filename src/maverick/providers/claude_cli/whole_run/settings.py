@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from maverick.model import Request, Tool
 from maverick.providers.claude_cli.options import build_options
-from maverick.providers.claude_cli.whole_run.tool import CLITool
+from maverick.providers.claude_cli.whole_run.tool import CliTool
 from maverick.providers.model_names import ModelNames
 from maverick.providers.prices import PriceTable
 
@@ -33,7 +33,7 @@ _ENVIRONMENT = {
 """What keeps decisions with the loop: it condenses, waits and caps, so that the CLI must not."""
 
 
-class CLISettings(Struct, frozen=True):
+class CliSettings(Struct, frozen=True):
     """What all conversations of a client share."""
 
     names: ModelNames
@@ -63,7 +63,7 @@ class CLISettings(Struct, frozen=True):
             env={**_ENVIRONMENT, **self.env},
             max_tokens=max_tokens_of(request),
             system_prompt=request.system,
-            tools=[tool.name for tool in request.tools if isinstance(tool, CLITool)],
+            tools=[tool.name for tool in request.tools if isinstance(tool, CliTool)],
             extra_args={"no-session-persistence": None},
             **more,
         )
@@ -76,4 +76,4 @@ def max_tokens_of(request: Request) -> int:
 
 def own_tools(request: Request) -> list[Tool]:
     """The tools of the request that are not the CLI's."""
-    return [tool for tool in request.tools if not isinstance(tool, CLITool)]
+    return [tool for tool in request.tools if not isinstance(tool, CliTool)]

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from maverick.exceptions import InvalidToolError, ToolError
+from maverick.exceptions import InvalidToolError, ToolError, describe_unknown
 from maverick.model import Effect, ToolCall, ToolContext
 
 _READING = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read", "WebFetch", "WebSearch"})
 _AGENTS = frozenset({"Agent", "Task"})
 
 
-class CLIToolRunner(Protocol):
+class CliToolRunner(Protocol):
     """What has a call run by a CLI."""
 
     async def perform(self, call: ToolCall, *, approved: bool) -> str:
@@ -21,11 +21,11 @@ class CLIToolRunner(Protocol):
         ...
 
 
-current_run: ContextVar[CLIToolRunner | None] = ContextVar("maverick_claude_cli_run", default=None)
+current_run: ContextVar[CliToolRunner | None] = ContextVar("maverick_claude_cli_run", default=None)
 """The run that is going on in this context. Its tools run in tasks of their own, which inherit it."""
 
 
-class CLITool:
+class CliTool:
     """A tool of the CLI; :func:`cli_tool` makes one.
 
     The CLI describes it to the model and runs it. When that happens, and whether, is the loop's to say, as it is for
@@ -37,7 +37,7 @@ class CLITool:
         name: str,
         *,
         effect: Effect,
-        approval: bool = False,
+        approval: bool | str = False,
         timeout: float | None = None,
         max_output: int | None = None,
     ) -> None:
@@ -62,7 +62,7 @@ class CLITool:
                 "Give the agent a model of 'claude-code:…'.",
                 tool_name=self.name,
             )
-        return await run.perform(ToolCall(context.call_id, self.name, args), approved=self.approval)
+        return await run.perform(ToolCall(context.call_id, self.name, args), approved=bool(self.approval))
 
     def __repr__(self) -> str:
         return f"<cli tool {self.name}>"
@@ -72,23 +72,23 @@ def cli_tool(
     name: str,
     *,
     effect: Effect | str | None = None,
-    approval: bool = False,
+    approval: bool | str = False,
     timeout: float | None = None,
     max_output: int | None = None,
-) -> CLITool:
+) -> CliTool:
     """A tool of the CLI, such as ``cli_tool("Bash", approval=True)``, for ``ToolConfig(tools=[…])``.
 
     Args:
         name: What the CLI calls it.
         effect: What running it again would do; by default ``pure`` for tools that only read, ``irreversible`` for
             all others.
-        approval: Whether a person has to agree to each call. What the CLI itself takes for dangerous is run only if
-            somebody had to agree to it.
+        approval: Whether a person has to agree to each call, or the words why. What the CLI itself takes for
+            dangerous is run only if somebody had to agree to it.
         timeout: The seconds a call may take.
         max_output: How many characters of its output are kept.
 
     Raises:
-        InvalidToolError: It starts agents of the CLI's own, whose turns nobody could count.
+        InvalidToolError: The effect is none, or the tool starts agents of the CLI's own.
     """
     if name in _AGENTS:
         raise InvalidToolError(
@@ -98,4 +98,6 @@ def cli_tool(
         )
     if effect is None:
         effect = Effect.PURE if name in _READING else Effect.IRREVERSIBLE
-    return CLITool(name, effect=Effect(effect), approval=approval, timeout=timeout, max_output=max_output)
+    if effect not in list(Effect):
+        raise InvalidToolError(describe_unknown("effect", str(effect), list(Effect)), tool_name=name)
+    return CliTool(name, effect=Effect(effect), approval=approval, timeout=timeout, max_output=max_output)

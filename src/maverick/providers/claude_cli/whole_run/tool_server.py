@@ -18,6 +18,8 @@ from maverick.providers.claude_cli.whole_run.calls import Answer, WaitingCalls
 SERVER = "maverick"
 _PREFIX = f"mcp__{SERVER}__"
 _CALL_ID = "claudecode/toolUseId"
+_WHOLE_RESULTS = {"anthropic/maxResultSizeChars": 500_000}
+"""Or else the CLI puts long results into a file and shows its model the beginning; the loop has capped them."""
 
 
 def wire_name(name: str) -> str:
@@ -38,7 +40,12 @@ def tool_server(tools: Sequence[Tool], calls: WaitingCalls) -> Server[Any]:
         calls: Where the results will be.
     """
     offered = [
-        {"name": tool.name, "description": tool.description, "inputSchema": dict(tool.parameters)}
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "inputSchema": dict(tool.parameters),
+            "_meta": _WHOLE_RESULTS,
+        }
         for tool in tools
     ]
     listed = ListToolsResult.model_validate({"tools": offered})
@@ -47,9 +54,9 @@ def tool_server(tools: Sequence[Tool], calls: WaitingCalls) -> Server[Any]:
         return listed
 
     async def call_tool(_context: object, params: CallToolRequestParams) -> CallToolResult:
-        verdict = await calls[str(dict(params.meta or {})[_CALL_ID])].verdict
-        answer = verdict if isinstance(verdict, Answer) else Answer("", is_error=True)
-        content = [{"type": "text", "text": answer.content}]
-        return CallToolResult.model_validate({"content": content, "isError": answer.is_error})
+        decision = await calls[str(dict(params.meta or {})[_CALL_ID])].decision
+        assert isinstance(decision, Answer)  # noqa: S101 - leave to run a call is given for tools of the CLI only
+        content = [{"type": "text", "text": decision.content}]
+        return CallToolResult.model_validate({"content": content, "isError": decision.is_error})
 
     return Server(SERVER, version="1", on_list_tools=list_tools, on_call_tool=call_tool)

@@ -1,0 +1,131 @@
+"""A long answer on the screen of ``maverick tui``: what each streamed piece costs, and that none is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from benchmarks.figure import Figure, Target
+from benchmarks.stopwatch import cpu_of, median_of
+from maverick import AgentDefinition, AgentExecutor
+from maverick.agents.found import FoundAgent, Origin
+from maverick.journal import MemoryJournal
+from maverick.loop.events import ContentChunk
+from maverick.loop.limits import Limits
+from maverick.model import Request, Response, StreamItem, TextDelta
+from maverick.runtime.driver import Approver
+from maverick.tui.app import MaverickApp
+from maverick.tui.block import Speaker, Words
+from maverick.tui.conversation import ConversationModel, Status
+from maverick.tui.layout import ConversationLayout
+from maverick.tui.workplace import Prepared
+
+_DELTAS = 100_000
+_FRAME = 100
+"""Pieces between two drawings: 3,000 a second, which no model reaches, at 30 drawings a second."""
+_WIDTH = 80
+_PIECES = [f"word{number % 97} " if number % 40 else ".\n" for number in range(_DELTAS)]
+_SENT = "".join(_PIECES)
+_TELLER = AgentDefinition(name="teller", description="Tells a long story.")
+_EVENTS = [
+    ContentChunk(run_id="run", trace_id="trace", at=0.0, agent=("teller",), content=piece)
+    for piece in _PIECES
+]
+
+
+def measure(rounds: int) -> Iterator[Figure]:
+    model = median_of(rounds, partial(cpu_of, _fold))
+    yield Figure(
+        "100,000 pieces into the model of the screen, each", model / _DELTAS * 1e6, "µs CPU", Target(5)
+    )
+    lines = median_of(rounds, partial(cpu_of, _lay_out))
+    yield Figure(
+        "… and into its lines, drawn after every 100, each", lines / _DELTAS * 1e6, "µs CPU", Target(30)
+    )
+    screen = median_of(min(rounds, 3), partial(cpu_of, _watch))
+    yield Figure("… through executor and screen, each", screen / _DELTAS * 1e6, "µs CPU", Target(150))
+
+
+async def _fold() -> None:
+    model = _begun()
+    for event in _EVENTS:
+        model.tell(event)
+    assert _shown(model) == _SENT
+
+
+async def _lay_out() -> None:
+    model = _begun()
+    layout = ConversationLayout(model)
+    for number, event in enumerate(_EVENTS, 1):
+        model.tell(event)
+        if number % _FRAME == 0:
+            layout.update(_WIDTH)
+    lines = "\n".join(layout.line(y).text for y in range(layout.height))
+    assert lines.split() == _SENT.split()
+
+
+async def _watch() -> None:
+    app = MaverickApp(_Workplace(), "teller")
+    async with app.run_test(size=(_WIDTH, 24)):
+        session = app.session
+        await session.start({"prompt": "Tell."})
+        ended = time.perf_counter()
+        app.draw()
+        assert time.perf_counter() - ended < 1, "the screen fell behind"
+        assert session.model.status is Status.COMPLETE
+        assert _shown(session.model) == _SENT
+
+
+def _begun() -> ConversationModel:
+    model = ConversationModel()
+    model.begin("run", (), Limits(), None)
+    return model
+
+
+def _shown(model: ConversationModel) -> str:
+    return "".join(
+        block.text for block in model.blocks if isinstance(block, Words) and block.speaker is Speaker.ANSWER
+    )
+
+
+class _StreamingClient:
+    """Streams the pieces, and gives way after each, as when each comes in a packet of its own."""
+
+    async def run(self, request: Request) -> Response:  # noqa: ARG002 - always the same answer
+        return Response(_SENT)
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        for piece in _PIECES:
+            yield TextDelta(piece)
+            await asyncio.sleep(0)
+        yield await self.run(request)
+
+
+class _Workplace:
+    """One agent, and a journal in memory."""
+
+    user = "bench"
+
+    def __init__(self) -> None:
+        self.journal = MemoryJournal()
+
+    def agents(self) -> Sequence[FoundAgent]:
+        return [FoundAgent("teller", _TELLER, Origin.READY, "benchmarks")]
+
+    def problems(self) -> Sequence[str]:
+        return []
+
+    def prepare(self, name: str) -> Prepared:  # noqa: ARG002 - there is only one
+        return Prepared(_TELLER)
+
+    @asynccontextmanager
+    async def executor(
+        self,
+        definition: AgentDefinition[Any],  # noqa: ARG002 - there is only one
+        approve: Approver | None,
+    ) -> AsyncIterator[AgentExecutor]:
+        yield AgentExecutor(_StreamingClient(), journal=self.journal, approve=approve)

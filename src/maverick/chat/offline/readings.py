@@ -1,0 +1,190 @@
+"""What a sentence about tasks asks for, once its pattern is known: the tool, and its arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, TypeAlias
+
+from maverick.chat.offline.dates import find_date, take_date
+from maverick.chat.offline.wording import QUOTED, quoted, reference, several, take_priority, title_of
+from maverick.providers.offline.rules import Wish
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What was said, with what helps to understand it."""
+
+    text: str
+    """The request, without politeness."""
+    answered: str
+    """The answer before it."""
+    today: date
+
+
+Reader: TypeAlias = Callable[[Heard, re.Match[str]], list[Wish] | None]
+"""Makes tool calls of a sentence that fits a pattern, or ``None`` when it does not mean that after all."""
+
+
+# Adding ---------------------------------------------------------------------------------------------------------------
+
+
+def add(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+    """A task to add, or several that are each in quotation marks."""
+    what = match["what"] or ""
+    if len(quoted(what)) > 1 and not title_of(QUOTED.sub("", what).replace(" and ", " ").replace(",", " ")):
+        return [Wish("add_task", {"title": title}) for title in quoted(what)]
+    return [_added(what, heard.today)]
+
+
+def add_several(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+    """Several tasks to add."""
+    return [_added(part, heard.today) for part in several(match["what"])]
+
+
+def schedule(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+    """A task to add, if it says when."""
+    wish = _added(match["what"], heard.today)
+    return [wish] if "due_date" in wish.arguments else None
+
+
+def _added(what: str, today: date) -> Wish:
+    arguments: dict[str, Any] = {}
+    inside = quoted(what)
+    priority, rest = take_priority(QUOTED.sub("", what) if inside else what)
+    due, rest = take_date(rest, today)
+    if inside and title_of(rest):  # the quotation is only a part of the title
+        priority, rest = take_priority(what)
+        due, rest = take_date(rest, today)
+        inside = []
+    if title := inside[0] if inside else title_of(rest):
+        arguments["title"] = title
+    if priority is not None:
+        arguments["priority"] = priority
+    if due is not None:
+        arguments["due_date"] = due.isoformat()
+    return Wish("add_task", arguments)
+
+
+# Looking --------------------------------------------------------------------------------------------------------------
+
+_ABOUT_TASKS = re.compile(
+    r"\b(?:tasks?|to-?dos?|list|due|left|overdue|late|open|urgent|pending|remaining|unfinished|incomplete|ones|plate|agenda|"
+    r"finish(?:ed)?|done|complete[d]?|to do|everything|priority|things|next)\b|\bhave (?:i |anything )?(?:\w+ )?(?:for )?(?:today|tomorrow|this week|next week|tonight)\b"
+    r"|\banything (?:for )?(?:today|tomorrow|this week|next week)\b",
+    re.IGNORECASE,
+)
+_SPANS = (
+    ("overdue", r"\b(?:overdue|late|missed)\b"),
+    ("none", r"\b(?:without|no|lack(?:s|ing)?|missing)(?: an?| any)? (?:due date|deadline|date)s?\b"),
+    ("this_week", r"\bthis week\b"),
+    ("next_week", r"\bnext week\b"),
+    ("today", r"\b(?:today|tonight)\b"),
+    ("tomorrow", r"\btomorrow\b"),
+)
+
+
+def list_tasks(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+    """Tasks to show, if that is what it is about."""
+    asked = match.group()
+    if not _ABOUT_TASKS.search(asked):
+        return None
+    arguments: dict[str, Any] = {}
+    if (status := _status(asked)) is not None:
+        arguments["status"] = status
+    priority, rest = take_priority(asked)
+    if priority is not None:
+        arguments["priority"] = priority
+    due = next((span for span, pattern in _SPANS if re.search(pattern, rest, re.IGNORECASE)), None)
+    if due is None and (day := find_date(rest, heard.today)) is not None:
+        due = day.isoformat()
+    if due is not None:
+        arguments["due"] = due
+    if "due" in arguments and _AGENDA.search(asked):
+        arguments.pop("status", None)
+    return [Wish("list_tasks", arguments)]
+
+
+_AGENDA = re.compile(r"\b(?:do i have|have i|anything)\b", re.IGNORECASE)
+_OPEN = re.compile(
+    r"\b(?:open|pending|left|remaining|unfinished|incomplete|outstanding|still|next(?! week)|not (?:yet )?(?:done|complete|finished)|have to do|(?:need|should|must) (?:to )?do|to do(?! list)$|isn't done|aren't done)\b",
+    re.IGNORECASE,
+)
+_CLOSED = re.compile(r"\b(?:done|finish(?:ed)?|completed?|ticked|closed)\b", re.IGNORECASE)
+
+
+def _status(asked: str) -> str | None:
+    if _OPEN.search(asked):
+        return "open"
+    return "completed" if _CLOSED.search(asked) else None
+
+
+# Changing -------------------------------------------------------------------------------------------------------------
+
+
+def _task(heard: Heard, text: str) -> str:
+    return reference(text, heard.answered)
+
+
+def complete(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+    """A task that is done."""
+    return [Wish("complete_task", {"task": _task(heard, match["task"])})]
+
+
+def reopen(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+    """A task that is not done after all."""
+    return [Wish("update_task", {"task": _task(heard, match["task"]), "completed": False})]
+
+
+def delete(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+    """A task to delete."""
+    return [Wish("delete_task", {"task": _task(heard, match["task"])})]
+
+
+def rename(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+    """A task, and its new title."""
+    return [Wish("update_task", {"task": _task(heard, match["task"]), "title": title_of(match["title"])})]
+
+
+def rename_quoted(_heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+    """A task and its new title, if both are in quotation marks."""
+    names = quoted(match.group())
+    return [Wish("update_task", {"task": names[0], "title": names[1]})] if len(names) == 2 else None
+
+
+def prioritise(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+    """A task, and how important it is."""
+    priority, _ = take_priority(f"{match['priority']} priority")
+    if re.search(r"urgent|important|asap", match["priority"], re.IGNORECASE):
+        priority = "Low" if match["priority"].lower().startswith("not") else "High"
+    return [Wish("update_task", {"task": _task(heard, match["task"]), "priority": priority})]
+
+
+def reschedule(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+    """A task and its new date, if it is one."""
+    due, rest = take_date(f"on {match['when']}", heard.today)
+    if due is None or rest:
+        return None
+    return [Wish("update_task", {"task": _task(heard, match["task"]), "due_date": due.isoformat()})]
+
+
+def undate(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+    """A task that is not due any more."""
+    return [Wish("update_task", {"task": _task(heard, match["task"]), "due_date": "none"})]
+
+
+def unsaid(tool_name: str) -> Reader:
+    """A request that does not say which task it is about; the tool asks."""
+    return lambda _heard, _match: [Wish(tool_name, {})]
+
+
+def bulk(operation: str) -> Reader:
+    """What is to be done with many tasks."""
+    return lambda _heard, _match: [Wish("change_all_tasks", {"operation": operation})]
+
+
+def undo(_heard: Heard, _match: re.Match[str]) -> list[Wish] | None:
+    """The last change is to be undone."""
+    return [Wish("undo_last_change", {})]

@@ -1,0 +1,128 @@
+"""``maverick tui`` up to where the screen begins: its arguments, and what it works with."""
+
+from __future__ import annotations
+
+import getpass
+
+import pytest
+
+from cli.folder import Folder
+from maverick.cli.agent_lookup import look_up
+from maverick.cli.tui.workplace import CommandLineWorkplace
+from maverick.config import load_config
+from maverick.exceptions import AgentNotFoundError, InvalidInputError
+from maverick.journal import MemoryJournal
+from scripts import run_python
+
+AGENT = """
+    ---
+    name: helper
+    description: Helps.
+    ---
+    Help.
+"""
+CLASS = """
+    from maverick.agents import registry
+
+    @registry.register("greeter")
+    class Greeter:
+        '''Greets.'''
+
+        async def execute(self, context): ...
+"""
+
+
+def workplace(agent: str | None = None, **options: str | None) -> CommandLineWorkplace:
+    config = load_config()
+    return CommandLineWorkplace(config, MemoryJournal(), look_up(agent, config), **options)
+
+
+def test_without_a_terminal_it_says_what_to_use_instead(folder: Folder) -> None:
+    assert folder.refuse("tui") == (
+        "maverick: The screen needs a terminal. Elsewhere, use `maverick run` and `maverick runs`.\n".strip()
+    )
+
+
+@pytest.mark.requirement("F-IMPORT")
+def test_its_arguments_are_read_without_loading_the_screen(folder: Folder) -> None:
+    loaded = run_python(
+        "import sys\n"
+        "from maverick.cli.command import command_parser\n"
+        "command_parser().parse_args(['tui', 'general', '--mode', 'plan'])\n"
+        "print('textual' in sys.modules, 'maverick.runtime' in sys.modules)"
+    )
+
+    assert loaded.split() == ["False", "False"]
+
+
+@pytest.mark.requirement("007-TUI")
+def test_agents_are_those_of_the_person_and_the_one_that_was_named(folder: Folder) -> None:
+    folder.write(".maverick/agents/helper.md", AGENT)
+    folder.write("broken.py", "1 / 0")
+    folder.write(".maverick/agents/broken.md", "---\nmax_turns: many\n---\nHello.\n")
+    folder.write("other.md", AGENT.replace("helper", "other"))
+
+    place = workplace("other.md")
+
+    names = [found.name for found in place.agents()]
+    assert names == sorted(names)
+    assert {"helper", "other", "general"} <= set(names)
+    assert [problem for problem in place.problems() if "broken.md" in problem]
+    assert place.prepare("other").definition.name == "other"
+
+
+@pytest.mark.requirement("007-TUI-OFFLINE")
+def test_without_a_key_the_offline_model_is_prepared_with_a_remark(folder: Folder) -> None:
+    prepared = workplace().prepare("general")
+
+    assert prepared.definition.model_config.model == "offline:"
+    assert "set ANTHROPIC_API_KEY" in prepared.remark
+
+
+def test_with_a_key_the_agents_own_model_answers_and_its_window_is_known(folder: Folder) -> None:
+    folder.set("ANTHROPIC_API_KEY", "sk-made-up")
+
+    prepared = workplace().prepare("general")
+
+    assert prepared.definition.model_config.model.startswith("claude:")
+    assert (prepared.window, prepared.remark) == (200_000, "")
+
+
+def test_a_model_that_was_asked_for_is_used_whatever_the_agent_names(folder: Folder) -> None:
+    prepared = workplace(model="offline:").prepare("general")
+
+    assert (prepared.definition.model_config.model, prepared.remark) == ("offline:", "")
+
+
+def test_agents_that_are_missing_or_classes_are_refused_with_advice(folder: Folder) -> None:
+    folder.write("office.py", CLASS)
+    place = workplace("office.py")
+
+    with pytest.raises(InvalidInputError, match="Run it with: maverick run greeter"):
+        place.prepare("greeter")
+    with pytest.raises(AgentNotFoundError):
+        place.prepare("nobody")
+
+
+async def test_its_executor_keeps_runs_in_its_journal(folder: Folder) -> None:
+    place = workplace(mode="plan")
+    definition = place.prepare("general").definition
+
+    async with place.executor(definition, None) as executor:
+        await executor.execute(definition, inputs={"prompt": "hello"}, run_id="kept")
+
+    assert (await place.journal.get("kept")).agent == "general"
+
+
+def test_a_user_without_a_name_decides_nothing(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = workplace()
+    known = place.user
+
+    def nobody() -> str:
+        raise KeyError("getpwuid(): uid not found: 4711")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+
+    assert known
+    with pytest.raises(InvalidInputError, match="Set the variable USER"):
+        _ = place.user

@@ -1,0 +1,59 @@
+"""A real browser, one for each module, and a window of its own for each test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, async_playwright
+
+from maverick.chat.offline import TaskModel
+from server.browser.window import Window
+from server.chat_server import ChatServer
+
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    """Chromium, as the system has it."""
+    executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if executable is None:
+        pytest.skip("needs Chromium; CHROMIUM says where it is")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=executable, args=list(ARGUMENTS))
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def context(browser: Browser) -> AsyncIterator[BrowserContext]:
+    """A browser that knows nobody yet."""
+    context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    yield context
+    await context.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def served(tmp_path: Path) -> AsyncIterator[ChatServer]:
+    """A server with the offline model, at a pace that can be seen."""
+    async with ChatServer(tmp_path / "chat.db", client=TaskModel(pace=0.002)) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def window(context: BrowserContext, served: ChatServer) -> AsyncIterator[Window]:
+    """The page, with somebody signed in."""
+    window = await Window.open(context, served, "ana")
+    yield window
+    assert window.errors == []

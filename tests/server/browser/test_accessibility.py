@@ -1,0 +1,52 @@
+"""The page, examined by axe-core."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import BrowserContext
+
+from server.browser.window import Window
+from server.chat_server import ChatServer
+from server.npm_packages import npm_folder
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.requirement("SERVER-ACCESSIBLE")]
+
+
+def axe() -> str:
+    """The examiner itself."""
+    script: Path = npm_folder("axe-core") / "node_modules" / "axe-core" / "axe.min.js"
+    return script.read_text("utf-8")
+
+
+async def problems(window: Window) -> list[str]:
+    """What axe finds, each with where it is."""
+    await window.page.evaluate(axe())
+    found: dict[str, Any] = await window.page.evaluate("axe.run(document)")
+    return [
+        f"{problem['impact']} {problem['id']}: {node['html'][:120]}"
+        for problem in found["violations"]
+        for node in problem["nodes"]
+    ]
+
+
+async def test_signing_in_has_no_problem(context: BrowserContext, served: ChatServer) -> None:
+    window = await Window.open(context, served, None)
+
+    assert await problems(window) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_a_conversation_has_no_problem(window: Window, theme: str, width: int) -> None:
+    await window.talk("add buy milk today with high priority")
+    await window.talk("show my tasks")
+    await window.talk("delete buy milk")
+    await window.page.locator("details.tool summary").last.click()
+    if theme == "dark":
+        await window.page.click("#theme")
+    await window.page.set_viewport_size({"width": width, "height": 900})
+
+    assert await problems(window) == []

@@ -1,0 +1,254 @@
+"""The web page in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import BrowserContext, expect
+
+from maverick.providers.scripted import TurnLike
+from maverick.testing import ScriptedClient, call, reply
+from server.browser.window import Window
+from server.chat_server import ChatServer, SlowModel
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.requirement("SERVER-PAGE")]
+
+WORDS = ("Here ", "is ", "a ", "long ", "answer.")
+
+
+async def test_a_person_signs_up_signs_out_and_signs_in(context: BrowserContext, served: ChatServer) -> None:
+    window = await Window.open(context, served, None)
+    page = window.page
+    await window.shoot("sign-in")
+
+    await page.fill("#name", "ana")
+    await page.fill("#password", "correct horse")
+    await page.click("#sign-up")
+    await expect(page.locator("#who")).to_have_text("ana")
+    await page.click("#log-out")
+    await page.fill("#name", "ana")
+    await page.fill("#password", "incorrect horse")
+    await page.press("#password", "Enter")
+    await expect(page.locator("#sign-in-error")).to_have_text("The name or the password is wrong.")
+    await page.fill("#password", "correct horse")
+    await page.press("#password", "Enter")
+    await expect(page.locator("#composer-text")).to_be_focused()
+
+    assert window.errors == []
+
+
+async def test_a_task_is_added_and_shown_with_its_tool_call(window: Window) -> None:
+    await window.talk("add buy milk tomorrow with high priority")
+    await window.talk("show my tasks")
+
+    await expect(window.answers.first).to_contain_text("Got it! Added 'buy milk' to your list.")
+    await expect(window.tasks).to_have_text(["buy milk"])
+    await expect(window.page.locator("#task-list .chip")).to_have_text(["High priority", "tomorrow"])
+    card = window.page.locator("details.tool").first
+    await expect(card).to_contain_text("Add a task")
+    await card.locator("summary").click()
+    await expect(card.locator("pre").first).to_contain_text('"title": "buy milk"')
+    await expect(card.locator("pre").last).to_contain_text('"success": true')
+    await expect(card.locator(".tool-time")).to_contain_text("s")
+    await expect(window.page.locator("#announcer")).to_contain_text("buy milk")
+    await window.shoot("chat-light")
+
+
+@pytest.mark.parametrize(("button", "left"), [("Confirm", []), ("Keep it", ["buy milk"])])
+async def test_a_delete_is_confirmed_or_not(window: Window, button: str, left: list[str]) -> None:
+    await window.talk("add buy milk")
+    await window.talk("delete buy milk")
+    await window.shoot("confirmation")
+    question = window.page.get_by_role("group", name="Confirmation")
+
+    await question.get_by_role("button", name=button).click()
+
+    await expect(question).to_have_count(0)
+    await expect(window.answers).to_have_count(3)
+    await expect(window.page.locator("#send")).to_be_visible()
+    await expect(window.tasks).to_have_text(left)
+
+
+async def test_a_question_is_still_there_after_a_reload(window: Window) -> None:
+    await window.talk("add buy milk")
+    await window.talk("delete buy milk")
+
+    await window.page.reload()
+    await window.page.get_by_role("button", name="Confirm").click()
+
+    await expect(window.answers.last).to_contain_text("I've removed 'buy milk'")
+    await expect(window.tasks).to_have_count(0)
+
+
+async def test_an_answer_is_stopped_and_its_words_stay(context: BrowserContext, tmp_path: Path) -> None:
+    model = SlowModel(*WORDS)
+    async with ChatServer(tmp_path / "chat.db", client=model) as server:
+        window = await Window.open(context, server, "ana")
+        model.let(3)
+        await window.say("hello")
+        await expect(window.answers.last).to_contain_text("Here is a")
+
+        await window.page.keyboard.press("Escape")
+
+        await expect(window.answers.last).to_contain_text("Stopped.")
+        await expect(window.answers.last.locator(".words")).to_have_text("Here is a")
+        model.let()
+        await window.page.get_by_role("button", name="Try again").click()
+        await expect(window.answers.last.locator(".words")).to_have_text("Here is a long answer.")
+        await expect(window.page.locator(".message.user")).to_have_count(1)
+        assert window.errors == []
+
+
+async def test_a_page_that_is_reloaded_mid_stream_sees_the_answer_complete(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    model = SlowModel(*WORDS)
+    async with ChatServer(tmp_path / "chat.db", client=model) as server:
+        window = await Window.open(context, server, "ana")
+        model.let(2)
+        await window.say("hello")
+        await expect(window.answers.last).to_contain_text("Here is")
+
+        await window.page.reload()
+        await expect(window.answers.last).to_contain_text("Here is")
+        model.let()
+
+        await expect(window.answers.last.locator(".words")).to_have_text("Here is a long answer.")
+        await expect(window.page.locator("#send")).to_be_visible()
+        await expect(window.answers).to_have_count(1)
+        assert window.errors == []
+
+
+async def test_a_connection_that_is_lost_is_found_again(context: BrowserContext, tmp_path: Path) -> None:
+    model = SlowModel(*WORDS)
+    async with ChatServer(tmp_path / "chat.db", client=model) as server:
+        window = await Window.open(context, server, "ana")
+        broken = 0
+
+        async def cut(route) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 - Playwright's
+            nonlocal broken
+            broken += 1
+            await (route.abort() if broken < 3 else route.continue_())
+
+        await window.page.route("**/api/chat", cut)
+        model.let()
+        await window.say("hello")
+
+        await expect(window.answers.last.locator(".words")).to_have_text("Here is a long answer.")
+        await expect(window.page.locator(".message.user")).to_have_count(1)
+        assert broken == 3
+
+
+async def test_two_tabs_show_the_same(context: BrowserContext, served: ChatServer, window: Window) -> None:
+    await window.talk("add buy milk")
+    other = Window(await context.new_page(), served.url)
+    await other.page.goto(window.page.url)
+    await expect(other.answers).to_have_count(1)
+
+    await window.talk("add buy bread")
+    await expect(other.tasks).to_have_text(["buy milk", "buy bread"])
+    await expect(other.answers).to_have_count(2)
+    await other.page.get_by_label("buy milk", exact=True).check()
+
+    await expect(window.tasks).to_have_text(["buy bread"])
+    assert other.errors == []
+
+
+async def test_changes_are_undone(window: Window) -> None:
+    await window.talk("add buy milk")
+    await window.page.locator("#task-list li").hover()
+    await window.page.get_by_role("button", name="Delete buy milk").click()
+    await expect(window.tasks).to_have_count(0)
+
+    await window.page.click("#undo")
+
+    await expect(window.tasks).to_have_text(["buy milk"])
+    await expect(window.page.locator("#toast")).to_contain_text("back on your list")
+
+
+async def test_a_message_is_edited_and_sent_again(window: Window) -> None:
+    await window.talk("add buy mlik")
+    await window.talk("hello")
+
+    await window.page.locator(".message.user").first.hover()
+    await window.page.get_by_role("button", name="Edit and send again").first.click()
+    await expect(window.page.locator("#composer-text")).to_have_value("add buy mlik")
+    await window.say("add buy milk")
+
+    await expect(window.page.locator(".message.user")).to_have_text(["add buy milk"])
+    await expect(window.answers).to_have_count(1)
+    await expect(window.answers.last).to_contain_text("Added 'buy milk'")
+
+
+async def test_conversations_are_listed_renamed_and_deleted(window: Window) -> None:
+    await window.talk("hello")
+    await window.page.keyboard.press("Alt+n")
+    await window.talk("add buy milk")
+    links = window.page.locator("#conversation-list .open")
+    await expect(links).to_have_text(["add buy milk", "hello"])
+
+    await links.last.hover()
+    await window.page.get_by_role("button", name="Rename hello").click()
+    await window.page.fill("#dialog-input", "Small talk")
+    await window.page.keyboard.press("Enter")
+    await expect(links.last).to_have_text("Small talk")
+    await links.last.click()
+    await expect(window.page.locator("#conversation-title")).to_have_text("Small talk")
+    await links.last.hover()
+    await window.page.get_by_role("button", name="Delete Small talk").click()
+    await window.page.click("#dialog-confirm")
+
+    await expect(links).to_have_text(["add buy milk"])
+    await expect(window.page.locator(".welcome")).to_be_visible()
+
+
+async def test_it_fits_a_narrow_screen_and_the_dark(window: Window) -> None:
+    await window.talk("add buy milk tomorrow with high priority")
+    await window.talk("delete buy milk")
+    await window.page.click("#theme")
+    await window.shoot("chat-dark")
+    await window.page.set_viewport_size({"width": 390, "height": 844})
+    await window.shoot("narrow-dark")
+
+    await window.page.click("#open-tasks")
+    await expect(window.tasks.first).to_be_in_viewport()
+    await window.shoot("narrow-tasks")
+    await window.page.keyboard.press("Escape")
+    await expect(window.tasks.first).not_to_be_in_viewport()
+    await window.page.click("#open-conversations")
+    await expect(window.page.locator("#conversation-list .open").first).to_be_in_viewport()
+
+    too_wide = await window.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    assert not too_wide
+
+
+HOSTILE = """<script>window.hit = 1</script><img src=x onerror="window.hit = 2">
+![picture](https://evil.example/steal.png) [click](javascript:alert(1)) **bold** `code`
+[fine](https://example.com/page) <a href="javascript:alert(1)">x</a>
+1. first
+2. second"""
+
+
+@pytest.mark.requirement("SERVER-SAFE-PAGE")
+async def test_nothing_a_model_or_a_title_says_runs_or_is_fetched(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    turns: list[TurnLike] = [call("add_task", title=HOSTILE.splitlines()[0]), reply(HOSTILE)]
+    async with ChatServer(tmp_path / "chat.db", client=ScriptedClient(turns)) as server:
+        window = await Window.open(context, server, "ana")
+
+        await window.talk(HOSTILE)
+
+        words = window.answers.last.locator(".words")
+        await expect(words).to_contain_text("<script>window.hit = 1</script>")
+        await expect(window.tasks).to_contain_text(["<script>"])
+        assert await window.page.evaluate("window.hit") is None
+        assert await window.page.locator("#transcript :is(img, script, iframe)").count() == 0
+        assert await words.locator("a").evaluate_all("links => links.map(link => link.href)") == [
+            "https://evil.example/steal.png",
+            "https://example.com/page",
+        ]
+        await expect(words.locator("strong")).to_have_text("bold")
+        await expect(words.locator("ol li")).to_have_text(["first", "second"])
+        assert window.errors == []

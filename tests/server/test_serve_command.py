@@ -1,0 +1,105 @@
+"""``maverick serve``, in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import stat
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from server.chat_server import PATIENCE, Person
+
+CREDENTIALS = {"name": "ana", "password": "correct horse"}
+
+
+class Served:
+    """A server process, and where it answers."""
+
+    def __init__(self, process: asyncio.subprocess.Process, url: str) -> None:
+        self.process = process
+        self.url = url
+
+    async def end(self, how: signal.Signals) -> int:
+        self.process.send_signal(how)
+        async with asyncio.timeout(PATIENCE):
+            return await self.process.wait()
+
+
+@asynccontextmanager
+async def serving(home: Path, *options: str) -> AsyncIterator[Served]:
+    environ = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "maverick", "serve", "--no-browser", "--port", "0", *options),
+        cwd=home,
+        env={**environ, "HOME": str(home)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(PATIENCE * 2):
+            line = (await process.stdout.readline()).decode()
+        found = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert found is not None, (line, await process.stderr.read())
+        yield Served(process, found[0])
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+@pytest.mark.requirement("SERVER-COMMAND", "SERVER-REVIVE")
+async def test_a_server_that_is_killed_mid_answer_is_followed_by_one_that_completes_it(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path) as first:
+        async with aiohttp.ClientSession(first.url) as http:
+            token = (await Person(http).post("/api/signup", CREDENTIALS))["token"]
+        headers = {"Authorization": f"Bearer {token}"}
+        async with aiohttp.ClientSession(first.url, headers=headers) as http:
+            ana = Person(http)
+            seen = []
+            async for event in ana.follow("add buy milk tomorrow"):
+                seen.append(event)
+                if event.name == "text":
+                    await first.end(signal.SIGKILL)
+                    break
+
+    async with serving(tmp_path) as second, aiohttp.ClientSession(second.url, headers=headers) as http:
+        ana = Person(http)
+        path = f"/api/runs/{seen[0].data['run_id']}/events"
+        rest = [event async for event in ana.events("GET", path, after=seen[-1].id)]
+        tasks = (await ana.get("/api/tasks"))["tasks"]
+        page = await ana.get("/")
+        left = await second.end(signal.SIGINT)
+
+    assert rest[-1].data["response"] == "Got it! Added 'buy milk' to your list. Anything else?"
+    assert [task["title"] for task in tasks] == ["buy milk"]
+    assert "<title>Maverick</title>" in page.body
+    assert left in (0, 130, -signal.SIGINT)
+    assert stat.S_IMODE((tmp_path / ".maverick" / "server.key").stat().st_mode) == 0o600
+
+
+@pytest.mark.requirement("SERVER-COMMAND")
+async def test_a_sign_in_service_needs_an_audience(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "maverick", "serve", "--oidc-issuer", "https://login.example", "--no-browser"),
+        env={**os.environ, "HOME": str(tmp_path)},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(PATIENCE):
+        _, complained = await process.communicate()
+
+    assert process.returncode == 2
+    assert b"--oidc-audience" in complained

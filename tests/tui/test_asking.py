@@ -1,0 +1,101 @@
+"""Questions over the screen: answered, put off, taken away."""
+
+from __future__ import annotations
+
+import pytest
+
+from maverick.journal import RunStatus
+from maverick.testing import reply
+from maverick.tui.app import MaverickApp
+from maverick.tui.approval_dialog import ApprovalDialog
+from maverick.tui.block import ToolState
+from maverick.tui.conversation import Status
+from tui.desk import Desk
+from tui.screen import EDIT, Screen, screen
+
+pytestmark = pytest.mark.requirement("007-TUI-KEYS")
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+@pytest.mark.parametrize(("key", "outcome"), [("y", "finished"), ("n", "denied")])
+async def test_y_and_n_answer_what_is_asked(key: str, outcome: str) -> None:
+    async with screen([EDIT, reply("Done.")]) as at:
+        await at.send("edit it")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press(key)
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert [tool.outcome for tool in at.tools()] == [outcome]
+        assert not isinstance(at.app.screen, ApprovalDialog)
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+async def test_a_question_can_be_answered_with_the_buttons() -> None:
+    async with screen([EDIT, reply("Done.")]) as at:
+        await at.send("edit it")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press("tab", "enter")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert [tool.outcome for tool in at.tools()] == ["finished"]
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+async def test_escape_puts_a_question_off_and_a_asks_it_again() -> None:
+    async with screen([EDIT, reply("Done.")]) as at:
+        await at.send("edit it")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press("escape")
+        await at.until(lambda: not isinstance(at.app.screen, ApprovalDialog))
+        put_off = [tool.state for tool in at.tools()]
+        await at.press("escape", "a")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press("y")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert put_off == [ToolState.ASKED]
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+@pytest.mark.parametrize("key", ["s", "ctrl+c"])
+async def test_stopping_while_something_is_asked_takes_the_question_away(key: str) -> None:
+    async with screen([EDIT, reply("Done.")]) as at:
+        await at.send("edit it")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press(key)
+        await at.until(lambda: at.status is Status.STOPPED)
+
+        assert not isinstance(at.app.screen, ApprovalDialog)
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+async def test_a_question_that_has_just_appeared_takes_no_key_a_person_was_typing() -> None:
+    desk = Desk([EDIT, reply("Done.")])
+    app = MaverickApp(desk, "editor", grace=3_600)
+    async with app.run_test() as pilot:
+        at = Screen(desk, app, pilot)
+        await at.send("edit it")
+        await at.until(lambda: isinstance(app.screen, ApprovalDialog))
+        await at.press("y", "n", "escape")
+
+        assert isinstance(app.screen, ApprovalDialog)
+        assert [tool.state for tool in at.tools()] == [ToolState.ASKED]
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+async def test_a_decides_for_a_parked_run_and_it_goes_on() -> None:
+    async with screen(lambda request: reply("Done.") if len(request.messages) > 1 else EDIT) as at:
+        async with at.desk.executor(at.desk.prepare("editor").definition, None) as executor:
+            await executor.execute(
+                at.desk.prepare("editor").definition, inputs={"prompt": "Edit"}, run_id="parked"
+            )
+        await at.press("escape", "u")
+        await at.open()
+        opened = at.status
+        await at.press("a")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press("y")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert opened is Status.WAITING
+        assert (await at.desk.journal.get("parked")).status is RunStatus.COMPLETE

@@ -1,0 +1,83 @@
+"""What goes wrong is shown in the screen, which stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from maverick.exceptions import JournalError, NetworkError
+from maverick.testing import fail
+from maverick.tui.conversation import Status
+from tui.desk import Desk
+from tui.screen import screen
+
+pytestmark = pytest.mark.requirement("007-TUI-KEYS")
+
+
+@pytest.mark.requirement("007-TUI-ERRORS")
+async def test_whatever_goes_wrong_is_told_in_the_conversation() -> None:
+    async with screen([fail(NetworkError("No route to the model."))] * 4, agent="editor") as at:
+        await at.send("hi")
+        await at.until(lambda: at.status is Status.STOPPED)
+        failed = at.remarks()
+        at.app.session.agent = "nobody"
+        await at.press("escape", "r")
+        await at.until(lambda: "'nobody'" in at.remarks())
+
+        assert "No route to the model." in failed
+        assert at.app.failure is None
+
+
+@pytest.mark.requirement("007-TUI-ERRORS")
+async def test_words_that_could_not_be_sent_are_still_there() -> None:
+    async with screen(agent="greeter") as at:
+        await at.send("hello")
+        await at.until(lambda: "is a class" in at.remarks())
+
+        assert at.prompt.text == "hello"
+
+
+@pytest.mark.requirement("007-TUI-ERRORS")
+async def test_a_journal_that_can_not_be_read_is_told_and_the_screen_stays() -> None:
+    async with screen() as at:
+
+        async def broken(**_: object) -> list[Any]:
+            raise JournalError("The disk is gone.")
+
+        at.desk.journal.list_runs = broken  # type: ignore[method-assign] # a disk that fails
+        await at.press("escape", "u")
+
+        assert {one.message for one in at.app._notifications} == {"The disk is gone."}
+
+
+@pytest.mark.requirement("007-TUI-ERRORS")
+async def test_a_mistake_in_the_program_ends_it_without_a_traceback(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    app = Desk().app()
+
+    async def use() -> None:
+        async with app.run_test() as pilot:
+            app.call_later(lambda: 1 // 0)
+            await pilot.pause()
+
+    with pytest.raises(ZeroDivisionError):
+        await use()
+
+    assert isinstance(app.failure, ZeroDivisionError)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.requirement("007-TUI-ERRORS")
+async def test_a_mistake_in_a_tool_of_the_screen_is_told_and_the_screen_stays() -> None:
+    async with screen() as at:
+
+        def broken(name: str) -> Any:
+            raise KeyError(name)
+
+        at.desk.prepare = broken  # type: ignore[method-assign] # a workplace with a mistake in it
+        await at.send("hi")
+        await at.until(lambda: "KeyError" in at.remarks())
+
+        assert at.app.failure is None

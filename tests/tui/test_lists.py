@@ -1,0 +1,135 @@
+"""Agents and runs at the left: chosen, opened, looked for again, and left."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widgets import Input, OptionList
+
+from maverick.journal import RunStatus
+from maverick.testing import call, reply
+from maverick.tui.conversation import Status
+from maverick.tui.inputs_dialog import InputsDialog
+from maverick.tui.sidebar import Sidebar
+from tui.desk import keep, kept_entries
+from tui.screen import screen
+
+pytestmark = pytest.mark.requirement("007-TUI-KEYS")
+
+
+async def test_b_hides_and_shows_the_lists() -> None:
+    async with screen() as at:
+        width = at.view.size.width
+        await at.press("escape", "b")
+        wide, shown = at.view.size.width, at.app.query_one(Sidebar).display
+        await at.press("b")
+
+        assert (wide > width, shown) == (True, False)
+        assert at.view.size.width == width
+
+
+async def test_u_looks_for_agents_and_runs_again() -> None:
+    async with screen() as at:
+        listed = at.app.query_one("#agents", OptionList)
+        at.desk.found.pop()
+        at.desk.unreadable.append("broken.md, line 2: no name.")
+        await keep(at.desk.journal, kept_entries())
+        await at.press("escape", "u")
+
+        assert listed.option_count == 2
+        assert at.app.query_one("#runs", OptionList).option_count == 1
+        assert "broken.md, line 2" in at.remarks()
+
+
+async def test_n_begins_a_new_conversation_and_i_goes_to_the_prompt() -> None:
+    async with screen(kept=True) as at:
+        await at.open()
+        await at.press("n")
+        fresh, focused = at.app.session.model.blocks, at.app.focused
+        await at.press("escape", "i")
+
+        assert fresh == []
+        assert focused is at.prompt
+        assert at.app.focused is at.prompt
+
+
+async def test_an_agent_is_chosen_in_the_list_and_asked_for_its_inputs() -> None:
+    async with screen([reply("Rain.")]) as at:
+        at.app.query_one("#agents", OptionList).focus()
+        await at.press("end", "enter")
+        chosen = at.app.session.agent
+        await at.press("escape", "n")
+        assert isinstance(at.app.screen, InputsDialog)
+        await at.press(*"Brest", "enter", "7", "enter")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert chosen == "reporter"
+        assert at.said() == ["Report on Brest in 7 days.", "Rain."]
+
+
+async def test_inputs_that_do_not_fit_are_told_and_escape_leaves_them_be() -> None:
+    async with screen(agent="reporter") as at:
+        await at.press("escape", "n", *"Brest", "enter", *"many", "enter")
+        await at.until(lambda: "inputs.days" in at.remarks())
+        await at.press("escape", "n", "escape")
+
+        assert not isinstance(at.app.screen, InputsDialog)
+
+
+@pytest.mark.parametrize("keys", [("ctrl+q",), ("escape", "q")])
+async def test_leaving_stops_what_runs_and_says_which(keys: tuple[str, ...]) -> None:
+    async with screen([call("ring", name="Ana")]) as at:
+        await at.send("ring")
+        await at.until(at.tools)
+        await at.press(*keys)
+        await at.until(lambda: at.app.stopped)
+
+        assert at.app.stopped == ["run_1"]
+        assert (await at.desk.journal.get("run_1")).status is RunStatus.STOPPED
+
+
+@pytest.mark.requirement("007-TUI")
+async def test_a_run_goes_on_while_another_conversation_is_looked_at() -> None:
+    async with screen([call("ring", name="Ana")], kept=True) as at:
+        await at.send("ring")
+        await at.until(at.tools)
+        live = at.app.session
+        await at.press("escape", "u")
+        at.app.query_one("#runs", OptionList).focus()
+        ids = [one.run_id for one in at.app._runs.records]
+        await at.press("home", *["down"] * ids.index("kept"), "enter")
+        await at.until(lambda: at.app.session.run_id == "kept")
+        elsewhere = live.is_live
+        at.app.query_one("#runs", OptionList).focus()
+        await at.press("home", *["down"] * ids.index("run_1"), "enter")
+        await at.until(lambda: at.app.session is live)
+
+        assert elsewhere
+
+
+@pytest.mark.requirement("007-TUI")
+async def test_a_run_that_another_process_works_on_is_read_on() -> None:
+    async with screen() as at:
+        entries = kept_entries()
+        await keep(at.desk.journal, entries[:4], RunStatus.RUNNING, "")
+        await at.press("escape", "u")
+        await at.open()
+        before = at.said()[-1]
+        from maverick.journal.codec import encode_entry
+
+        lease = await at.desk.journal.claim("kept")
+        await at.desk.journal.append(
+            lease, [encode_entry(entry) for entry in entries[4:]], RunStatus.COMPLETE
+        )
+        await at.press("u")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert before == "I look at the file first."
+        assert at.said()[-1].startswith("It now says")
+
+
+async def test_the_search_does_not_listen_to_other_inputs() -> None:
+    async with screen(agent="reporter") as at:
+        await at.press("escape", "n", *"Bre")
+
+        assert at.app.screen.query(Input).first().value == "Bre"
+        assert at.view._wanted == ""

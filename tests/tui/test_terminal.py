@@ -1,0 +1,83 @@
+"""A session at a real terminal, from the first prompt to the last key."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from maverick.journal import RunRecord, SqliteJournal
+from tui.terminal import HAS_TMUX, Terminal
+
+pytestmark = pytest.mark.skipif(
+    not HAS_TMUX, reason="tmux is not installed, and is the terminal of these tests"
+)
+
+
+def kept_runs(home: Path) -> list[RunRecord]:
+    async def look() -> list[RunRecord]:
+        async with SqliteJournal(home / ".maverick" / "runs.db") as journal:
+            return list(await journal.list_runs())
+
+    return asyncio.run(look())
+
+
+@pytest.mark.requirement("007-TUI-TERMINAL", "007-TUI-APPROVAL", "007-TUI-STOP")
+def test_a_person_runs_an_agent_approves_its_tool_stops_it_resumes_it_and_leaves(tmp_path: Path) -> None:
+    (tmp_path / "clerk.py").write_text("from cli.office_agents import clerk\n", encoding="utf-8")
+
+    with Terminal("clerk.py", home=tmp_path) as terminal:
+        terminal.expect("What is to be done?")
+        terminal.type("delete the file 'a.txt'")
+        terminal.expect("May clerk call delete_file?")
+        terminal.answer("y")
+        terminal.expect("According to delete_file: deleted a.txt.")
+        terminal.expect("✓ approved")
+
+        terminal.type("ring Ana")
+        terminal.expect("… running")
+        terminal.press("C-c")
+        terminal.expect("stopped: 1 turn")
+        terminal.press("Escape")
+        terminal.expect("n New")  # the keys of the conversation
+        terminal.press("r")
+        terminal.expect("resumed")
+        terminal.expect("I tried ring, but it did not work")
+
+        terminal.press("i")
+        terminal.expect("Enter Send")
+        terminal.type("ring Bo")
+        terminal.expect("… running")
+        terminal.press("C-q")
+        terminal.expect("ended with 0")
+
+        assert "was stopped. Go on with: maverick runs resume run_" in terminal.shown().replace("\n", "")
+
+    assert [(run.status.value, run.reason) for run in kept_runs(tmp_path)] == [
+        ("stopped", "aborted"),
+        ("complete", "complete"),
+        ("complete", "complete"),
+    ]
+
+
+@pytest.mark.requirement("007-TUI-OFFLINE", "007-TUI-ERRORS")
+def test_without_a_key_the_offline_model_answers_and_the_screen_says_so(tmp_path: Path) -> None:
+    broken = tmp_path / ".maverick" / "agents" / "broken.md"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("---\nname: broken\nmax_turns: many\n---\nHello.\n", encoding="utf-8")
+
+    with Terminal(home=tmp_path) as terminal:
+        terminal.expect("What is to be done?")
+        terminal.expect("broken.md")  # what is wrong with it is in the conversation
+        terminal.type("write the file 'a.txt' with content 'tea'")
+        terminal.expect("offline model: no key for claude is set")
+        terminal.expect("May general call write_file?")
+        terminal.answer("s")
+        terminal.expect("stopped:")
+        terminal.press("C-q")
+        terminal.expect("ended with 0")
+
+        assert "Traceback" not in terminal.shown()
+
+    assert not (tmp_path / "a.txt").exists()
