@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from benchmarks.figure import Figure, Target
@@ -18,26 +18,35 @@ from maverick.loop.events import ContentChunk
 from maverick.loop.limits import Limits
 from maverick.model import Request, Response, StreamItem, TextDelta
 from maverick.runtime.driver import Approver
-from maverick.tui.app import MaverickApp
 from maverick.tui.block import Speaker, Words
 from maverick.tui.conversation import ConversationModel, Status
 from maverick.tui.layout import ConversationLayout
-from maverick.tui.workplace import Prepared
+from maverick.tui.workplace import OnOutput, Prepared
 
 _DELTAS = 100_000
 _FRAME = 100
 """Pieces between two drawings: 3,000 a second, which no model reaches, at 30 drawings a second."""
 _WIDTH = 80
-_PIECES = [f"word{number % 97} " if number % 40 else ".\n" for number in range(_DELTAS)]
-_SENT = "".join(_PIECES)
 _TELLER = AgentDefinition(name="teller", description="Tells a long story.")
-_EVENTS = [
-    ContentChunk(run_id="run", trace_id="trace", at=0.0, agent=("teller",), content=piece)
-    for piece in _PIECES
-]
+
+
+@cache  # when it is wanted, so that other benchmarks do not carry it
+def _pieces() -> list[str]:
+    return [f"word{number % 97} " if number % 40 else ".\n" for number in range(_DELTAS)]
+
+
+@cache
+def _events() -> list[ContentChunk]:
+    about: dict[str, Any] = {"run_id": "run", "trace_id": "trace", "at": 0.0, "agent": ("teller",)}
+    return [ContentChunk(**about, content=piece) for piece in _pieces()]
+
+
+def _sent() -> str:
+    return "".join(_pieces())
 
 
 def measure(rounds: int) -> Iterator[Figure]:
+    _events()
     model = median_of(rounds, partial(cpu_of, _fold))
     yield Figure(
         "100,000 pieces into the model of the screen, each", model / _DELTAS * 1e6, "µs CPU", Target(5)
@@ -52,23 +61,25 @@ def measure(rounds: int) -> Iterator[Figure]:
 
 async def _fold() -> None:
     model = _begun()
-    for event in _EVENTS:
+    for event in _events():
         model.tell(event)
-    assert _shown(model) == _SENT
+    assert _shown(model) == _sent()
 
 
 async def _lay_out() -> None:
     model = _begun()
     layout = ConversationLayout(model)
-    for number, event in enumerate(_EVENTS, 1):
+    for number, event in enumerate(_events(), 1):
         model.tell(event)
         if number % _FRAME == 0:
             layout.update(_WIDTH)
     lines = "\n".join(layout.line(y).text for y in range(layout.height))
-    assert lines.split() == _SENT.split()
+    assert lines.split() == _sent().split()
 
 
 async def _watch() -> None:
+    from maverick.tui.app import MaverickApp  # here, so that other benchmarks do not carry Textual
+
     app = MaverickApp(_Workplace(), "teller")
     async with app.run_test(size=(_WIDTH, 24)):
         session = app.session
@@ -77,7 +88,7 @@ async def _watch() -> None:
         app.draw()
         assert time.perf_counter() - ended < 1, "the screen fell behind"
         assert session.model.status is Status.COMPLETE
-        assert _shown(session.model) == _SENT
+        assert _shown(session.model) == _sent()
 
 
 def _begun() -> ConversationModel:
@@ -96,10 +107,10 @@ class _StreamingClient:
     """Streams the pieces, and gives way after each, as when each comes in a packet of its own."""
 
     async def run(self, request: Request) -> Response:  # noqa: ARG002 - always the same answer
-        return Response(_SENT)
+        return Response(_sent())
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
-        for piece in _PIECES:
+        for piece in _pieces():
             yield TextDelta(piece)
             await asyncio.sleep(0)
         yield await self.run(request)
@@ -127,5 +138,6 @@ class _Workplace:
         self,
         definition: AgentDefinition[Any],  # noqa: ARG002 - there is only one
         approve: Approver | None,
+        on_output: OnOutput | None,  # noqa: ARG002 - it runs no commands
     ) -> AsyncIterator[AgentExecutor]:
         yield AgentExecutor(_StreamingClient(), journal=self.journal, approve=approve)

@@ -212,9 +212,9 @@ def test_an_answer_in_the_words_of_programs_is_replaced_by_the_tools_words(text:
 
 @pytest.mark.requirement("004-Q-JARGON")
 def test_technical_words_the_user_chose_are_theirs() -> None:
-    answer = "Got it! Added 'learn SQL and JSON' to your list. Anything else?"
+    answer = "Got it! Added 'learn SQL and JSON for ID 5' to your list. Anything else?"
 
-    assert polish(answer, [], "add learn SQL and JSON") == answer
+    assert polish(answer, [], "add learn SQL and JSON for ID 5") == answer
 
 
 @pytest.mark.requirement("004-Q-EMOJI")

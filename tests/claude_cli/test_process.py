@@ -195,6 +195,17 @@ async def test_no_handle_and_no_folder_is_left(tmp_path: Path) -> None:
     assert not any(folder.exists() for folder in folders)
 
 
+async def test_the_socket_that_a_cli_leaves_when_it_is_killed_is_removed(tmp_path: Path) -> None:
+    leave = "mkdir cc-socks; touch cc-socks/$$.sock cc-socks/other.sock; echo started; exec sleep 600"
+    env = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
+    process = await CliProcess.start(["/bin/sh", "-c", leave], env=env, cwd=tmp_path)
+    await process.stdout.readline()
+
+    await process.aclose()
+
+    assert os.listdir(tmp_path / "cc-socks") == ["other.sock"]  # noqa: PTH208 - pathlib may not be used in async code
+
+
 @pytest.mark.requirement("000-FR-007")
 @pytest.mark.parametrize(
     ("argv", "cwd", "error", "words"),

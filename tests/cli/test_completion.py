@@ -77,7 +77,9 @@ def test_every_command_is_in_every_script(folder: Folder) -> None:
         text = folder.main("completion", shell).stdout
         assert [command.name for command in COMMANDS if f"maverick {command.name}'" not in text] == []
         assert "--output-schema" in text or "-l output-schema" in text
-    assert folder.main("completion", "zsh").stdout.startswith("#compdef maverick\n")
+    zsh = folder.main("completion", "zsh").stdout
+    assert zsh.startswith("#compdef maverick\n")
+    assert " path=" not in zsh  # there it is where programs are looked for
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -108,7 +108,7 @@ async def test_its_executor_keeps_runs_in_its_journal(folder: Folder) -> None:
     place = workplace(mode="plan")
     definition = place.prepare("general").definition
 
-    async with place.executor(definition, None) as executor:
+    async with place.executor(definition, None, None) as executor:
         await executor.execute(definition, inputs={"prompt": "hello"}, run_id="kept")
 
     assert (await place.journal.get("kept")).agent == "general"

@@ -43,7 +43,7 @@ from maverick.providers.scripted import Script
 from maverick.runtime.driver import Approver
 from maverick.testing import ScriptedClient
 from maverick.tui.app import MaverickApp
-from maverick.tui.workplace import Prepared
+from maverick.tui.workplace import OnOutput, Prepared
 
 NOW = 1_800_000_000.0
 INFO = ModelInfo(context_window=8_000, price=Price(3, 15))
@@ -139,7 +139,7 @@ class Desk:
 
     @asynccontextmanager
     async def executor(
-        self, definition: AgentDefinition[Any], approve: Approver | None
+        self, definition: AgentDefinition[Any], approve: Approver | None, on_output: OnOutput | None
     ) -> AsyncIterator[AgentExecutor]:
         yield AgentExecutor(self.client, journal=self.journal, approve=approve)
 

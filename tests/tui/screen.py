@@ -55,7 +55,8 @@ class Screen:
 
     async def send(self, text: str) -> None:
         """Write a prompt and send it."""
-        await self.press(*("space" if key == " " else key for key in text), "enter")
+        self.prompt.insert(text)
+        await self.press("enter")
 
     async def until(self, condition: Callable[[], object]) -> None:
         await until(self._pilot, condition)

@@ -85,7 +85,7 @@ async def test_a_question_that_has_just_appeared_takes_no_key_a_person_was_typin
 @pytest.mark.requirement("007-TUI-APPROVAL")
 async def test_a_decides_for_a_parked_run_and_it_goes_on() -> None:
     async with screen(lambda request: reply("Done.") if len(request.messages) > 1 else EDIT) as at:
-        async with at.desk.executor(at.desk.prepare("editor").definition, None) as executor:
+        async with at.desk.executor(at.desk.prepare("editor").definition, None, None) as executor:
             await executor.execute(
                 at.desk.prepare("editor").definition, inputs={"prompt": "Edit"}, run_id="parked"
             )

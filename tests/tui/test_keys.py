@@ -20,10 +20,10 @@ pytestmark = pytest.mark.requirement("007-TUI-KEYS")
 
 async def test_enter_sends_what_is_written_whole_however_fast_it_came() -> None:
     async with screen([reply("Hello!")]) as at:
-        await at.send("hello there")
+        await at.press(*"hello", "enter")
         await at.until(lambda: at.status is Status.COMPLETE)
 
-        assert at.said() == ["hello there", "Hello!"]
+        assert at.said() == ["hello", "Hello!"]
         assert at.prompt.text == ""
 
 

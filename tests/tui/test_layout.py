@@ -78,6 +78,18 @@ def test_a_folded_call_is_a_line_with_its_arguments_outcome_and_duration(teller:
 
 
 @pytest.mark.requirement("007-TUI-FOLD")
+def test_what_a_tool_says_while_it_runs_is_shown_until_its_result_is_there(teller: Teller) -> None:
+    teller.call("call_1", "shell", command="make")
+    for number in range(2_000):
+        teller.model.hear("run_1", "call_1", f"line {number}\n")
+    running = shown(teller.model)
+    teller.result("call_1", "all done")
+
+    assert running[-5:] == [f"  │ line {number}" for number in range(1_995, 2_000)]
+    assert shown(teller.model)[-1] == "▸ shell make                     ✓ 1.5 s"
+
+
+@pytest.mark.requirement("007-TUI-FOLD")
 def test_an_unfolded_call_has_arguments_result_and_outcome_in_full(teller: Teller) -> None:
     teller.call("call_1", "write", path="a.txt", content="one\ntwo", count=3)
     teller.result("call_1", "written")
@@ -125,6 +137,19 @@ def test_subagents_are_indented(teller: Teller) -> None:
     clerk.call("call_1", "look")
 
     assert [line[:2] for line in shown(teller.model)[-2:]] == ["  ", "  "]
+
+
+@pytest.mark.requirement("007-TUI-STREAM")
+def test_a_hundred_thousand_pieces_are_shown_as_they_were_sent(teller: Teller) -> None:
+    layout, pieces = ConversationLayout(teller.model), [f"w{number} " for number in range(100_000)]
+    for begin in range(0, len(pieces), 1_000):
+        teller.say(*pieces[begin : begin + 1_000])
+        layout.update(80)
+
+    (answer,) = (block for block in teller.model.blocks if isinstance(block, Words) and block.turn == 1)
+    assert answer.text == "".join(pieces)
+    shown_lines = " ".join(layout.line(y).text for y in range(layout.top_of(answer), layout.height))
+    assert shown_lines.split() == "".join(pieces).split()
 
 
 @pytest.mark.requirement("007-TUI-STREAM")

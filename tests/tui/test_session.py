@@ -143,7 +143,7 @@ async def test_a_parked_run_is_decided_through_its_journal_and_goes_on(
         desk = Desk(
             by_turn(EDIT, call("edit", path="b.py", old="x", new="y"), reply("Done.")), journal=journal
         )
-        async with desk.executor(desk.prepare("editor").definition, None) as executor:
+        async with desk.executor(desk.prepare("editor").definition, None, None) as executor:
             await executor.execute(
                 desk.prepare("editor").definition, inputs={"prompt": "Edit"}, run_id="parked"
             )
@@ -163,7 +163,7 @@ async def test_a_parked_run_is_decided_through_its_journal_and_goes_on(
 @pytest.mark.requirement("007-TUI-APPROVAL")
 async def test_a_parked_run_that_is_put_off_stays_parked() -> None:
     desk = Desk(by_turn(EDIT, reply("Done.")))
-    async with desk.executor(desk.prepare("editor").definition, None) as executor:
+    async with desk.executor(desk.prepare("editor").definition, None, None) as executor:
         await executor.execute(desk.prepare("editor").definition, inputs={"prompt": "Edit"}, run_id="parked")
     talk, _ = session(desk, None)
     await talk.open("parked")

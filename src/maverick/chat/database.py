@@ -112,10 +112,10 @@ def _in_line(session: Session, *, writes: bool) -> AbstractContextManager[object
     engine = session.get_bind().engine
     if not writes or engine.dialect.name != "sqlite":
         return nullcontext()
-    return _writers.setdefault(engine, threading.Lock())
+    return _writers.setdefault(engine, threading.RLock())
 
 
-_writers: WeakKeyDictionary[Engine, threading.Lock] = WeakKeyDictionary()
+_writers: WeakKeyDictionary[Engine, AbstractContextManager[object]] = WeakKeyDictionary()
 
 
 @cache

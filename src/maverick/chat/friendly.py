@@ -58,7 +58,8 @@ def polish(text: str, calls: Sequence[ToolCallRecord], said: str) -> str:
     foreign = [found for found in _JARGON.findall(text) if found.casefold() not in theirs]
     if foreign or not text.strip():
         text = "\n".join(_messages(calls)) or phrases.TROUBLE
-    return _shortened(_calm(_ID.sub("", text), calls).strip())
+    without_ids = _ID.sub(lambda found: found[0] if found[0].strip().casefold() in theirs else "", text)
+    return _shortened(_calm(without_ids, calls).strip())
 
 
 def _of_the_user(value: object, name: str = "") -> Iterator[str]:

@@ -83,6 +83,8 @@ class ToolUse(Block):
     state: ToolState = ToolState.RUNNING
     question: str = ""
     """Why a person is asked, if there is more to say than that the tool wants it."""
+    said: str = ""
+    """The last of what it says while it runs."""
     decision: str = ""
     """What a person decided on it, if one was asked."""
     result: str = ""

@@ -34,6 +34,9 @@ from maverick.tui.diff import is_diff
 from maverick.tui.figures import duration, money, tokens
 from maverick.tui.gauge import Gauge
 
+_MOST_SAID = 4_000
+"""Characters that are kept of what a tool says while it runs; its result has the rest."""
+
 
 class Status(StrEnum):
     """Where the conversation stands."""
@@ -95,6 +98,14 @@ class ConversationModel:
         if handle is not None:
             self._path = self._path or event.agent
             handle(self, event)
+            self.revision += 1
+
+    def hear(self, run_id: str, call_id: str, said: str) -> None:
+        """Take in what a tool says while it runs."""
+        tool = self._tools.get((run_id, call_id))
+        if tool is not None:
+            tool.said = (tool.said + said)[-_MOST_SAID:]
+            tool.revision += 1
             self.revision += 1
 
     def remark(self, words: str, tone: Tone = Tone.PLAIN) -> None:

@@ -13,7 +13,7 @@ from maverick.journal.records import RunStatus
 from maverick.loop import AgentResult, TerminateReason
 from maverick.loop.entries import RunStarted
 from maverick.loop.events import TurnStart
-from maverick.model import ToolCall
+from maverick.model import ToolCall, ToolContext
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.tui.block import ToolState, ToolUse
 from maverick.tui.conversation import ConversationModel, Status
@@ -98,7 +98,7 @@ class Session:
         prepared = self._prepare()
         model = ConversationModel()
         await self._tell_beginning(model, run_id)
-        async with self._workplace.executor(prepared.definition, None) as executor:
+        async with self._workplace.executor(prepared.definition, None, None) as executor:
             async for event in executor.replay(run_id, prepared.definition):
                 model.tell(event)
         if record.status is RunStatus.WAITING:
@@ -136,7 +136,7 @@ class Session:
         prepared, run_id = self._prepare(), self._new_id()
         model = ConversationModel()
         await self._tell_beginning(model, source)
-        async with self._workplace.executor(prepared.definition, None) as executor:
+        async with self._workplace.executor(prepared.definition, None, None) as executor:
             async for event in executor.replay(source, prepared.definition):
                 if isinstance(event, TurnStart) and (event.run_id, event.turn_number) == (source, turn):
                     break
@@ -215,7 +215,7 @@ class Session:
         self.model.status = Status.RUNNING
         try:
             async with self._workplace.executor(
-                prepared.definition, self._approve if asks_here else None
+                prepared.definition, self._approve if asks_here else None, self._hear
             ) as executor:
                 result = await run(executor)
         finally:
@@ -223,6 +223,9 @@ class Session:
             self.model.leave()
         if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and await self._decide_parked():
             await self._resume(parked=True, accept_changes=False)
+
+    def _hear(self, context: ToolContext, said: str) -> None:
+        self.model.hear(context.run_id, context.call_id, said)
 
     async def _approve(self, call: ToolCall) -> bool:
         """Ask about a call of a run that goes on here, until there is an answer."""

@@ -24,6 +24,8 @@ _DIFF_INKS = {
     DiffLine.CONTEXT: Ink.PLAIN,
 }
 _MARGIN = "  │ "
+_LAST_LINES = 5
+"""How many lines of what a tool says are shown while it runs."""
 _FIRST_LOOK = 300
 """How many characters of an argument are looked at for a line."""
 
@@ -31,6 +33,9 @@ _FIRST_LOOK = 300
 def tool_lines(tool: ToolUse, width: int) -> Iterator[Line]:
     """The lines of a tool call."""
     yield _head(tool, width)
+    if tool.state is ToolState.RUNNING and tool.said:
+        for text in wrapped(plain(tool.said).rstrip("\n"), width - len(_MARGIN))[-_LAST_LINES:]:
+            yield Line((Span(_MARGIN, Ink.FAINT), Span(text, Ink.FAINT)))
     if tool.folded:
         return
     if tool.question:

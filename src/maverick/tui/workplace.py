@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from maverick.agents.found import FoundAgent
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
+from maverick.model import ToolContext
 from maverick.runtime import AgentExecutor
 from maverick.runtime.driver import Approver
+
+OnOutput: TypeAlias = Callable[[ToolContext, str], object]
+"""Told what a tool says, while it says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +59,13 @@ class Workplace(Protocol):
         ...
 
     def executor(
-        self, definition: AgentDefinition[Any], approve: Approver | None
+        self, definition: AgentDefinition[Any], approve: Approver | None, on_output: OnOutput | None
     ) -> AbstractAsyncContextManager[AgentExecutor]:
         """What runs an agent, for the length of an ``async with`` block.
 
         Args:
             definition: The agent.
             approve: Asks the person about a tool call; without it, the run waits in its journal.
+            on_output: Told what commands of the agent say, while they say it.
         """
         ...

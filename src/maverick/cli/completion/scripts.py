@@ -12,16 +12,16 @@ from maverick.cli.screen import Screen, one_line
 _BASH = """\
 # Completion of maverick for bash.
 _maverick() {{
-    local current=${{COMP_WORDS[COMP_CWORD]}} path=maverick words= index
+    local current=${{COMP_WORDS[COMP_CWORD]}} place=maverick words= index
     for ((index = 1; index < COMP_CWORD; index++)); do
-        case "$path ${{COMP_WORDS[index]}}" in
-            {paths}) path="$path ${{COMP_WORDS[index]}}" ;;
+        case "$place ${{COMP_WORDS[index]}}" in
+            {paths}) place="$place ${{COMP_WORDS[index]}}" ;;
         esac
     done
-    case "$path" in
+    case "$place" in
 {cases}
     esac
-    case "$path" in
+    case "$place" in
         {agents}) [[ $current == -* ]] || words="$words $(maverick agents list --names 2>/dev/null)" ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$current"))
@@ -32,7 +32,10 @@ complete -o default -F _maverick maverick
 _ZSH = """\
 #compdef maverick
 autoload -U +X bashcompinit && bashcompinit
-{bash}"""
+{bash}
+# The first time, zsh runs this file in place of what it defines.
+_bash_complete -o default -F _maverick
+"""
 
 _FISH = """\
 # Completion of maverick for fish.

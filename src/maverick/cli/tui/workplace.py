@@ -20,7 +20,7 @@ from maverick.loop import AgentDefinition
 from maverick.model import model_info
 from maverick.runtime import AgentExecutor
 from maverick.runtime.driver import Approver
-from maverick.tui.workplace import Prepared
+from maverick.tui.workplace import OnOutput, Prepared
 
 
 class CommandLineWorkplace:
@@ -104,7 +104,14 @@ class CommandLineWorkplace:
         return Prepared(definition, window, remark)
 
     def executor(
-        self, definition: AgentDefinition[Any], approve: Approver | None
+        self, definition: AgentDefinition[Any], approve: Approver | None, on_output: OnOutput | None
     ) -> AbstractAsyncContextManager[AgentExecutor]:
         """What runs an agent, for the length of an ``async with`` block."""
-        return executor_for(definition, self._config.agent, self.journal, mode=self._mode, approve=approve)
+        return executor_for(
+            definition,
+            self._config.agent,
+            self.journal,
+            mode=self._mode,
+            approve=approve,
+            on_output=on_output,
+        )

@@ -51,7 +51,7 @@ class GuardedTransport(Transport):
     @property
     def pid(self) -> int | None:
         """The CLI's process id, once there is one."""
-        return None if self._process is None else self._process.pid
+        return None if self._process is None else self._process.pid or None
 
     @property
     def stderr(self) -> str:

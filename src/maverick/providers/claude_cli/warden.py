@@ -75,10 +75,11 @@ def keep(requests: socket.socket, teller: int) -> None:
             os._exit(127)
     orders_for_cli.close()
     requests.close()
+    place = b""
     try:
-        asked, handles, _, _ = socket.recv_fds(orders, 1, 1)
-        if asked:
-            os.write(teller, asked)
+        place, handles, _, _ = socket.recv_fds(orders, 4096, 1)
+        if place:
+            os.write(teller, b"\0")
             os.close(teller)
             life = socket.socket(fileno=handles[0])  # it is closed last of all: that says that all is over
             _watch(cli, orders, life, wake)
@@ -86,6 +87,8 @@ def keep(requests: socket.socket, teller: int) -> None:
         orders.close()
         _end_descendants(cli)
         shutil.rmtree(scratch, ignore_errors=True)
+        with suppress(OSError):  # the CLI listens on a socket there, and leaves it when it is killed
+            Path(os.fsdecode(place), "cc-socks", f"{cli}.sock").unlink()
 
 
 def _become_cli(requests: socket.socket, orders: socket.socket, scratch: str) -> None:
@@ -99,8 +102,10 @@ def _become_cli(requests: socket.socket, orders: socket.socket, scratch: str) ->
     asked, handles, _, _ = socket.recv_fds(requests, 1, 4)
     if not asked:
         return
-    socket.send_fds(orders, [b"\0"], handles[3:])
-    wanted = json.loads(_line(socket.socket(fileno=handles[3])))
+    life = socket.socket(fileno=handles[3])
+    wanted = json.loads(_line(life))
+    place = wanted["env"].get("XDG_RUNTIME_DIR") or wanted["env"].get("TMPDIR") or tempfile.gettempdir()
+    socket.send_fds(orders, [os.fsencode(place)], [life.fileno()])
     for number, handle in enumerate(handles[:3]):
         os.dup2(handle, number)
     step = _IN_FOLDER
@@ -108,7 +113,7 @@ def _become_cli(requests: socket.socket, orders: socket.socket, scratch: str) ->
         os.chdir(wanted["cwd"])
         step = b""
         argv = wanted["argv"]
-        os.execvpe(argv[0], argv, {**wanted["env"], "CLAUDE_CODE_TMPDIR": scratch})  # noqa: S606 - no shell
+        os.execvpe(argv[0], argv, {"CLAUDE_CODE_TMPDIR": scratch, **wanted["env"]})  # noqa: S606 - no shell
     except OSError as error:
         orders.sendall(step + str(error.errno).encode())
 
