@@ -99,3 +99,36 @@ async def test_a_decides_for_a_parked_run_and_it_goes_on() -> None:
 
         assert opened is Status.WAITING
         assert (await at.desk.journal.get("parked")).status is RunStatus.COMPLETE
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+async def test_leaving_while_a_parked_run_is_asked_about_leaves_it_parked() -> None:
+    async with screen(lambda request: EDIT) as at:
+        definition = at.desk.prepare("editor").definition
+        async with at.desk.executor(definition, None, None) as executor:
+            await executor.execute(definition, inputs={"prompt": "Edit"}, run_id="parked")
+        await at.press("escape", "u")
+        await at.open()
+        await at.press("a")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.app.action_quit()
+
+        assert at.app.stopped == []
+        assert (await at.desk.journal.get("parked")).status is RunStatus.WAITING
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+async def test_two_conversations_ask_one_after_the_other() -> None:
+    async with screen([EDIT, EDIT, reply("Done."), reply("Done.")]) as at:
+        await at.send("first")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        first = at.app.session
+        await at.press("escape", "escape", "n")
+        second = at.app.session
+        await at.send("second")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press("y")
+        await at.until(lambda: second.model.status is Status.COMPLETE)
+
+        assert first.is_live
+        assert len(at.app.screen_stack) == 1

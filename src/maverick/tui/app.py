@@ -35,6 +35,8 @@ from maverick.tui.workplace import Workplace
 
 FRAME = 1 / 30
 """Seconds between two looks at what has changed: whatever came in between is drawn at once."""
+_FAREWELL = 5.0
+"""Seconds that what runs has to come to its end when the person leaves."""
 _LOOK = 2.0
 """Seconds between two looks at the journal, where other processes write too."""
 GRACE = 0.5
@@ -78,8 +80,8 @@ class MaverickApp(App[None]):
         self._runs = RunList(workplace.journal)
         self._sessions: list[Session] = []
         self._session = self._begin(agent)
-        self._began_at = clock()
-        self._working: set[asyncio.Task[None]] = set()
+        self._working: dict[asyncio.Task[None], Session] = {}
+        self._asking = asyncio.Lock()
         self._status = StatusLine(id="status")
         self._sidebar = Sidebar(id="sidebar")
         self._view = ConversationView(id="conversation")
@@ -249,10 +251,13 @@ class MaverickApp(App[None]):
     async def action_quit(self) -> None:
         """Leave; what runs is stopped first, and can be resumed."""
         live = [session for session in self._sessions if session.is_live]
-        for session in live:
-            session.stop()
+        for task, session in self._working.items():
+            if session.is_live:
+                session.stop()
+            else:
+                task.cancel()
         if self._working:
-            await asyncio.wait(self._working)
+            await asyncio.wait(self._working, timeout=_FAREWELL)
         self.stopped = [session.run_id for session in live if session.model.can_resume]
         self.exit()
 
@@ -317,24 +322,25 @@ class MaverickApp(App[None]):
             if not answered.done():
                 answered.set_result(answer)
 
-        await self.push_screen(dialog, take)
-        try:
-            answer = await answered
-        except asyncio.CancelledError:
-            _ = dialog.dismiss(None)
-            raise
+        async with self._asking:  # one question at a time, whichever conversation it is from
+            await self.push_screen(dialog, take)
+            try:
+                answer = await answered
+            except asyncio.CancelledError:
+                _ = dialog.dismiss(None)
+                raise
         if answer is Answer.STOP:
             session.stop()
         return {Answer.APPROVE: True, Answer.DENY: False}.get(answer) if answer else None
 
     def _work(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
         """Do something with a conversation, and show in it what goes wrong."""
+        session.began_at = self._clock()
         task = asyncio.create_task(self._guarded(session, work))
-        self._working.add(task)
-        task.add_done_callback(self._working.discard)
+        self._working[task] = session
+        task.add_done_callback(self._working.pop)
 
     async def _guarded(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
-        self._began_at = self._clock()
         try:
             await work()
         except RunChangedError as error:
@@ -392,7 +398,7 @@ class MaverickApp(App[None]):
             return
         self._view.show(model)
         self._view.draw()
-        since = age(self._clock() - self._began_at) if model.status is Status.RUNNING else ""
+        since = age(self._clock() - session.began_at) if model.status is Status.RUNNING else ""
         self._status.show(one_line(session.agent), one_line(session.model_name), model.status, since)
         self._gauge.show(model.gauge)
 

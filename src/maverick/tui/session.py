@@ -45,6 +45,8 @@ class Session:
         """The ``provider:model`` that answers, once it is known."""
         self.is_live = False
         """Whether a run of it goes on here."""
+        self.began_at = 0.0
+        """When it was last set to work, as whoever did so has noted."""
         self.entries = 0
         """How many entries the run had when it was last read from the journal."""
         self._workplace = workplace

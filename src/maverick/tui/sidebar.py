@@ -60,13 +60,17 @@ class Sidebar(Vertical):
             now: The time, for how old they are.
         """
         listed = self.query_one("#runs", OptionList)
-        at = listed.highlighted
-        marked = None if at is None else listed.get_option_at_index(at).id
-        listed.set_options(
-            Option(_described(run, titles.get(run.run_id, ""), run.run_id == shown, now), run.run_id)
-            for run in runs
-        )
-        ids = [run.run_id for run in runs]
+        told = {
+            run.run_id: _described(run, titles.get(run.run_id, ""), run.run_id == shown, now) for run in runs
+        }
+        ids = list(told)
+        if [option.id for option in listed.options] == ids:
+            for option in listed.options:  # what is in sight stays there
+                if option.id is not None and option.prompt != told[option.id]:
+                    listed.replace_option_prompt(option.id, told[option.id])
+            return
+        marked = None if listed.highlighted is None else listed.options[listed.highlighted].id
+        listed.set_options(Option(words, run_id) for run_id, words in told.items())
         listed.highlighted = ids.index(marked) if marked in ids else (0 if ids else None)
         self.query_one("#runs-title", Label).update("Runs" if runs else "Runs: none yet")
 

@@ -91,7 +91,8 @@ async function openFromAddress() {
   if (id === transcript.id) return;
   try {
     await transcript.open(id);
-  } catch {
+  } catch (error) {
+    if (error.status !== 404) complain(error);
     return startNew();
   }
   stopEditing();

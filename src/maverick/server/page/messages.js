@@ -15,6 +15,7 @@ export function userMessage(message, onEdit) {
   );
   const settle = (id) => {
     message.id = id ?? message.id;
+    node.dataset.message = message.id ?? "";
     edit.hidden = !message.id;
   };
   settle(message.id);

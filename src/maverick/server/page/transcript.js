@@ -147,19 +147,14 @@ export class Transcript {
 
   showUser(message) {
     const shown = userMessage(message, (said) => this.listeners.onEdit(said));
-    this.question = { message, settle: shown.settle, node: shown.node };
-    shown.node.dataset.message = message.id ?? "";
+    this.question = { message, ...shown };
     this.node.append(shown.node);
   }
 
   cut(messageId) {
-    const from = [...this.node.children].findIndex((child) => child === this.nodeOf(messageId));
-    if (from >= 0) for (const child of [...this.node.children].slice(from)) child.remove();
-  }
-
-  nodeOf(messageId) {
-    if (this.question?.message.id === messageId) return this.question.node;
-    return this.node.querySelector(`[data-message="${messageId}"]`);
+    const said = [...this.node.children];
+    const from = said.findIndex((child) => child.dataset.message === String(messageId));
+    if (from >= 0) for (const child of said.slice(from)) child.remove();
   }
 
   put(answer) {
