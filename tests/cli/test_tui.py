@@ -94,6 +94,15 @@ def test_a_model_that_was_asked_for_is_used_whatever_the_agent_names(folder: Fol
     assert (prepared.definition.model_config.model, prepared.remark) == ("offline:", "")
 
 
+def test_a_run_is_resumed_with_the_words_that_make_its_agent_the_same_again(folder: Folder) -> None:
+    folder.write("other.md", AGENT.replace("helper", "other"))
+
+    place = workplace("other.md", file="other.md", mode="plan")
+
+    assert place.words_to_resume("other") == ["--agents", "other.md", "--model", "offline:", "--mode", "plan"]
+    assert place.words_to_resume("general") == ["--model", "offline:", "--mode", "plan"]
+
+
 def test_agents_that_are_missing_or_classes_are_refused_with_advice(folder: Folder) -> None:
     folder.write("office.py", CLASS)
     place = workplace("office.py")

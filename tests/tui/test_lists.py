@@ -82,7 +82,7 @@ async def test_leaving_stops_what_runs_and_says_which() -> None:
         await at.press("escape", "q")
         await at.until(lambda: at.app.stopped)
 
-        assert at.app.stopped == ["run_1"]
+        assert [session.run_id for session in at.app.stopped] == ["run_1"]
         assert (await at.desk.journal.get("run_1")).status is RunStatus.STOPPED
 
 

@@ -52,7 +52,9 @@ def test_a_person_runs_an_agent_approves_its_tool_stops_it_resumes_it_and_leaves
         terminal.press("C-q")
         terminal.expect("ended with 0")
 
-        assert "was stopped. Go on with: maverick runs resume run_" in terminal.shown().replace("\n", "")
+        left = terminal.shown().replace("\n", "")
+        assert "was stopped. Go on with: maverick runs resume run_" in left
+        assert "--agents clerk.py" in left
 
     assert [(run.status.value, run.reason) for run in kept_runs(tmp_path)] == [
         ("stopped", "aborted"),

@@ -71,8 +71,8 @@ class MaverickApp(App[None]):
         grace: float = GRACE,
     ) -> None:
         super().__init__()
-        self.stopped: list[str] = []
-        """The runs that were stopped because the person left."""
+        self.stopped: list[Session] = []
+        """The conversations whose run was stopped because the person left."""
         self._workplace = workplace
         self._clock = clock
         self._new_id = new_id
@@ -258,7 +258,7 @@ class MaverickApp(App[None]):
                 task.cancel()
         if self._working:
             await asyncio.wait(self._working, timeout=_FAREWELL)
-        self.stopped = [session.run_id for session in live if session.model.can_resume]
+        self.stopped = [session for session in live if session.model.can_resume]
         self.exit()
 
     # How ----------------------------------------------------------------------------------------------------------

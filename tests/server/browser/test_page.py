@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,7 @@ async def test_a_page_that_is_reloaded_mid_stream_sees_the_answer_complete(
         model.let(2)
         await window.say("hello")
         await expect(window.answers.last).to_contain_text("Here is")
+        await expect(window.page).to_have_url(re.compile("#.+"))
 
         await window.page.reload()
         await expect(window.answers.last).to_contain_text("Here is")

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from maverick.cli.agent_lookup import look_up
+from maverick.cli.agent_lookup import look_up, split_source
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
@@ -43,7 +43,9 @@ async def _show(options: argparse.Namespace) -> int:
     config = load_config()
     named = look_up(options.agent, config)
     async with open_journal(options.journal or config.journal.get_secret_value()) as journal:
-        workplace = CommandLineWorkplace(config, journal, named, model=options.model, mode=options.mode)
+        workplace = CommandLineWorkplace(
+            config, journal, named, file=_file(options.agent), model=options.model, mode=options.mode
+        )
         app = MaverickApp(workplace, named.name)
         for number in (signal.SIGTERM, signal.SIGHUP):  # the connection is gone, or somebody wants it to end
             asyncio.get_running_loop().add_signal_handler(number, app.call_later, app.action_quit)
@@ -52,6 +54,13 @@ async def _show(options: argparse.Namespace) -> int:
             raise app.failure
         screen = Screen.of_process(interactive=True)
         console = Console(journal, screen, named_journal=options.journal)
-        for run_id in app.stopped:
-            screen.remark(f"{run_id} was stopped. Go on with: {console.command('resume', run_id)}")
+        for session in app.stopped:
+            command = console.command("resume", session.run_id, *workplace.words_to_resume(session.agent))
+            screen.remark(f"{session.run_id} was stopped. Go on with: {command}")
     return SUCCESS
+
+
+def _file(agent: str | None) -> str | None:
+    """The file to name again when a run is resumed; an agent that has a name is found by it."""
+    path, _ = split_source(agent or "")
+    return path if path.endswith((".py", ".md")) else None

@@ -30,6 +30,7 @@ class CommandLineWorkplace:
         config: What they have set.
         journal: Where runs are kept.
         named: The agent they named on the command line.
+        file: The file it is in, if they named that.
         model: The model to use in place of each agent's own, if one was asked for.
         mode: What agents may do without being told, if that was said.
     """
@@ -40,12 +41,14 @@ class CommandLineWorkplace:
         journal: Journal,
         named: FoundAgent,
         *,
+        file: str | None = None,
         model: str | None = None,
         mode: str | None = None,
     ) -> None:
         self.journal = journal
         self._config = config
         self._named = named
+        self._file = file
         self._model = model
         self._mode = mode
         self._problems: list[str] = []
@@ -84,24 +87,19 @@ class CommandLineWorkplace:
             AgentNotFoundError: There is none.
             InvalidInputError: It is a class, which keeps no runs.
         """
-        found = self._named if name == self._named.name else look_up(name, self._config)
-        if found.definition is None:
-            raise InvalidInputError(
-                f"The agent {name!r} is a class, whose runs are not kept. Run it with: maverick run {name}",
-                field="agent",
-            )
-        settings, own = self._config.agent, found.definition.model_config.model
-        remark, answers = "", self._model
-        if answers is None and offline_instead(own, settings):
-            provider = own.partition(":")[0]
-            remark = f"offline model: no key for {provider} is set; set {key_variable(provider)} for {own}"
-            answers = OFFLINE
-        definition = Changes(model=answers).applied_to(found.definition, settings)
+        own, settings = self._definition(name), self._config.agent
+        changes = self._changes(own)
+        remark = "" if changes.model == self._model else _why_offline(own.model_config.model)
+        definition = changes.applied_to(own, settings)
         model = definition.model_config.model
         window = definition.model_config.context_window
         if window is None:
             window = model_info(connect_as_set(model, settings), model).context_window
         return Prepared(definition, window, remark)
+
+    def words_to_resume(self, name: str) -> list[str]:
+        """What to write after ``maverick runs resume ID`` for a run of an agent that was begun here."""
+        return self._changes(self._definition(name)).words(self._file if name == self._named.name else None)
 
     def executor(
         self, definition: AgentDefinition[Any], approve: Approver | None, on_output: OnOutput | None
@@ -115,3 +113,22 @@ class CommandLineWorkplace:
             approve=approve,
             on_output=on_output,
         )
+
+    def _definition(self, name: str) -> AgentDefinition[Any]:
+        found = self._named if name == self._named.name else look_up(name, self._config)
+        if found.definition is None:
+            raise InvalidInputError(
+                f"The agent {name!r} is a class, whose runs are not kept. Run it with: maverick run {name}",
+                field="agent",
+            )
+        return found.definition
+
+    def _changes(self, definition: AgentDefinition[Any]) -> Changes:
+        own, settings = definition.model_config.model, self._config.agent
+        offline = self._model is None and offline_instead(own, settings)
+        return Changes(model=OFFLINE if offline else self._model, mode=self._mode)
+
+
+def _why_offline(model: str) -> str:
+    provider = model.partition(":")[0]
+    return f"offline model: no key for {provider} is set; set {key_variable(provider)} for {model}"
