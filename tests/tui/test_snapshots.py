@@ -13,7 +13,7 @@ from textual.widgets import OptionList
 from maverick.tui.app import MaverickApp
 from maverick.tui.approval_dialog import ApprovalDialog
 from maverick.tui.question import Question
-from tui.desk import Desk, fill, until
+from tui.desk import NOW, Desk, fill, until
 from tui.telling import Teller
 
 SMALL, LARGE = (80, 24), (120, 40)
@@ -65,6 +65,7 @@ def test_a_live_run_with_subagents_and_every_kind_of_tool_call(
 ) -> None:
     async def play(pilot: Pilot[Any]) -> None:
         app = app_of(pilot)
+        app.session.began_at = NOW - 12
         teller = Teller(app.session.model)
         teller.begin("Find out why the tests fail, and fix it.\nDo not touch the setup.")
         teller.turn(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
@@ -12,9 +12,9 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, OptionList
 
-from maverick.exceptions import MaverickError, RunChangedError
+from maverick.exceptions import MaverickError
 from maverick.tui.approval_dialog import Answer, ApprovalDialog
-from maverick.tui.block import Speaker, Tone, Words
+from maverick.tui.block import Speaker, Words
 from maverick.tui.conversation import Status
 from maverick.tui.conversation_view import ConversationView
 from maverick.tui.figures import age
@@ -31,12 +31,11 @@ from maverick.tui.search_bar import SearchBar
 from maverick.tui.session import Session, new_run_id
 from maverick.tui.sidebar import Sidebar
 from maverick.tui.status_line import StatusLine
+from maverick.tui.workload import Workload, complain
 from maverick.tui.workplace import Workplace
 
 FRAME = 1 / 30
 """Seconds between two looks at what has changed: whatever came in between is drawn at once."""
-_FAREWELL = 5.0
-"""Seconds that what runs has to come to its end when the person leaves."""
 _LOOK = 2.0
 """Seconds between two looks at the journal, where other processes write too."""
 GRACE = 0.5
@@ -80,7 +79,7 @@ class MaverickApp(App[None]):
         self._runs = RunList(workplace.journal)
         self._sessions: list[Session] = []
         self._session = self._begin(agent)
-        self._working: dict[asyncio.Task[None], Session] = {}
+        self._workload = Workload(clock, self._look_at_runs)
         self._asking = asyncio.Lock()
         self._status = StatusLine(id="status")
         self._sidebar = Sidebar(id="sidebar")
@@ -125,30 +124,28 @@ class MaverickApp(App[None]):
 
     async def on_unmount(self) -> None:
         """End what is at work, if the screen was closed in another way than by the person."""
-        for task in self._working:
-            task.cancel()
-        if self._working:
-            await asyncio.wait(self._working)
+        await self._workload.drop()
 
     # What the person does -----------------------------------------------------------------------------------------
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+    async def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Begin with an agent, or open a run."""
         chosen = event.option.id or ""
         if event.option_list.id == "agents":
-            self._show(self._begin(chosen))
-            self._prompt.focus()
+            await self.action_new()
         else:
             self._open(chosen)
 
-    def on_prompt_box_sent(self, message: PromptBox.Sent) -> None:
-        """Send the prompt to the agent."""
+    async def on_prompt_box_sent(self, message: PromptBox.Sent) -> None:
+        """Send the prompt to the agent, if it takes one."""
         session = self._session
         if session.is_live:
             self.bell()
             return
+        if await self._asks_for_inputs():
+            return
         message.box.clear()
-        self._work(session, lambda: self._start(session, message.text))
+        self._workload.begin(session, lambda: self._start(session, message.text))
 
     def on_search_bar_changed(self, message: SearchBar.Changed) -> None:
         """Search for what is written."""
@@ -166,7 +163,7 @@ class MaverickApp(App[None]):
         """Begin a new conversation with the agent that is chosen in the list."""
         self._show(self._begin(self._sidebar.chosen_agent or self._session.agent))
         self._prompt.focus()
-        await self._ask_for_inputs()
+        await self._asks_for_inputs()
 
     def action_write(self) -> None:
         """Go to the prompt."""
@@ -186,22 +183,22 @@ class MaverickApp(App[None]):
 
     def action_resume(self) -> None:
         """Go on with the run that is looked at."""
-        self._work(self._session, self._session.resume)
+        self._workload.begin(self._session, self._session.resume)
 
     def action_resume_changed(self) -> None:
         """Go on with the run although its agent has changed."""
         session = self._session
-        self._work(session, lambda: session.resume(accept_changes=True))
+        self._workload.begin(session, lambda: session.resume(accept_changes=True))
 
     def action_decide(self) -> None:
         """Be asked again what was put off."""
-        self._work(self._session, self._session.decide)
+        self._workload.begin(self._session, self._session.decide)
 
     async def action_fork(self) -> None:
         """Run again from the turn at the cursor."""
         session, block = self._session, self._view.block
         if block is None or not block.run_id:
-            self._complain(session, "There is no run to fork yet.")
+            complain(session, "There is no run to fork yet.")
             return
         source, turn = block.run_id, max(block.turn, 1)
 
@@ -210,7 +207,7 @@ class MaverickApp(App[None]):
                 forked = self._begin(session.agent)
                 self._show(forked)
                 edit = words if words and words != said else None
-                self._work(forked, lambda: forked.fork(turn, edit, source))
+                self._workload.begin(forked, lambda: forked.fork(turn, edit, source))
 
         said = self._said_in(session, source) if turn == 1 else ""
         await self.push_screen(ForkDialog(source, turn, said), begin)
@@ -250,15 +247,7 @@ class MaverickApp(App[None]):
 
     async def action_quit(self) -> None:
         """Leave; what runs is stopped first, and can be resumed."""
-        live = [session for session in self._sessions if session.is_live]
-        for task, session in self._working.items():
-            if session.is_live:
-                session.stop()
-            else:
-                task.cancel()
-        if self._working:
-            await asyncio.wait(self._working, timeout=_FAREWELL)
-        self.stopped = [session for session in live if session.model.can_resume]
+        self.stopped = await self._workload.stop()
         self.exit()
 
     # How ----------------------------------------------------------------------------------------------------------
@@ -287,21 +276,22 @@ class MaverickApp(App[None]):
         self._show(session)
         self._view.focus()
         if known is None:
-            self._work(session, lambda: session.open(run_id))
+            self._workload.begin(session, lambda: session.open(run_id))
 
-    async def _ask_for_inputs(self) -> None:
-        """Ask for what the agent needs, if a prompt is not enough."""
+    async def _asks_for_inputs(self) -> bool:
+        """Ask for what the agent needs, if a prompt is not enough; says whether it is not."""
         session = self._session
         found = next((one for one in self._workplace.agents() if one.name == session.agent), None)
         declared = None if found is None or found.definition is None else found.definition.inputs
         if declared is None or set(declared) == {PROMPT}:
-            return
+            return False
 
         def begin(inputs: Mapping[str, Any] | None) -> None:
             if inputs is not None:
-                self._work(session, lambda: session.start(inputs))
+                self._workload.begin(session, lambda: session.start(inputs))
 
         await self.push_screen(InputsDialog(session.agent, declared), begin)
+        return True
 
     async def _start(self, session: Session, words: str) -> None:
         """Send words to the agent; if nothing began, they are there to be sent again."""
@@ -333,27 +323,6 @@ class MaverickApp(App[None]):
             session.stop()
         return {Answer.APPROVE: True, Answer.DENY: False}.get(answer) if answer else None
 
-    def _work(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
-        """Do something with a conversation, and show in it what goes wrong."""
-        session.began_at = self._clock()
-        task = asyncio.create_task(self._guarded(session, work))
-        self._working[task] = session
-        task.add_done_callback(self._working.pop)
-
-    async def _guarded(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
-        try:
-            await work()
-        except RunChangedError as error:
-            self._complain(session, f"{error} Or press R to go on with it as it is now.")
-        except MaverickError as error:
-            self._complain(session, str(error))
-        except Exception as error:  # noqa: BLE001 - a mistake in the program is shown as well, and the screen stays
-            self._complain(session, f"{type(error).__name__}: {error}. This should not happen.")
-        await self._look_at_runs()
-
-    def _complain(self, session: Session, words: str) -> None:
-        session.model.remark(one_line(words), Tone.BAD)
-
     def _said_in(self, session: Session, run_id: str) -> str:
         """What the person said before the first turn of a run."""
         said = [
@@ -369,7 +338,7 @@ class MaverickApp(App[None]):
         agents = self._workplace.agents()
         self._sidebar.show_agents(agents, self._session.agent)
         for problem in self._workplace.problems():
-            self._complain(self._session, problem)
+            complain(self._session, problem)
 
     async def _look_at_runs(self) -> None:
         try:
@@ -389,7 +358,7 @@ class MaverickApp(App[None]):
         record = next((one for one in self._runs.records if one.run_id == session.run_id), None)
         left = not session.is_live and session.model.status is Status.LEFT
         if record is not None and left and record.entries > session.entries:
-            self._work(session, lambda: session.open(record.run_id))
+            self._workload.begin(session, lambda: session.open(record.run_id))
 
     def draw(self) -> None:
         """Draw what has changed."""

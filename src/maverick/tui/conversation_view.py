@@ -178,7 +178,7 @@ class ConversationView(ScrollView, can_focus=True):
         """One line of what is in sight."""
         line, width = y + self.scroll_offset.y, self.size.width
         over = Style.null()
-        if line == self.cursor and self.has_focus:
+        if line == self.cursor and (self.has_focus or self._wanted):
             over = self.get_component_rich_style("ink--cursor", partial=True)
         shown = self._segments(self._layout.line(line), over) if line < self._layout.height else []
         return Strip(shown).crop_extend(0, width, self.rich_style + over)

@@ -117,6 +117,8 @@ class Session:
         Raises:
             MaverickError: It can not go on.
         """
+        if self.is_live:
+            raise InvalidInputError("This run goes on already.", field="run")
         if not self.model.can_resume:
             raise InvalidInputError("This run has come to its end: there is nothing to resume.", field="run")
         parked = self.model.status is Status.WAITING

@@ -18,7 +18,8 @@ export class Transcript {
   clear() {
     this.leave();
     this.id = null;
-    this.seen = null;
+    this.opening = null;
+    this.seen = "";
     this.last = null;
     this.node.replaceChildren(
       element(
@@ -34,7 +35,9 @@ export class Transcript {
   /** Show a conversation; an answer that is being made in it is followed. */
   async open(id) {
     this.leave();
+    const opening = (this.opening = {});
     const conversation = await ask("GET", `/api/conversations/${encodeURIComponent(id)}`);
+    if (this.opening !== opening) return; // something was said, or another one opened, in the meantime
     this.id = id;
     this.seen = conversation.updated_at;
     this.last = null;
@@ -51,7 +54,7 @@ export class Transcript {
   /** Another tab may have said something: look again, unless this one is talking. */
   async refresh(conversation) {
     if (!this.id || this.following || !conversation) return;
-    if (conversation.updated_at !== this.seen || conversation.running) await this.open(this.id);
+    if (conversation.updated_at > this.seen || conversation.running) await this.open(this.id);
   }
 
   /** Say something; instead of an earlier message and all after it, if one is given. */
@@ -94,6 +97,7 @@ export class Transcript {
     const following = new AbortController();
     const question = this.question;
     this.last = answer;
+    this.opening = null;
     this.following = following;
     this.listeners.onBusy(true);
     this.node.setAttribute("aria-busy", "true");
@@ -125,7 +129,7 @@ export class Transcript {
 
   over(answer, question) {
     question?.settle(answer.user_message_id);
-    this.seen = answer.created_at;
+    this.seen = answer.created_at ?? this.seen;
     byId("announcer").textContent = answer.response;
     this.rest();
   }
