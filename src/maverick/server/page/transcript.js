@@ -19,6 +19,7 @@ export class Transcript {
     this.leave();
     this.id = null;
     this.opening = null;
+    this.finished = null;
     this.seen = "";
     this.last = null;
     this.node.replaceChildren(
@@ -54,7 +55,8 @@ export class Transcript {
   /** Another tab may have said something: look again, unless this one is talking. */
   async refresh(conversation) {
     if (!this.id || this.following || !conversation) return;
-    if (conversation.updated_at > this.seen || conversation.running) await this.open(this.id);
+    const { updated_at: changed, running } = conversation;
+    if (changed > this.seen || (running && running !== this.finished)) await this.open(this.id);
   }
 
   /** Say something; instead of an earlier message and all after it, if one is given. */
@@ -130,6 +132,7 @@ export class Transcript {
   over(answer, question) {
     question?.settle(answer.user_message_id);
     this.seen = answer.created_at ?? this.seen;
+    this.finished = answer.run_id;
     byId("announcer").textContent = answer.response;
     this.rest();
   }
