@@ -11,7 +11,7 @@ from maverick.exceptions import ApprovalError, ApprovalRequiredError
 from maverick.journal import ApprovalStatus, Journal, RunStatus
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.result import ToolOutcome
-from maverick.model import Request, Role
+from maverick.model import Request, Role, ToolCall
 from maverick.testing import ScriptedClient, call, calls, reply
 
 SHRED = call("shred", what="file")
@@ -141,3 +141,36 @@ async def test_a_run_parks_when_its_subagent_does(journal: Journal, office: Offi
 
     assert [record.result for record in result.tool_calls] == ["look: door", "Helped."]
     assert sorted(office.done) == ["look door", "shred file"]
+
+
+@pytest.mark.requirement("P7")
+@pytest.mark.parametrize("approved", [True, False])
+async def test_what_was_decided_while_the_run_waited_is_not_asked_again(
+    journal: Journal, office: Office, approved: bool
+) -> None:
+    await executor(journal, call("shred", what="file")).execute(office.clerk(), run_id="r")
+    await (journal.approve if approved else journal.deny)("r:1:0", by="ana")
+    asked: list[str] = []
+
+    async def ask(made: ToolCall) -> bool:
+        asked.append(made.tool_name)
+        return not approved
+
+    resumed = AgentExecutor(ScriptedClient([reply("Done.")]), journal=journal, approve=ask)
+    result = await resumed.resume("r", office.clerk())
+
+    assert result.success
+    assert asked == []
+    assert office.done == (["shred file"] if approved else [])
+
+
+async def test_what_nobody_has_decided_is_asked_of_whoever_is_there(journal: Journal, office: Office) -> None:
+    await executor(journal, call("shred", what="file")).execute(office.clerk(), run_id="r")
+
+    async def ask(made: ToolCall) -> bool:
+        return made.tool_name == "shred"
+
+    resumed = AgentExecutor(ScriptedClient([reply("Done.")]), journal=journal, approve=ask)
+    await resumed.resume("r", office.clerk())
+
+    assert office.done == ["shred file"]

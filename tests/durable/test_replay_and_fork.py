@@ -42,7 +42,9 @@ async def test_a_replay_tells_what_subagents_did_where_they_did_it(journal: Jour
         name="boss", description="Delegates.", tool_config=ToolConfig(tools=[office.clerk().as_tool()])
     )
     turns = (call("clerk"), call("look", what="door"), reply("It is shut."), reply("All is well."))
-    await executor(journal, *turns).execute(boss, inputs={"prompt": "Go."}, run_id="r", on_activity=live.append)
+    await executor(journal, *turns).execute(
+        boss, inputs={"prompt": "Go."}, run_id="r", on_activity=live.append
+    )
 
     silent = AgentExecutor(ScriptedClient([]), journal=journal)
     replayed = [event async for event in silent.replay("r", boss)]

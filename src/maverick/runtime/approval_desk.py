@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from maverick.exceptions import ApprovalRequiredError
+from maverick.exceptions import ApprovalError, ApprovalRequiredError
 from maverick.journal import Approval, ApprovalStatus
 from maverick.journal.approvals import approval_for, expired, is_expired, still_fits
 from maverick.loop.entries import ApprovalDecided
@@ -37,8 +37,28 @@ class ApprovalDesk:
         Raises:
             RunParked: There is none yet; what is asked has been written down.
         """
+        asked = self._requests(step)
+        await self._keeper.park(asked)
+        for request in asked:
+            found = await self._keeper.journal.get_approval(request.approval_id)
+            if (decided := await self._decided(found, request)) is not None:
+                return decided
+        raise RunParked(_waits_for(asked[0]))
+
+    async def kept_decision(self, step: AwaitApproval) -> ApprovalDecided | None:
+        """A decision that was made while the run waited on the disk, if there is one."""
+        for request in self._requests(step):
+            try:
+                found = await self._keeper.journal.get_approval(request.approval_id)
+            except ApprovalError:  # it was never asked for there
+                continue
+            if found.status in (ApprovalStatus.APPROVED, ApprovalStatus.DENIED):
+                return await self._decided(found, request)
+        return None
+
+    def _requests(self, step: AwaitApproval) -> list[Approval]:
         start, tools = self._run.start, self._run.toolset.tools
-        asked = [
+        return [
             approval_for(
                 start.run_id,
                 step.turn,
@@ -51,12 +71,6 @@ class ApprovalDesk:
             )
             for planned in step.calls
         ]
-        await self._keeper.park(asked)
-        for request in asked:
-            found = await self._keeper.journal.get_approval(request.approval_id)
-            if (decided := await self._decided(found, request)) is not None:
-                return decided
-        raise RunParked(_waits_for(asked[0]))
 
     async def _decided(self, found: Approval, asked: Approval) -> ApprovalDecided | None:
         now, journal = time.time(), self._keeper.journal

@@ -218,6 +218,10 @@ class Driver(Generic[T]):
 
     async def _ask_person(self, step: AwaitApproval) -> Step:
         planned, keeper = step.calls[0], self.run.keeper
+        if keeper is not None and self._entries:  # somebody may have decided while the run waited on the disk
+            desk = ApprovalDesk(self.run, keeper, self._approval_expires_in)
+            if (kept := await desk.kept_decision(step)) is not None:
+                return await self.run.record(kept)
         if self._approve is not None:
             try:
                 approved, why = await self._interruption.guard(self._decide(self._approve, planned.call))

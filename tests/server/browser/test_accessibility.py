@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import BrowserContext
+from playwright.async_api import BrowserContext, expect
 
 from server.browser.window import Window
 from server.chat_server import ChatServer
@@ -26,7 +26,7 @@ async def problems(window: Window) -> list[str]:
     await window.page.evaluate(axe())
     found: dict[str, Any] = await window.page.evaluate("axe.run(document)")
     return [
-        f"{problem['impact']} {problem['id']}: {node['html'][:120]}"
+        f"{problem['impact']} {problem['id']}: {node['html'][:120]}: {node['failureSummary']}"
         for problem in found["violations"]
         for node in problem["nodes"]
     ]
@@ -41,12 +41,13 @@ async def test_signing_in_has_no_problem(context: BrowserContext, served: ChatSe
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_a_conversation_has_no_problem(window: Window, theme: str, width: int) -> None:
+    if theme == "dark":
+        await window.page.click("#theme")
+    await window.page.set_viewport_size({"width": width, "height": 900})
     await window.talk("add buy milk today with high priority")
     await window.talk("show my tasks")
     await window.talk("delete buy milk")
     await window.page.locator("details.tool summary").last.click()
-    if theme == "dark":
-        await window.page.click("#theme")
-    await window.page.set_viewport_size({"width": width, "height": 900})
+    await expect(window.page.locator("html")).to_have_attribute("data-theme", theme)
 
     assert await problems(window) == []
