@@ -97,7 +97,9 @@ class PostgresWriter:
             for job in jobs:
                 job.settle()
 
-    async def _append_together(self, transaction: SteppedTransaction, jobs: list[_Job[Any]]) -> list[_Job[Any]]:
+    async def _append_together(
+        self, transaction: SteppedTransaction, jobs: list[_Job[Any]]
+    ) -> list[_Job[Any]]:
         """Add what can be added in one statement; returns the writes that are left, in the order of their locks."""
         together = {job.run_id: job.append for job in reversed(jobs) if job.append is not None}
         appended: set[str] = set()
