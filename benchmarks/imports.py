@@ -11,7 +11,18 @@ from statistics import median
 
 from benchmarks.figure import Figure, Target
 
-HEAVY = ("anthropic", "openai", "mcp", "fastapi", "textual", "sqlalchemy", "aiohttp", "httpx")
+HEAVY = (
+    "anthropic",
+    "openai",
+    "mcp",
+    "fastapi",
+    "textual",
+    "sqlalchemy",
+    "aiohttp",
+    "httpx",
+    "pydantic",
+    "yaml",
+)
 """What nobody should wait for who has not asked for it."""
 
 _STATEMENTS = {

@@ -12,7 +12,11 @@ from statistics import median
 
 from benchmarks.figure import Figure, Target
 
-_COMMANDS = {"maverick --help": ["--help"], "maverick run -p hi, offline": ["run", "-p", "hi"]}
+_COMMANDS = {
+    "maverick --help": ["--help"],
+    "maverick run -p hi, offline": ["run", "-p", "hi"],
+    "maverick runs list": ["runs", "list"],
+}
 
 
 def measure(rounds: int) -> Iterator[Figure]:

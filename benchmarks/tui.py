@@ -37,8 +37,19 @@ def _pieces() -> list[str]:
 
 @cache
 def _events() -> list[ContentChunk]:
+    return [_chunk(piece) for piece in _pieces()]
+
+
+@cache
+def _sections() -> list[ContentChunk]:
+    """The same words in paragraphs, some with a strong one among them."""
+    words = (piece.replace("word39 ", "**word39** ") for piece in _pieces())
+    return [_chunk(word.replace("\n", "\n\n")) for word in words]
+
+
+def _chunk(text: str) -> ContentChunk:
     about: dict[str, Any] = {"run_id": "run", "trace_id": "trace", "at": 0.0, "agent": ("teller",)}
-    return [ContentChunk(**about, content=piece) for piece in _pieces()]
+    return ContentChunk(**about, content=text)
 
 
 def _sent() -> str:
@@ -47,6 +58,7 @@ def _sent() -> str:
 
 def measure(rounds: int) -> Iterator[Figure]:
     _events()
+    _sections()
     model = median_of(rounds, partial(cpu_of, _fold))
     yield Figure(
         "100,000 pieces into the model of the screen, each", model / _DELTAS * 1e6, "µs CPU", Target(5)
@@ -55,6 +67,8 @@ def measure(rounds: int) -> Iterator[Figure]:
     yield Figure(
         "… and into its lines, drawn after every 100, each", lines / _DELTAS * 1e6, "µs CPU", Target(30)
     )
+    sections = median_of(rounds, partial(cpu_of, _lay_out_sections))
+    yield Figure("… as Markdown, a section every 40, each", sections / _DELTAS * 1e6, "µs CPU", Target(60))
     screen = median_of(min(rounds, 3), partial(cpu_of, _watch))
     yield Figure("… through executor and screen, each", screen / _DELTAS * 1e6, "µs CPU", Target(150))
 
@@ -67,14 +81,21 @@ async def _fold() -> None:
 
 
 async def _lay_out() -> None:
+    assert _laid_out(_events()).split() == _sent().split()
+
+
+async def _lay_out_sections() -> None:
+    assert _laid_out(_sections()).split() == _sent().split()
+
+
+def _laid_out(events: list[ContentChunk]) -> str:
     model = _begun()
     layout = ConversationLayout(model)
-    for number, event in enumerate(_events(), 1):
+    for number, event in enumerate(events, 1):
         model.tell(event)
         if number % _FRAME == 0:
             layout.update(_WIDTH)
-    lines = "\n".join(layout.line(y).text for y in range(layout.height))
-    assert lines.split() == _sent().split()
+    return "\n".join(layout.line(y).text for y in range(layout.height))
 
 
 async def _watch() -> None:

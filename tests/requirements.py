@@ -327,7 +327,42 @@ _SCREEN = {
     "007-TUI-SAFE": "Nothing a model or a tool says reaches the terminal as a command.",
     "007-TUI-ERRORS": "Errors are shown in the screen, never as a traceback over it.",
     "007-TUI-OFFLINE": "Without a key the offline model answers, and the screen says so.",
+    "007-TUI-MARKDOWN": "Answers are shown as the Markdown they are, section by section as each is whole.",
+    "007-TUI-SIGNALS": "A screen that is told to end, or loses its terminal, leaves its run resumable and no process.",
     "007-TUI-TERMINAL": "In a real terminal an agent is run, its tool approved, the run stopped and resumed.",
+}
+
+_PROCESSES = {
+    "PROC-LEFT": "A process that a tool call has left ends with the run, with all that descends from it.",
+    "PROC-CUT": "A call that is cut off loses its processes at once, and starts no more.",
+    "PROC-KEPT": "A tool that says so keeps its processes beyond the run.",
+    "PROC-OWNER": "A process is ended by the run whose tool call has started it, and by no other.",
+    "PROC-LOG": "The log names the call that has left processes, and their numbers.",
+}
+
+_CANARY = {
+    "P9-CANARY": "A secret that is planted in environment, settings and headers is seen nowhere after the suite.",
+}
+
+_MCP = {
+    "MCP-CONFIG": "Servers are named in settings, with secrets from the environment only, and agents name them.",
+    "MCP-CONSENT": "A project starts no server without consent, which is for the definition as it was shown.",
+    "MCP-QUARANTINE": "Tools whose descriptions have changed are kept from agents until they are accepted.",
+    "MCP-LIFETIME": "Servers start together, end with the command whatever ends it, and leave no process.",
+    "MCP-HTTP": "A server at a URL is reached over streamable HTTP, with headers from the environment.",
+}
+
+_START = {
+    "CLI-START": "A command loads only what it needs, so that it starts at once.",
+}
+
+_TRACES = {
+    "007-OTEL-SPANS": "A run is a span by the GenAI conventions, with its model calls and tool calls in it.",
+    "007-OTEL-METRICS": "Tokens, durations and money are measured by the GenAI conventions.",
+    "007-OTEL-INSIDE": "What a tool does is traced inside its call, in a thread too.",
+    "007-OTEL-SAME": "What is exported is what OpenTelemetry's own spans would be, to the last field.",
+    "007-OTEL-PIPELINE": "Samplers, limits and span processors of the process are honoured.",
+    "007-OTEL-SOON": "What has happened is told while the run goes on.",
 }
 
 REQUIREMENTS: Mapping[str, str] = (
@@ -344,5 +379,10 @@ REQUIREMENTS: Mapping[str, str] = (
     | _SCREEN
     | _CHAT
     | _SERVER
+    | _PROCESSES
+    | _CANARY
+    | _MCP
+    | _START
+    | _TRACES
 )
 """What each id stands for."""

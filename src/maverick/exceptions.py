@@ -42,7 +42,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -418,6 +417,8 @@ class ConfigError(MaverickError):
 
 def describe_unknown(noun: str, name: str, known: Sequence[str]) -> str:
     """Say that no such thing exists, what the nearest one is, and what there is to choose from."""
+    from difflib import get_close_matches  # here, since most programs never ask for what is not there
+
     nearest = get_close_matches(name, known, n=1)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
     choices = f" Available: {', '.join(sorted(known))}." if known else f" No {noun}s are available."

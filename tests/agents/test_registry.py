@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from maverick import AgentDefinition, AgentExecutor, PromptConfig
+from maverick import AgentDefinition, AgentExecutor, ModelConfig, PromptConfig
 from maverick.agents import AgentContext, AgentRegistry, AgentResult, AgentUsage, DefinedAgent, registry
 from maverick.config import MaverickConfig
 from maverick.exceptions import AgentNotFoundError, DuplicateAgentError, InvalidInputError
@@ -207,3 +207,20 @@ def test_what_is_no_agent_or_no_name_is_refused(agents: AgentRegistry, name: Any
 def test_a_decorator_without_a_name_is_refused_at_once(agents: AgentRegistry, name: Any) -> None:
     with pytest.raises(InvalidInputError):
         agents.register(name)
+
+
+async def test_a_defined_agent_lets_go_of_the_models_it_has_connected_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[AgentExecutor] = []
+
+    async def close(self: AgentExecutor) -> None:
+        closed.append(self)
+
+    monkeypatch.setattr(AgentExecutor, "aclose", close)
+    prompt = PromptConfig(initial_messages=["Hello."])
+    offline = AgentDefinition("offline", "Answers.", prompt, model_config=ModelConfig(model="offline:"))
+    async with DefinedAgent(offline) as made:
+        await made.execute(context(tmp_path))
+
+    assert len(closed) == 1

@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from canary import lookout
+
 PATIENCE = 60
 """Seconds until a test gives up; a busy machine is slow."""
 
@@ -45,6 +47,7 @@ def run(
         timeout=PATIENCE,
         check=False,
     )
+    lookout.look("the output of a command", (done.stdout, done.stderr))
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
@@ -76,6 +79,7 @@ class Terminal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        lookout.look("a terminal", self.seen)
         self._process.kill()
         self._process.wait()
         os.close(self._screen)
@@ -90,6 +94,20 @@ class Terminal:
             if not self._read():
                 raise AssertionError(f"{text!r} was not shown; shown was: {self.seen[self._expected_to :]!r}")
         self._expected_to = found + len(text)
+
+    def leave(self, key: str) -> int:
+        """Press a key that ends the command, and return its exit code.
+
+        Python loses a Ctrl-C between showing a prompt and waiting for a key. A person presses it again.
+        """
+        for _ in range(PATIENCE // 5):
+            self.type(key)
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                continue
+            return self.end()
+        raise AssertionError(f"{key!r} did not end it; shown was: {self.seen!r}")
 
     def end(self) -> int:
         """Wait for the command to end and return its exit code."""

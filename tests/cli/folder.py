@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from canary import lookout
 from cli.command import run
 from maverick.agents import registry
 from maverick.cli.main import main
@@ -34,7 +35,6 @@ class Folder:
         monkeypatch.setenv("HOME", str(path))
         monkeypatch.chdir(path)
         monkeypatch.setattr(sys, "path", [*sys.path])
-        monkeypatch.setattr(sys, "modules", {**sys.modules})
         monkeypatch.setattr(registry, "_agents", dict(registry.get_all()))
 
     def set(self, name: str, value: str) -> None:
@@ -48,19 +48,41 @@ class Folder:
         file.write_text(dedent(text).lstrip(), encoding="utf-8")
         return file
 
-    def main(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run the command in this process, which is as good as another for most of what it does."""
+    def main(self, *words: str, said: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run the command in this process, which is as good as another for most of what it does.
+
+        Args:
+            words: What is written after the command.
+            said: What is piped into it, if anything is.
+        """
         streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
-        with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        with (
+            pytest.MonkeyPatch.context() as process,
+            redirect_stdout(streams[0]),
+            redirect_stderr(streams[1]),
+        ):
+            process.setattr(sys, "path", [*sys.path])
+            process.setattr(registry, "_agents", dict(registry.get_all()))
+            if said is not None:
+                process.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said.encode()), encoding="utf-8"))
             try:
                 code = main(words)
             except SystemExit as ended:  # how argparse refuses what it was given
                 code = int(ended.code or 0)
+        self.forget()
         written = []
         for stream in streams:
             stream.flush()
             written.append(stream.buffer.getvalue().decode())
+        lookout.look("the output of a command", written)
         return subprocess.CompletedProcess(words, code, *written)
+
+    def forget(self) -> None:
+        """Forget the modules of this folder that were imported, as a process does when it ends."""
+        below = f"{self.path}{os.sep}"
+        for name, module in list(sys.modules.items()):
+            if (getattr(module, "__file__", None) or "").startswith(below):
+                del sys.modules[name]
 
     def start(
         self, *words: str, said: str = "", env: Mapping[str, str] | None = None

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import subprocess
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
 from typing import Any, TypeVar
 
 from cli import office_agents
-from cli.command import run
+from cli.folder import Folder
 from cli.office_agents import chief, clerk, clerk_with
 from maverick import AgentExecutor, RunConfig
-from maverick.cli.main import main
 from maverick.exceptions import AuthenticationError
 from maverick.journal import Journal, SqliteJournal
 from maverick.testing import ScriptedClient, call, calls, reply
@@ -35,30 +31,24 @@ class ProcessDied(BaseException):
 class Runs:
     """A journal and the command that looks at it."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.file = home / "runs.db"
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self.home = folder.path
+        self.file = folder.path / "runs.db"
 
     def run(self, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a verb in this process, which is as good as another one for whatever only reads and writes."""
-        words = ["runs", verb, *arguments, "--journal", str(self.file)]
-        streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
-        with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-            try:
-                code = main(words)
-            except SystemExit as ended:  # how argparse refuses what it was given
-                code = int(ended.code or 0)
-        written = []
-        for stream in streams:
-            stream.flush()
-            written.append(stream.buffer.getvalue().decode())
-        return subprocess.CompletedProcess(words, code, *written)
+        """Run a verb in this process."""
+        return self._folder.main("runs", verb, *arguments, "--journal", str(self.file))
 
     def start(
         self, verb: str, *arguments: str, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run a verb in a process of its own."""
-        return run("runs", verb, *arguments, "--journal", str(self.file), home=self.home, env=env)
+        return self._folder.start("runs", verb, *arguments, "--journal", str(self.file), env=env)
+
+    def set(self, name: str, value: str) -> None:
+        """Set a variable of the environment."""
+        self._folder.set(name, value)
 
     def json(self, verb: str, *arguments: str) -> Any:
         """What a verb writes as one JSON value."""
@@ -68,8 +58,7 @@ class Runs:
 
     def refuse(self, verb: str, *arguments: str, code: int = 2) -> str:
         """Run a verb that must fail, and return the one line it complains with."""
-        loads_agents = verb in ("resume", "replay", "fork")
-        done = self.start(verb, *arguments) if loads_agents else self.run(verb, *arguments)
+        done = self.run(verb, *arguments)
         assert (done.returncode, done.stdout) == (code, "")
         (line,) = done.stderr.splitlines()
         assert line.startswith("maverick: ")

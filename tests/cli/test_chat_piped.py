@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from canary import CANARY, lookout
 from cli.command import PATIENCE, environment, run
+from cli.folder import Folder
 from wire.claude_server import HELLO, ClaudeServer
 
 
-def test_each_line_is_answered_on_standard_output(tmp_path: Path) -> None:
-    done = run("chat", home=tmp_path, said="hello\n\nwhat is 12 times 7?\nthanks")
+def test_each_line_is_answered_on_standard_output(folder: Folder) -> None:
+    done = folder.main("chat", said="hello\n\nwhat is 12 times 7?\nthanks")
 
     assert done.returncode == 0
     greeting, product, farewell = done.stdout.splitlines()
@@ -24,10 +26,10 @@ def test_each_line_is_answered_on_standard_output(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
-def test_tasks_are_kept_and_so_are_the_runs(tmp_path: Path) -> None:
-    first = run("chat", home=tmp_path, said="add buy milk for tomorrow\ndelete it\nyes delete\nundo\n")
-    second = run("chat", home=tmp_path, said="what's left?\n/new\nyes delete\n")
-    runs = run("runs", "list", home=tmp_path)
+def test_tasks_are_kept_and_so_are_the_runs(folder: Folder) -> None:
+    first = folder.main("chat", said="add buy milk for tomorrow\ndelete it\nyes delete\nundo\n")
+    second = folder.main("chat", said="what's left?\n/new\nyes delete\n")
+    runs = folder.main("runs", "list")
 
     assert first.stdout.splitlines() == [
         "Got it! Added 'buy milk' to your list. Anything else?",
@@ -42,8 +44,8 @@ def test_tasks_are_kept_and_so_are_the_runs(tmp_path: Path) -> None:
     assert runs.stdout.count("tasks") >= 6
 
 
-def test_tool_calls_and_the_model_are_told_on_standard_error_without_colours(tmp_path: Path) -> None:
-    done = run("chat", home=tmp_path, said="what is 12 times 7?\n")
+def test_tool_calls_and_the_model_are_told_on_standard_error_without_colours(folder: Folder) -> None:
+    done = folder.main("chat", said="what is 12 times 7?\n")
 
     assert "offline model, since no key is set (ANTHROPIC_API_KEY)" in done.stderr
     assert "· calculate(expression='12 * 7')" in done.stderr
@@ -51,8 +53,8 @@ def test_tool_calls_and_the_model_are_told_on_standard_error_without_colours(tmp
     assert "\x1b" not in done.stderr
 
 
-def test_the_conversation_goes_on_from_line_to_line(tmp_path: Path) -> None:
-    done = run("chat", home=tmp_path, said="my name is Ana\nwhat is my name?\n/new\nwhat is my name?\n")
+def test_the_conversation_goes_on_from_line_to_line(folder: Folder) -> None:
+    done = folder.main("chat", said="my name is Ana\nwhat is my name?\n/new\nwhat is my name?\n")
 
     assert done.stdout.splitlines() == [
         "Nice to meet you, Ana.",
@@ -61,8 +63,8 @@ def test_the_conversation_goes_on_from_line_to_line(tmp_path: Path) -> None:
     ]
 
 
-def test_a_tool_that_fails_is_told_and_the_conversation_goes_on(tmp_path: Path) -> None:
-    done = run("chat", home=tmp_path, said="what is 1 / 0?\nthanks\n")
+def test_a_tool_that_fails_is_told_and_the_conversation_goes_on(folder: Folder) -> None:
+    done = folder.main("chat", said="what is 1 / 0?\nthanks\n")
 
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
@@ -71,8 +73,8 @@ def test_a_tool_that_fails_is_told_and_the_conversation_goes_on(tmp_path: Path) 
     ]
 
 
-def test_commands_work_in_a_pipe_and_quit_ends_it(tmp_path: Path) -> None:
-    done = run("chat", home=tmp_path, said="/help\n/nonsense\n/quit\nhello\n")
+def test_commands_work_in_a_pipe_and_quit_ends_it(folder: Folder) -> None:
+    done = folder.main("chat", said="/help\n/nonsense\n/quit\nhello\n")
 
     assert done.returncode == 0
     assert done.stdout == ""
@@ -108,8 +110,8 @@ def test_bytes_that_are_no_text_and_characters_the_terminal_lacks_do_no_harm(tmp
     assert "Traceback" not in done.stderr
 
 
-def test_escape_codes_in_an_answer_never_reach_the_terminal(tmp_path: Path) -> None:
-    done = run("chat", home=tmp_path, said='count the words in "\x1b]0;owned\x07 \x1b[2J two"\n')
+def test_escape_codes_in_an_answer_never_reach_the_terminal(folder: Folder) -> None:
+    done = folder.main("chat", said='count the words in "\x1b]0;owned\x07 \x1b[2J two"\n')
 
     assert "2J two" in done.stdout
     assert not {"\x1b", "\x07", "\x9b"} & set(done.stdout + done.stderr)
@@ -137,46 +139,37 @@ def test_a_reader_who_has_seen_enough_is_no_reason_for_a_traceback(tmp_path: Pat
     assert b"Exception" not in done.stderr
 
 
-async def test_with_a_key_it_talks_to_claude(tmp_path: Path) -> None:
-    async with ClaudeServer() as server:
-        done = await asyncio.to_thread(
-            run,
-            "chat",
-            home=tmp_path,
-            said="good evening\nand again\n",
-            env={"ANTHROPIC_API_KEY": "sk-secret", "ANTHROPIC_BASE_URL": server.at("text")},
-        )
+def test_with_a_key_it_talks_to_claude(folder: Folder, server: ClaudeServer) -> None:
+    folder.set("ANTHROPIC_API_KEY", CANARY)
+    folder.set("ANTHROPIC_BASE_URL", server.at("text"))
+
+    done = folder.main("chat", said="good evening\nand again\n")
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [HELLO, HELLO]
     assert "claude:claude-sonnet-4-5-20250929" in done.stderr
-    assert "sk-secret" not in done.stdout + done.stderr
+    assert CANARY not in done.stdout + done.stderr
     first, second = (received.body for received in server.received)
     assert "calculate" in [tool["name"] for tool in first["tools"]]
     assert [message["role"] for message in second["messages"]] == ["user", "assistant", "user"]
 
 
-async def test_a_key_in_a_settings_file_goes_to_its_provider(tmp_path: Path) -> None:
-    async with ClaudeServer() as server:
-        (tmp_path / ".maverick").mkdir()
-        settings = f"agent:\n  api_key: sk-from-file\n  model: claude-mine\n  base_url: {server.at('text')}\n"
-        (tmp_path / ".maverick" / "config.yaml").write_text(settings)
-        done = await asyncio.to_thread(run, "chat", home=tmp_path, said="hello\n")
+def test_a_key_in_a_settings_file_goes_to_its_provider(folder: Folder, server: ClaudeServer) -> None:
+    settings = f"agent:\n  api_key: {CANARY}\n  model: claude-mine\n  base_url: {server.at('text')}\n"
+    lookout.plant(folder.path / ".maverick" / "config.yaml", settings)
+
+    done = folder.main("chat", said="hello\n")
 
     assert done.stdout == f"{HELLO}\n", done.stderr
-    assert server.received[0].headers["x-api-key"] == "sk-from-file"
+    assert server.received[0].headers["x-api-key"] == CANARY
     assert server.received[0].body["model"] == "claude-mine"
 
 
-async def test_a_failing_model_is_one_line_and_ends_with_1(tmp_path: Path) -> None:
-    async with ClaudeServer() as server:
-        done = await asyncio.to_thread(
-            run,
-            "chat",
-            home=tmp_path,
-            said="hello\nhello again\n",
-            env={"ANTHROPIC_API_KEY": "sk-wrong", "ANTHROPIC_BASE_URL": server.at("wrong_key")},
-        )
+def test_a_failing_model_is_one_line_and_ends_with_1(folder: Folder, server: ClaudeServer) -> None:
+    folder.set("ANTHROPIC_API_KEY", CANARY)
+    folder.set("ANTHROPIC_BASE_URL", server.at("wrong_key"))
+
+    done = folder.main("chat", said="hello\nhello again\n")
 
     assert done.returncode == 1
     assert done.stdout == ""
@@ -186,8 +179,8 @@ async def test_a_failing_model_is_one_line_and_ends_with_1(tmp_path: Path) -> No
     assert len(server.received) == 1
 
 
-def test_a_model_without_its_key_says_which_variable_to_set(tmp_path: Path) -> None:
-    done = run("chat", "--model", "claude:claude-sonnet-4-5", home=tmp_path, said="hello\n")
+def test_a_model_without_its_key_says_which_variable_to_set(folder: Folder) -> None:
+    done = folder.main("chat", "--model", "claude:claude-sonnet-4-5", said="hello\n")
 
     assert done.returncode == 1
     assert "ANTHROPIC_API_KEY" in done.stderr.splitlines()[-1]
@@ -201,7 +194,7 @@ async def test_ctrl_c_ends_it_with_130_and_keeps_what_was_said(tmp_path: Path) -
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=environment(tmp_path, ANTHROPIC_API_KEY="sk", ANTHROPIC_BASE_URL=server.at("stall")),
+            env=environment(tmp_path, ANTHROPIC_API_KEY=CANARY, ANTHROPIC_BASE_URL=server.at("stall")),
             cwd=tmp_path,
         )
         assert process.stdin is not None
@@ -218,8 +211,8 @@ async def test_ctrl_c_ends_it_with_130_and_keeps_what_was_said(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("said", ["", "\n \n\t\n"])
-def test_without_any_input_it_plays_the_tour(said: str, tmp_path: Path) -> None:
-    done = run("chat", home=tmp_path, said=said)
+def test_without_any_input_it_plays_the_tour(said: str, folder: Folder) -> None:
+    done = folder.main("chat", said=said)
 
     assert done.returncode == 0
     assert "A short tour of Maverick" in done.stdout

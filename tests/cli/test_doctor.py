@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
+from canary import CANARY, lookout
 from cli.folder import Folder
 from maverick.cli.doctor import programs
-
-KEY = "sk-ant-canary-" + "c4n4ry" * 8
 
 
 @pytest.fixture(autouse=True)
@@ -39,14 +38,16 @@ def test_a_machine_with_nothing_set_is_in_good_health_and_told_what_could_be_the
 
 @pytest.mark.requirement("007-DOCTOR")
 def test_keys_are_seen_and_never_shown(folder: Folder) -> None:
-    folder.set("ANTHROPIC_API_KEY", KEY)
-    folder.write(".maverick/config.yaml", f"agent: {{provider: openai, api_key: {KEY}}}\n")
+    folder.set("ANTHROPIC_API_KEY", CANARY)
+    lookout.plant(
+        folder.path / ".maverick" / "config.yaml", f"agent: {{provider: openai, api_key: {CANARY}}}\n"
+    )
 
     found = findings(folder)
 
     assert found["Claude key"]["detail"] == "set in ANTHROPIC_API_KEY"
     assert found["OpenAI key"]["detail"] == "set in settings"
-    assert KEY not in folder.main("doctor").stdout
+    assert CANARY not in folder.main("doctor").stdout
 
 
 @pytest.mark.requirement("007-DOCTOR")

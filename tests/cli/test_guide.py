@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from cli.command import PATIENCE, environment
 from docs.documents import ROOT, read_blocks
 
-GUIDE = ROOT / "docs" / "guides" / "command-line.md"
+GUIDES = [ROOT / "docs" / "guides" / name for name in ("command-line.md", "mcp.md")]
 
 
 def pattern(expected: str) -> re.Pattern[str]:
@@ -19,10 +21,10 @@ def pattern(expected: str) -> re.Pattern[str]:
     return re.compile(".*?".join(re.escape(part) for part in expected.split("…")), re.DOTALL)
 
 
-def commands() -> list[tuple[str, int, str]]:
-    """Each command, the exit code it says it has, and what it writes."""
+def commands(guide: Path) -> list[tuple[str, int, str]]:
+    """Each command of a guide, the exit code it says it has, and what it writes."""
     found: list[tuple[str, int, str]] = []
-    for block in read_blocks(GUIDE):
+    for block in read_blocks(guide):
         if block.language == "console":
             for piece in block.text.removeprefix("$ ").split("\n$ "):
                 command, _, written = piece.partition("\n")
@@ -31,7 +33,8 @@ def commands() -> list[tuple[str, int, str]]:
     return found
 
 
-def test_every_command_of_the_guide_runs_as_printed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+def test_every_command_of_the_guide_runs_as_printed(guide: Path, tmp_path: Path) -> None:
     shim = tmp_path / "bin" / "maverick"
     shim.parent.mkdir()
     shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m maverick "$@"\n')
@@ -40,7 +43,7 @@ def test_every_command_of_the_guide_runs_as_printed(tmp_path: Path) -> None:
     folder.mkdir()
     env = environment(folder, PATH=f"{shim.parent}:{os.environ['PATH']}", USER="ana")
 
-    for command, code, written in commands():
+    for command, code, written in commands(guide):
         done = subprocess.run(  # noqa: S603 - the guide's own commands
             ["/bin/bash", "-o", "pipefail", "-c", f"{{ {command}\n}} 2>&1"],
             cwd=folder,

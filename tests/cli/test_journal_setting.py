@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from canary import CANARY, lookout
 from cli.command import run
 from cli.runs_command import Runs
-from maverick.config import DEFAULT_JOURNAL, MaverickConfig, Setting, load_config
+from maverick.config import DEFAULT_JOURNAL, MaverickConfig, Secret, Setting, load_config
 from maverick.exceptions import ConfigError
 
-ADDRESS = "postgresql://ana:s3cr3t@db.example.com/runs"
+ADDRESS = f"postgresql://ana:{CANARY}@db.example.com/runs"
 
 
 def listed(home: Path, **env: str) -> list[str]:
@@ -53,10 +55,9 @@ def test_without_a_journal_the_person_is_told_where_it_would_be(tmp_path: Path) 
 
 
 def test_files_and_the_environment_are_layered(tmp_path: Path) -> None:
-    (tmp_path / "home" / ".maverick").mkdir(parents=True)
     assert journal(tmp_path) == DEFAULT_JOURNAL == "~/.maverick/runs.db"
 
-    (tmp_path / "home" / ".maverick" / "config.yaml").write_text(f"journal: {ADDRESS}")
+    lookout.plant(tmp_path / "home" / ".maverick" / "config.yaml", f"journal: {ADDRESS}")
     assert journal(tmp_path) == ADDRESS
 
     (tmp_path / "maverick.yaml").write_text("journal: ' runs.db '\nagent: {model: m}")
@@ -82,25 +83,25 @@ def test_a_misspelt_name_is_refused_with_the_nearest(tmp_path: Path) -> None:
 
 
 def test_a_project_may_not_choose_a_database_for_a_persons_runs(tmp_path: Path) -> None:
-    (tmp_path / "maverick.yaml").write_text(f"journal: {ADDRESS}")
+    lookout.plant(tmp_path / "maverick.yaml", f"journal: {ADDRESS}")
     with pytest.raises(ConfigError, match="MAVERICK_JOURNAL") as caught:
         load_config(tmp_path, tmp_path, {})
-    assert "s3cr3t" not in str(caught.value)
+    assert CANARY not in str(caught.value)
     assert (
         load_config(tmp_path, tmp_path, {"MAVERICK_JOURNAL": ADDRESS}).journal.get_secret_value() == ADDRESS
     )
 
 
 def test_a_password_is_not_in_what_is_printed_dumped_or_described() -> None:
-    config = MaverickConfig.model_validate({"journal": ADDRESS})
+    config = MaverickConfig(journal=Secret(ADDRESS))
 
     for shown in (
         repr(config),
-        str(config.model_dump()),
-        config.model_dump_json(),
+        str(config.journal),
+        str(asdict(config)),
         repr(config.describe({})),
     ):
-        assert "s3cr3t" not in shown
+        assert CANARY not in shown
 
 
 def test_a_path_is_described_with_its_source(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_a_path_is_described_with_its_source(tmp_path: Path) -> None:
 
 
 def test_a_command_that_is_suggested_does_not_repeat_a_password(tmp_path: Path) -> None:
-    done = run("runs", "show", "r", "--journal", "mysql://ana:s3cr3t@db.example.com/runs", home=tmp_path)
+    done = run("runs", "show", "r", "--journal", f"mysql://ana:{CANARY}@db.example.com/runs", home=tmp_path)
 
     assert done.returncode == 2
-    assert "s3cr3t" not in done.stdout + done.stderr
+    assert CANARY not in done.stdout + done.stderr

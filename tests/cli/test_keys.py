@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import SecretStr
 
 from maverick.cli.keys import key_source, offline_instead
-from maverick.config import AgentConfig
+from maverick.config import AgentConfig, Secret
 
 CLAUDE, OPENAI = "claude:claude-sonnet-5-5", "openai:gpt-5"
 
@@ -16,8 +15,8 @@ CLAUDE, OPENAI = "claude:claude-sonnet-5-5", "openai:gpt-5"
         (AgentConfig(), {"ANTHROPIC_API_KEY": "k"}, "ANTHROPIC_API_KEY", None),
         (AgentConfig(), {"MAVERICK_AGENT_API_KEY": "k"}, "MAVERICK_AGENT_API_KEY", None),
         (AgentConfig(), {"ANTHROPIC_API_KEY": " ", "OPENAI_API_KEY": "k"}, None, "OPENAI_API_KEY"),
-        (AgentConfig(api_key=SecretStr("k")), {}, "settings", None),
-        (AgentConfig(provider="openai", api_key=SecretStr("k")), {}, None, "settings"),
+        (AgentConfig(api_key=Secret("k")), {}, "settings", None),
+        (AgentConfig(provider="openai", api_key=Secret("k")), {}, None, "settings"),
     ],
 )
 def test_a_key_is_its_own_providers_and_nobody_elses(

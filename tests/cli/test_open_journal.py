@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from canary import CANARY
 from maverick.exceptions import InvalidInputError, JournalError
 from maverick.journal import SqliteJournal
 from maverick.journal.opening import open_journal
@@ -59,7 +60,7 @@ def test_a_path_that_can_not_be_is_a_typed_error(location: str, tmp_path: Path) 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
 def test_an_address_of_a_database_is_not_connected_to_before_it_is_used(scheme: str) -> None:
     pytest.importorskip("asyncpg")
-    journal = open_journal(f"{scheme}://nobody:secret@127.0.0.1:1/runs", create=False)
+    journal = open_journal(f"{scheme}://nobody:{CANARY}@127.0.0.1:1/runs", create=False)
 
     assert type(journal).__name__ == "PostgresJournal"
 

@@ -288,6 +288,17 @@ def test_a_run_that_waits_for_a_decision_goes_on_with_the_commands_it_shows(fold
     assert len(list(folder.path.iterdir())) == 2  # the journal's folder, and the file
 
 
+@pytest.mark.requirement("007-RUN")
+def test_the_command_that_a_decision_shows_goes_on_with_the_model_the_run_began_with(folder: Folder) -> None:
+    folder.main("run", "-p", 'create a file a.txt with "tea"', "--run-id", "waits")
+
+    decided = folder.main("runs", "approve", "waits")
+
+    [resume] = re.findall(r"Go on with: maverick (runs \S.*)", decided.stdout + decided.stderr)
+    assert folder.main(*resume.split()).returncode == 0
+    assert (folder.path / "a.txt").read_text() == "tea"
+
+
 @pytest.mark.requirement("007-RUN-MODES")
 def test_a_mode_says_what_may_be_done_without_asking(folder: Folder) -> None:
     prompt = "write the file 'a.txt' with content 'tea'"

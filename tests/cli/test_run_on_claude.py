@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Iterator
-
 import pytest
 
+from canary import CANARY
 from cli.command import Terminal
 from cli.folder import Folder
 from wire.claude_server import HELLO, ClaudeServer
 
-KEY = "sk-ant-canary-" + "c4n4ry" * 8
-
-
-@pytest.fixture
-def server() -> Iterator[ClaudeServer]:
-    """The server, in a thread of its own: the command wants the main one, where Ctrl-C arrives."""
-    loop, made = asyncio.new_event_loop(), ClaudeServer()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        yield asyncio.run_coroutine_threadsafe(made.__aenter__(), loop).result()
-    finally:
-        asyncio.run_coroutine_threadsafe(made.__aexit__(None, None, None), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
-
 
 @pytest.mark.requirement("007-RUN")
 def test_with_a_key_claude_answers(folder: Folder, server: ClaudeServer) -> None:
-    folder.set("ANTHROPIC_API_KEY", KEY)
+    folder.set("ANTHROPIC_API_KEY", CANARY)
     folder.set("ANTHROPIC_BASE_URL", server.at("text"))
 
     done = folder.main("run", "-p", "hi")
 
     assert (done.returncode, done.stdout) == (0, f"{HELLO}\n"), done.stderr
     assert "offline" not in done.stderr
-    assert server.received[0].headers["x-api-key"] == KEY
+    assert server.received[0].headers["x-api-key"] == CANARY
     assert {tool["name"] for tool in server.received[0].body["tools"]} >= {"read_file", "shell"}
 
 
@@ -59,21 +39,21 @@ def test_how_the_model_ends_it_decides_the_exit_code(
     scenario: str, words: list[str], code: int, told: str, folder: Folder, server: ClaudeServer
 ) -> None:
     folder.write("city.json", '{"type": "object", "required": ["city"]}')
-    folder.set("ANTHROPIC_API_KEY", KEY)
+    folder.set("ANTHROPIC_API_KEY", CANARY)
     folder.set("ANTHROPIC_BASE_URL", server.at(scenario))
 
     done = folder.main("run", "-p", "hi", *words)
 
     assert done.returncode == code, done.stderr
     assert told in done.stderr
-    assert KEY not in done.stdout + done.stderr
+    assert CANARY not in done.stdout + done.stderr
 
 
 @pytest.mark.requirement("007-RUN", "P4")
 def test_words_are_shown_as_they_come_and_stay_when_it_is_stopped_in_the_middle(
     folder: Folder, server: ClaudeServer
 ) -> None:
-    env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": server.at("stall")}
+    env = {"ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": server.at("stall")}
     with Terminal("run", "-p", "hi", home=folder.path, env=env) as terminal:
         terminal.expect(HELLO[:5])
         terminal.type("\x03")

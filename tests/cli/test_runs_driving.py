@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -13,6 +12,7 @@ from typing import Self
 
 import pytest
 
+from canary import CANARY, lookout
 from cli.command import PATIENCE, Terminal, environment
 from cli.office_agents import clerk
 from cli.runs_command import AGENTS, WILD, Runs, die_after, is_safe
@@ -114,15 +114,15 @@ def test_a_run_whose_process_died_goes_on_and_the_answer_is_the_output(runs: Run
 
 
 def test_a_run_that_has_its_answer_gives_it_again(runs: Runs) -> None:
-    told = runs.start("resume", "sum", "--agents", AGENTS)
-    (end,) = runs.start("resume", "sum", "--agents", AGENTS, "--json").stdout.splitlines()
+    told = runs.run("resume", "sum", "--agents", AGENTS)
+    (end,) = runs.run("resume", "sum", "--agents", AGENTS, "--json").stdout.splitlines()
 
     assert (told.returncode, told.stdout) == (0, "12 * 7 = 84.\n")
     assert json.loads(end)["result"]["content"] == "12 * 7 = 84."
 
 
 def test_a_run_that_still_waits_says_for_what_and_ends_with_3(runs: Runs) -> None:
-    done = runs.start("resume", "deep", "--agents", AGENTS)
+    done = runs.run("resume", "deep", "--agents", AGENTS)
 
     assert (done.returncode, done.stdout) == (3, "")
     assert "  delete_file(name='d.txt')\n" in done.stderr
@@ -133,10 +133,10 @@ def test_a_run_that_still_waits_says_for_what_and_ends_with_3(runs: Runs) -> Non
 
 
 def test_a_subagent_goes_on_with_the_run_that_called_it(runs: Runs) -> None:
-    assert runs.start("approve", "deep").returncode == 0
+    assert runs.run("approve", "deep").returncode == 0
 
     line = runs.refuse("resume", "deep/1/0", "--agents", AGENTS)
-    done = runs.start("resume", "deep", "--agents", AGENTS)
+    done = runs.run("resume", "deep", "--agents", AGENTS)
 
     assert "maverick runs resume deep " in line
     assert done.returncode == 0, done.stderr
@@ -148,8 +148,8 @@ def test_a_subagent_goes_on_with_the_run_that_called_it(runs: Runs) -> None:
 def test_a_changed_agent_is_named_and_only_accepted_on_request(runs: Runs) -> None:
     changed = other_clerk(runs)
 
-    refused = runs.start("resume", "fail", "--agents", changed)
-    accepted = runs.start("resume", "fail", "--agents", changed, "--accept-changes")
+    refused = runs.run("resume", "fail", "--agents", changed)
+    accepted = runs.run("resume", "fail", "--agents", changed, "--accept-changes")
 
     assert refused.returncode == 2
     assert "the prompt has changed; the tool 'calculate' is gone" in refused.stderr
@@ -158,27 +158,24 @@ def test_a_changed_agent_is_named_and_only_accepted_on_request(runs: Runs) -> No
     assert accepted.stdout.startswith("Hello!")
 
 
-async def test_the_key_and_address_of_the_settings_are_used(runs: Runs) -> None:
+def test_the_key_and_address_of_the_settings_are_used(runs: Runs, server: ClaudeServer) -> None:
     agents = other_clerk(runs, model="claude:claude-mine")
-    async with ClaudeServer() as server:
-        (runs.home / ".maverick").mkdir()
-        settings = f"agent:\n  api_key: sk-from-file\n  base_url: {server.at('text')}\n"
-        (runs.home / ".maverick" / "config.yaml").write_text(settings)
-        done = await asyncio.to_thread(runs.start, "resume", "fail", "--agents", agents, "--accept-changes")
+    settings = f"agent:\n  api_key: {CANARY}\n  base_url: {server.at('text')}\n"
+    lookout.plant(runs.home / ".maverick" / "config.yaml", settings)
+
+    done = runs.run("resume", "fail", "--agents", agents, "--accept-changes")
 
     assert done.stdout == f"{HELLO}\n", done.stderr
-    assert server.received[0].headers["x-api-key"] == "sk-from-file"
+    assert server.received[0].headers["x-api-key"] == CANARY
     assert server.received[0].body["model"] == "claude-mine"
 
 
-async def test_a_failing_model_is_one_line_and_the_run_can_be_resumed(runs: Runs) -> None:
+def test_a_failing_model_is_one_line_and_the_run_can_be_resumed(runs: Runs, server: ClaudeServer) -> None:
     agents = other_clerk(runs, model="claude:claude-mine")
-    async with ClaudeServer() as server:
-        done = await asyncio.to_thread(
-            runs.start,
-            *("resume", "fail", "--agents", agents, "--accept-changes"),
-            env={"ANTHROPIC_API_KEY": "sk-wrong", "ANTHROPIC_BASE_URL": server.at("wrong_key")},
-        )
+    runs.set("ANTHROPIC_API_KEY", CANARY)
+    runs.set("ANTHROPIC_BASE_URL", server.at("wrong_key"))
+
+    done = runs.run("resume", "fail", "--agents", agents, "--accept-changes")
 
     assert (done.returncode, done.stdout) == (1, "")
     resumed, complaint, summary, advice = done.stderr.splitlines()
@@ -262,7 +259,7 @@ def test_a_reader_who_has_seen_enough_stops_the_run(runs: Runs) -> None:
 
 def test_a_replay_tells_the_run_without_doing_anything(runs: Runs) -> None:
     before = record(runs, "sum")
-    done = runs.start("replay", "sum", "--agents", AGENTS)
+    done = runs.run("replay", "sum", "--agents", AGENTS)
 
     assert (done.returncode, done.stdout) == (0, "12 * 7 = 84.\n")
     call, result, summary = done.stderr.splitlines()
@@ -273,7 +270,7 @@ def test_a_replay_tells_the_run_without_doing_anything(runs: Runs) -> None:
 
 
 def test_a_replay_as_json_is_an_event_a_line(runs: Runs) -> None:
-    done = runs.start("replay", "sum", "--agents", AGENTS, "--json")
+    done = runs.run("replay", "sum", "--agents", AGENTS, "--json")
 
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert [events[0]["type"], events[-1]["type"]] == ["run_start", "run_end"]
@@ -291,7 +288,7 @@ def test_a_replay_as_json_is_an_event_a_line(runs: Runs) -> None:
     ],
 )
 def test_a_replay_ends_with_the_code_of_the_run(runs: Runs, run_id: str, code: int, summary: str) -> None:
-    done = runs.start("replay", run_id, "--agents", AGENTS)
+    done = runs.run("replay", run_id, "--agents", AGENTS)
 
     assert done.returncode == code
     assert summary in done.stderr
@@ -301,7 +298,7 @@ def test_a_replay_ends_with_the_code_of_the_run(runs: Runs, run_id: str, code: i
 def test_nothing_that_a_run_says_reaches_the_terminal_as_a_command(
     runs: Runs, as_json: tuple[str, ...]
 ) -> None:
-    done = runs.start("replay", "wild", "--agents", AGENTS, *as_json)
+    done = runs.run("replay", "wild", "--agents", AGENTS, *as_json)
 
     assert done.returncode == 0, done.stderr
     assert is_safe(done.stdout + done.stderr)
@@ -313,7 +310,7 @@ def test_nothing_that_a_run_says_reaches_the_terminal_as_a_command(
 
 
 def test_a_fork_runs_again_from_a_turn_on_with_other_words(runs: Runs) -> None:
-    done = runs.start(
+    done = runs.run(
         *("fork", "sum", "--agents", AGENTS, "--turn", "1", "--edit", "what is 6 * 6?", "--new-id", "again")
     )
 
@@ -326,8 +323,17 @@ def test_a_fork_may_have_another_model(runs: Runs) -> None:
     words = ("fork", "sum", "--agents", AGENTS, "--turn", "2", "--new-id", "again")
 
     assert "There is no provider named 'nowhere'" in runs.refuse(*words, "--model", "nowhere:at-all")
-    assert runs.start(*words, "--model", "offline:newer").returncode == 0
+    assert runs.run(*words, "--model", "offline:newer").returncode == 0
     assert runs.json("show", "again")["model"] == "offline:newer"
+
+
+def test_a_fork_may_have_other_limits_and_another_mode(runs: Runs) -> None:
+    words = ("fork", "sum", "--agents", AGENTS, "--turn", "1", "--new-id", "again")
+
+    done = runs.run(*words, "--max-turns", "1", "--mode", "plan")
+
+    assert done.returncode == 4
+    assert "--mode plan --max-turns 1" in done.stderr
 
 
 def test_a_turn_the_run_never_had_is_refused(runs: Runs) -> None:
@@ -359,7 +365,7 @@ def test_an_agent_that_is_not_in_the_file_is_one_line_with_the_nearest(runs: Run
 def test_a_file_that_fails_is_one_line_with_the_place(runs: Runs, tmp_path: Path) -> None:
     (tmp_path / "agents.py").write_text("import math\n\nmath.sqrt(-1)\n")
 
-    done = runs.start("resume", "sum", "--agents", "agents.py")
+    done = runs.run("resume", "sum", "--agents", "agents.py")
 
     assert done.returncode == 2
     assert done.stderr == (
@@ -376,7 +382,7 @@ def test_a_run_of_an_agent_that_is_found_by_its_name_goes_on_by_its_id_alone(run
     file.parent.mkdir(parents=True)
     file.write_text('---\ndescription: Does office work.\nmodel: "offline:"\ntools: []\n---\nBe brief.\n')
 
-    done = runs.start("resume", "fail", "--accept-changes")
+    done = runs.run("resume", "fail", "--accept-changes")
 
     assert done.returncode == 0, done.stderr
     assert record(runs, "fail").status is RunStatus.COMPLETE

@@ -6,6 +6,7 @@ import asyncio
 import json
 from pathlib import Path
 
+from canary import CANARY
 from cli.command import run
 from cli.office_agents import clerk
 from cli.runs_command import AGENTS
@@ -33,11 +34,11 @@ async def test_a_run_in_a_database_is_listed_decided_on_and_resumed(
 
 
 async def test_a_database_that_can_not_be_reached_is_one_line_without_its_password(tmp_path: Path) -> None:
-    address = "postgresql://ana:s3cr3t@127.0.0.1:1/runs"
+    address = f"postgresql://ana:{CANARY}@127.0.0.1:1/runs"
 
     done = await asyncio.to_thread(run, "runs", "list", "--journal", address, home=tmp_path)
 
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("maverick: ")
-    assert "s3cr3t" not in line
+    assert CANARY not in line

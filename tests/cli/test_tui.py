@@ -6,6 +6,7 @@ import getpass
 
 import pytest
 
+from canary import CANARY
 from cli.folder import Folder
 from maverick.cli.agent_lookup import look_up
 from maverick.cli.tui.workplace import CommandLineWorkplace
@@ -80,7 +81,7 @@ def test_without_a_key_the_offline_model_is_prepared_with_a_remark(folder: Folde
 
 
 def test_with_a_key_the_agents_own_model_answers_and_its_window_is_known(folder: Folder) -> None:
-    folder.set("ANTHROPIC_API_KEY", "sk-made-up")
+    folder.set("ANTHROPIC_API_KEY", CANARY)
 
     prepared = workplace().prepare("general")
 

@@ -7,10 +7,21 @@ from typing import Any
 import pytest
 
 from durable.office import Office, ProcessDied, die_at, executor
-from maverick import ModelConfig, OutputConfig, PromptConfig, RunConfig, ToolConfig
-from maverick.exceptions import RunChangedError
+from maverick import (
+    AgentDefinition,
+    AgentExecutor,
+    ModelConfig,
+    OutputConfig,
+    PromptConfig,
+    RunConfig,
+    ToolConfig,
+)
+from maverick.exceptions import NetworkError, RunChangedError
 from maverick.journal import Journal
-from maverick.testing import call, reply
+from maverick.model import Request, Role
+from maverick.providers.scripted import TurnLike
+from maverick.testing import ScriptedClient, call, reply
+from maverick.tools import FunctionTool
 
 
 async def interrupted_run(journal: Journal, office: Office) -> None:
@@ -60,3 +71,102 @@ async def test_other_limits_are_no_change(journal: Journal, office: Office) -> N
     await interrupted_run(journal, office)
     running = executor(journal, call("look", what="door"), reply("Done."))
     assert (await running.resume("r", office.clerk(run_config=RunConfig(max_turns=9)))).success
+
+
+def careful(office: Office) -> AgentDefinition:
+    """The clerk, with a person asked before each look."""
+    asking = [
+        FunctionTool(each.function, effect=each.effect, approval=each.name in ("look", "shred"))
+        for each in office.tools
+    ]
+    return office.clerk(tool_config=ToolConfig(asking))
+
+
+@pytest.mark.requirement("P10")
+@pytest.mark.parametrize("accept_changes", [False, True])
+async def test_a_run_goes_on_although_a_person_is_asked_about_its_tool_from_now_on(
+    journal: Journal, office: Office, accept_changes: bool
+) -> None:
+    await interrupted_run(journal, office)
+
+    running = executor(journal, call("look", what="door"), reply("Done."))
+    result = await running.resume("r", careful(office), accept_changes=accept_changes)
+
+    assert result.output == "Done."
+
+
+@pytest.mark.requirement("P10")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"run_config": RunConfig(max_retries=0)},
+        {"model_config": ModelConfig(model="scripted:", context_window=1_000, max_tokens=100)},
+    ],
+    ids=["fewer retries", "a smaller window"],
+)
+async def test_a_run_is_told_and_forked_as_it_happened_whatever_its_agent_has_become(
+    journal: Journal, office: Office, change: dict[str, Any]
+) -> None:
+    model = {"model_config": ModelConfig(model="scripted:")}
+    script: list[TurnLike] = [NetworkError("Cut off."), call("look", what="door" * 900), reply("Done.")]
+    running = AgentExecutor(ScriptedClient(script), journal=journal)
+    await running.execute(office.clerk(**model), run_id="r")
+    changed = office.clerk(**model | change)
+
+    told = [event.type async for event in running.replay("r", changed)]
+    going_on = AgentExecutor(ScriptedClient(lambda _: reply("Done again.")), journal=journal)
+    forked = await going_on.fork("r", changed, turn=2)
+
+    assert told[-1] == "run_end"
+    assert forked.success, forked.error
+
+
+@pytest.mark.requirement("P10")
+async def test_a_run_of_a_changed_subagent_does_not_go_on_in_silence(
+    journal: Journal, office: Office
+) -> None:
+    def boss(prompt: str) -> AgentDefinition:
+        typist = AgentDefinition(
+            "typist",
+            "Types.",
+            prompt_config=PromptConfig(prompt, ["Type."]),
+            tool_config=office.clerk().tool_config,
+        )
+        return AgentDefinition(
+            "boss",
+            "Leads.",
+            prompt_config=PromptConfig("", ["Go."]),
+            tool_config=ToolConfig([typist.as_tool()]),
+        )
+
+    def answer(request: Request) -> Any:
+        leads = any(each.name == "typist" for each in request.tools)
+        if any(message.role is Role.ASSISTANT for message in request.messages):
+            return reply("Done." if leads else "Typed.")
+        return call("typist") if leads else call("look", what="door")
+
+    running = AgentExecutor(ScriptedClient(answer), journal=journal)
+    die_at(journal, "ToolsStarted", 2)
+    with pytest.raises(ProcessDied):
+        await running.execute(boss("Be brief."), run_id="r")
+
+    with pytest.raises(RunChangedError, match="the prompt has changed"):
+        await running.resume("r", boss("Be long."))
+    result = await running.resume("r", boss("Be long."), accept_changes=True)
+    assert result.output == "Done."
+
+
+@pytest.mark.requirement("P10")
+async def test_whoever_works_on_a_run_is_not_stopped_by_somebody_with_another_agent(
+    journal: Journal, office: Office
+) -> None:
+    async def meddle(_: Request) -> Any:
+        with pytest.raises(RunChangedError):
+            await executor(journal).resume(
+                "r", office.clerk(prompt_config=PromptConfig("Be long.", ["Do it."]))
+            )
+        return reply("Done.")
+
+    result = await AgentExecutor(ScriptedClient(meddle), journal=journal).execute(office.clerk(), run_id="r")
+
+    assert result.output == "Done."

@@ -174,3 +174,21 @@ async def test_what_nobody_has_decided_is_asked_of_whoever_is_there(journal: Jou
     await resumed.resume("r", office.clerk())
 
     assert office.done == ["shred file"]
+
+
+@pytest.mark.requirement("P7")
+async def test_a_request_that_was_decided_on_elsewhere_can_not_be_approved_any_more(
+    journal: Journal, office: Office
+) -> None:
+    async def agree(asked: ToolCall) -> bool:
+        asked.arguments["what"] = "everything"
+        return True
+
+    await executor(journal, SHRED, DONE).execute(office.clerk(), run_id="r")
+
+    result = await executor(journal, SHRED, DONE, approve=agree).resume("r", office.clerk())
+
+    assert (result.success, office.done) == (True, ["shred file"])
+    assert (await journal.get_approval("r:1:0")).status is ApprovalStatus.USED
+    with pytest.raises(ApprovalError):
+        await journal.approve("r:1:0", by="ana")

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from durable.office import Office, ProcessDied, die_at, executor
-from maverick import AbortSignal, AgentExecutor, PromptConfig, RunConfig, TerminateReason, ToolConfig, tool
+from maverick import (
+    AbortSignal,
+    AgentExecutor,
+    PromptConfig,
+    RunConfig,
+    TerminateReason,
+    ToolConfig,
+    ToolContext,
+    tool,
+)
 from maverick.exceptions import (
     AuthenticationError,
     InvalidInputError,
@@ -14,6 +25,7 @@ from maverick.exceptions import (
     RunNotFoundError,
 )
 from maverick.journal import Journal, RunStatus
+from maverick.journal.sqlite_transaction import SqliteTransaction
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import ToolOutcome
 from maverick.model import Request, Role
@@ -272,3 +284,32 @@ async def test_a_queued_tool_does_not_run_after_the_run_was_taken_over(
     with pytest.raises(LeaseLostError):
         await executor(journal, turn, DONE).execute(office.clerk(tool_config=tools), run_id="r")
     assert office.done == []
+
+
+@pytest.mark.requirement("P2", "P3")
+async def test_a_stop_that_comes_after_the_commit_of_a_tool_comes_too_late_for_it(
+    journal: Journal, office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signal = AbortSignal()
+
+    @tool(effect="transactional")
+    async def note(what: str, ctx: ToolContext) -> str:
+        """Note something."""
+        await ctx.session.execute("CREATE TABLE IF NOT EXISTS notes (what TEXT)")
+        await ctx.session.execute("INSERT INTO notes VALUES (?)", what)
+        return "noted"
+
+    close = SqliteTransaction._close
+
+    def stopped_meanwhile(self: SqliteTransaction) -> None:
+        signal.abort()
+        time.sleep(0.05)  # a disk that is busy
+        close(self)
+
+    monkeypatch.setattr(SqliteTransaction, "_close", stopped_meanwhile)
+    running = executor(journal, call("note", what="tea"), DONE)
+
+    result = await running.execute(office.clerk(tool_config=ToolConfig([note])), run_id="r", signal=signal)
+
+    assert result.terminate_reason is TerminateReason.ABORTED
+    assert [record.outcome for record in result.tool_calls] == [ToolOutcome.FINISHED]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from canary import CANARY
 from conformance.journals.shelf import notes, record, texts_of
 from maverick.exceptions import InvalidInputError, JournalError, ToolError
 from maverick.journal import PostgresJournal, postgres_schema
@@ -295,7 +296,9 @@ async def test_a_journal_closed_with_a_tool_at_work_lets_go_of_it(postgres_url: 
 
 @pytest.mark.requirement("P8", "P9")
 async def test_a_server_that_can_not_be_reached_is_named_without_its_password() -> None:
-    journal = PostgresJournal("postgresql://ana:hunter2@127.0.0.1:1/runs?application_name=x&passfile=secret")
+    journal = PostgresJournal(
+        f"postgresql://ana:{CANARY}@127.0.0.1:1/runs?application_name=x&passfile=secret"
+    )
 
     for asking in (journal.list_runs(), journal.create(record(), [])):
         with pytest.raises(JournalError, match="can be reached") as told:
@@ -303,7 +306,7 @@ async def test_a_server_that_can_not_be_reached_is_named_without_its_password() 
         assert "postgresql://127.0.0.1:1/runs" in str(told.value)
         assert told.value.retryable
         assert isinstance(told.value.cause, OSError)
-        for secret in ("hunter2", "ana", "secret"):
+        for secret in (CANARY, "ana", "secret"):
             assert secret not in str(told.value)
 
 
@@ -349,6 +352,6 @@ async def test_the_values_a_server_repeats_in_its_errors_are_not_passed_on(postg
 
 
 async def test_what_a_journal_is_made_with_is_not_in_its_repr() -> None:
-    journal: Any = PostgresJournal("postgresql://ana:hunter2@host/runs")
+    journal: Any = PostgresJournal(f"postgresql://ana:{CANARY}@host/runs")
 
-    assert "hunter2" not in f"{journal!r} {journal._driver!r}"
+    assert CANARY not in f"{journal!r} {journal._driver!r}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -30,6 +31,10 @@ def raw(path: Path) -> Iterator[sqlite3.Connection]:
 
 def form_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def modes_in(folder: Path) -> list[int]:
+    return [stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()]
 
 
 async def write_one_run(path: Path) -> None:
@@ -270,3 +275,11 @@ async def test_writes_that_come_together_share_a_commit(path: Path, monkeypatch:
         await asyncio.gather(*(journal.append(lease, notes("hi")) for lease in leases))
 
     assert 1 <= commits <= 20
+
+
+async def test_the_file_is_its_owners_only(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    async with SqliteJournal(path) as journal:
+        await journal.create(record("r"), notes("one"))
+
+        assert modes_in(tmp_path) == [0o600] * 3

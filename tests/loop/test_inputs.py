@@ -104,7 +104,9 @@ def test_a_definition_is_offered_as_a_tool_with_its_inputs_as_arguments() -> Non
     assert (made.name, made.description) == ("writer", "Writes.")
     assert properties["city"] == {"type": "string", "description": "Which city."}
     assert properties["days"]["type"] == "integer"
-    assert properties["place"]["properties"]["city"]["type"] == "string"
+    assert properties["days"]["default"] == 3
+    assert properties["place"] == {"$ref": "#/$defs/Place"}
+    assert made.parameters["$defs"]["Place"]["properties"]["city"]["type"] == "string"
     assert made.parameters["required"] == ["city", "place"]
     assert made.parameters["additionalProperties"] is False
 

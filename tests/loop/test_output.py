@@ -132,3 +132,8 @@ def test_the_instructions_hold_the_name_and_the_schema() -> None:
 
     assert "the verdict" in instructions
     assert json.loads(instructions[instructions.index("{") :]) == Report.model_json_schema()
+
+
+def test_problems_are_those_of_the_json_in_the_answer() -> None:
+    with pytest.raises(OutputValidationError, match="summary: Field required"):
+        parse(Report, 'Here you are:\n```json\n{"score": 3}\n```')

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from canary import CANARY
 from maverick.exceptions import (
     AgentError,
     ErrorKind,
@@ -464,15 +465,19 @@ async def test_no_secret_reaches_the_file_and_the_run_still_replays(path: Path, 
     tools = [Weather(password={"type": "string"})]
 
     def run_requests(first: Response) -> list[Request]:
-        messages = [Message.user(f"Use {KEY}."), first.message, Message.tool_result("call_1", f"token {KEY}")]
+        messages = [
+            Message.user(f"Use {CANARY}."),
+            first.message,
+            Message.tool_result("call_1", f"token {KEY}"),
+        ]
         return [
             Request(messages[:1], tools=tools),
-            *[Request(messages, tools=tools, system=f"x-api-key: {KEY}")] * 2,
+            *[Request(messages, tools=tools, system=f"x-api-key: {CANARY}")] * 2,
         ]
 
     await record(path, script, *run_requests(await ScriptedClient(script).run(ask("hi"))), way=way)
     written = content(path).decode()
-    for secret in (KEY, "hunter2", "YW5hOnB3", "AbCd", "Ef123456"):
+    for secret in (KEY, CANARY, "hunter2", "YW5hOnB3", "AbCd", "Ef123456"):
         assert secret not in written
     assert '"password": {"type": "string"}' in written
 
@@ -491,7 +496,7 @@ async def test_no_secret_reaches_the_file_and_the_run_still_replays(path: Path, 
 
 @pytest.mark.requirement("P9")
 async def test_no_secret_is_in_the_words_of_a_miss(path: Path) -> None:
-    await record(path, ["ok"], ask(f"Use {KEY} here."))
+    await record(path, ["ok"], ask(f"Use {CANARY} here."))
     with pytest.raises(CassetteMissError) as caught:
-        await cassette(path).run(ask(f"Use {KEY} there."))
-    assert KEY not in str(caught.value)
+        await cassette(path).run(ask(f"Use {CANARY} there."))
+    assert CANARY not in str(caught.value)

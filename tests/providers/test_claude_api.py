@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import trustme
 
+from canary import CANARY
 from maverick.exceptions import AuthenticationError, NetworkError
 from maverick.model import (
     History,
@@ -68,7 +69,7 @@ async def server() -> AsyncIterator[ClaudeServer]:
 
 
 def client_of(server: ClaudeServer, scenario: str, **options: Any) -> ClaudeClient:
-    return connect(MODEL, base_url=server.at(scenario), api_key="sk-test", **options)
+    return connect(MODEL, base_url=server.at(scenario), api_key=CANARY, **options)
 
 
 async def collect(stream: AsyncIterator[StreamItem]) -> list[StreamItem]:
@@ -108,7 +109,7 @@ async def test_the_headers_are_those_of_the_api(server: ClaudeServer) -> None:
         await client.run(HI)
     (received,) = server.received
     assert received.path == "/text/v1/messages"
-    assert received.headers["x-api-key"] == "sk-test"
+    assert received.headers["x-api-key"] == CANARY
     assert received.headers["anthropic-version"] == "2026-10-21"
     assert received.headers["content-type"] == "application/json"
     assert received.headers["anthropic-beta"] == "x"
@@ -183,11 +184,11 @@ class TestTheKey:
         self, server: ClaudeServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         client = connect(MODEL)
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-late")
+        monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.at("text"))
         await client.run(HI)
         await client.aclose()
-        assert server.received[0].headers["x-api-key"] == "sk-late"
+        assert server.received[0].headers["x-api-key"] == CANARY
 
 
 async def test_where_the_network_is_forbidden_nothing_leaves_the_machine(server: ClaudeServer) -> None:

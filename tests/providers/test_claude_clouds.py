@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import anthropic
 import pytest
 
+from canary import CANARY
 from maverick.exceptions import AgentError, ErrorKind, MalformedResponseError, RateLimitError, TimeoutError
 from maverick.model import Message, OutputSchema, Request, TextDelta
 from maverick.providers import claude_api, claude_sdk
@@ -25,7 +26,7 @@ from wire.claude_answers import REQUEST_ID
 from wire.claude_clouds import AmazonEventStream
 from wire.claude_server import ANSWERS, FAULTS, HELLO, ClaudeServer
 
-KEY = "sk-cloud-very-secret"
+KEY = CANARY
 PATIENT = Timeouts(connect=5, first_byte=5, idle=5)
 BRIEF = Timeouts(connect=5, first_byte=0.3, idle=0.2)
 TLS = ssl.SSLContext(

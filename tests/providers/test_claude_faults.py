@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from canary import CANARY
 from maverick.exceptions import (
     AgentError,
     AuthenticationError,
@@ -29,7 +30,7 @@ from maverick.providers.network import allow_network
 from maverick.providers.transport import Timeouts
 from wire.claude_server import FAULTS, HELLO, ClaudeServer
 
-KEY = "sk-ant-very-secret"
+KEY = CANARY
 HI = Request([Message.user("hi")])
 IMPATIENT = Timeouts(connect=2, first_byte=0.3, idle=0.2)
 

@@ -19,6 +19,7 @@ import pytest
 import trustme
 
 import maverick
+from canary import CANARY
 from maverick.exceptions import (
     AgentError,
     AuthenticationError,
@@ -50,7 +51,7 @@ from wire.asking import HI, answered, both_ways, facts, outcome
 from wire.claude_answers import Answer, text
 from wire.claude_server import ANSWERS, FAULTS, HELLO, ClaudeServer
 
-KEY = "sk-ant-very-secret"
+KEY = CANARY
 PATIENT = Timeouts(connect=5, first_byte=5, idle=5)
 BRIEF = Timeouts(connect=2, first_byte=0.3, idle=0.2)
 ENVIRONMENT = (

@@ -13,6 +13,7 @@ import openai
 import pytest
 import trustme
 
+from canary import CANARY
 from maverick.exceptions import NetworkError
 from maverick.model import (
     History,
@@ -33,7 +34,7 @@ from wire.asking import HI, answered, both_ways, collected
 from wire.openai_answers import REQUEST_ID
 from wire.openai_server import HELLO, LOOP_TURNS, OpenAIServer
 
-KEY = "sk-very-secret"
+KEY = CANARY
 ENVIRONMENT = ("MAVERICK_AGENT_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy")
 
 

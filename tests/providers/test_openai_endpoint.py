@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import maverick
+from canary import CANARY
 from maverick.exceptions import ProviderError
 from maverick.model import Message, Price, Request, RequestConfig
 from maverick.providers.network import allow_network
@@ -19,7 +20,7 @@ from maverick.providers.openai_compatible import OpenAIClient, connect
 from wire.asking import HI, answered, both_ways
 from wire.openai_server import HELLO, OpenAIServer
 
-KEY = "sk-very-secret"
+KEY = CANARY
 ENVIRONMENT = ("MAVERICK_AGENT_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy")
 
 

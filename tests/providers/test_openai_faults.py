@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from canary import CANARY
 from maverick.exceptions import (
     AgentError,
     AuthenticationError,
@@ -31,7 +32,7 @@ from wire.openai_answers import REQUEST_ID
 from wire.openai_server import FAULTS, OpenAIServer
 
 BRIEF = Timeouts(connect=5, first_byte=0.2, idle=0.2)
-KEY = "sk-very-secret"
+KEY = CANARY
 ENVIRONMENT = ("MAVERICK_AGENT_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy")
 
 

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trustme
 
+from canary import CANARY
 from maverick.exceptions import (
     AgentError,
     ErrorKind,
@@ -26,7 +27,7 @@ from wire.claude_server import ClaudeServer
 
 BODY = b'{"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]}'
 STREAM_BODY = BODY[:-1] + b', "stream": true}'
-HEADERS = {"content-type": "application/json", "x-api-key": "sk-very-secret"}
+HEADERS = {"content-type": "application/json", "x-api-key": CANARY}
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
@@ -103,7 +104,7 @@ async def post(transport: Transport, address: str, body: bytes = BODY) -> tuple[
 async def failure(transport: Transport, address: str, body: bytes = BODY) -> AgentError:
     with pytest.raises(AgentError) as caught:
         await post(transport, address, body)
-    assert "sk-very-secret" not in repr(caught.value) + str(caught.value) + repr(caught.value.__cause__)
+    assert CANARY not in repr(caught.value) + str(caught.value) + repr(caught.value.__cause__)
     assert caught.value.__context__ is None or caught.value.__cause__ is not None
     return caught.value
 
@@ -116,7 +117,7 @@ async def test_a_request_and_its_answer_are_carried_as_they_are(
         assert reply.headers["Request-ID"] == "req_test_1"
         assert b"Hello from the server" in await reply.read()
     assert server.received[0].raw == BODY
-    assert server.received[0].headers["x-api-key"] == "sk-very-secret"
+    assert server.received[0].headers["x-api-key"] == CANARY
 
 
 async def test_a_body_can_be_read_piece_by_piece(server: ClaudeServer, transport: Transport) -> None:

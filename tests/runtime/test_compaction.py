@@ -220,3 +220,25 @@ async def test_a_summary_the_budget_does_not_pay_is_not_asked_for() -> None:
 
     assert watched.result.usage.total_tokens <= 9_000
     assert watched.result.terminate_reason is TerminateReason.MAX_TOTAL_TOKENS
+
+
+@pytest.mark.requirement("003-FR2-AC5")
+@pytest.mark.parametrize("summary_fails", [False, True])
+async def test_the_task_stays_when_a_run_continues_a_conversation(summary_fails: bool) -> None:
+    earlier = [
+        message
+        for number in range(12)
+        for message in (Message.user(f"Question {number}? " * 20), Message.assistant("Answer. " * 40))
+    ]
+
+    def summarise(request: Request) -> Any:
+        return AuthenticationError("No.") if summary_fails else in_short(request)
+
+    watched = await watch(reads(6, summarise=summarise), agent(read, model=SMALL, ask=TASK), messages=earlier)
+
+    assert watched.result.output == "Many stars."
+    assert watched.of(Compacted)
+    asked = [request for request in watched.client.requests if not is_summary(request)]
+    for request in asked:
+        assert [message.content for message in request.messages].count(TASK) == 1
+        assert_valid(request.messages)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,10 +68,14 @@ async def test_a_turn_takes_far_less_than_a_tenth_of_a_second_of_our_own() -> No
 
 @pytest.mark.requirement("003-NFR1-MEMORY")
 def test_a_long_session_stays_far_below_500_megabytes() -> None:
-    pytest.importorskip("resource")
+    if not Path("/proc/self/status").exists():
+        pytest.skip(
+            "needs /proc: what getrusage says is the peak of whoever started the process, if that is higher"
+        )
     used = run_python(
         """
-        import asyncio, resource
+        import asyncio, re
+        from pathlib import Path
         from maverick import AgentDefinition, AgentExecutor, PromptConfig, RunConfig, ToolConfig, tool
         from maverick.testing import ScriptedClient, call
 
@@ -89,7 +94,7 @@ def test_a_long_session_stays_far_below_500_megabytes() -> None:
         client = ScriptedClient(lambda request: call("read") if len(request.messages) < 800 else "Done.")
         result = asyncio.run(AgentExecutor(client).execute(definition))
         assert result.turn_count > 399, result
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
         """
     )
 

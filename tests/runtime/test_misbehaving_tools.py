@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -43,6 +44,8 @@ def _tidy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             left.close()
         elif isinstance(left, asyncio.Future) and not left.get_loop().is_closed():
             left.cancel()
+        elif isinstance(left, subprocess.Popen):
+            left.communicate()
 
 
 def children() -> set[int]:

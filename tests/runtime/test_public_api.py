@@ -73,7 +73,7 @@ async def test_one_tool_one_definition_one_run() -> None:
     assert (result.success, result.output.cities) == (True, ["Brest"])
     assert result.terminate_reason is TerminateReason.COMPLETE
     assert (result.turn_count, result.error, list(result.errors)) == (2, None, [])
-    assert result.usage.total_cost_usd is None
+    assert result.usage.total_cost_usd == 0
     assert result.usage.duration_ms >= 0
     assert (result.raw_content, result.validated) == (ANSWER, True)
     assert [record.tool_name for record in result.tool_calls] == ["get_weather"]

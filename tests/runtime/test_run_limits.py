@@ -156,3 +156,19 @@ async def test_calls_that_are_not_run_anyway_do_not_count() -> None:
     result = await run(script, agent(work, max_tool_calls=1))
 
     assert result.success
+
+
+@pytest.mark.requirement("P5", "003-FR2-AC2")
+async def test_a_token_limit_holds_for_a_server_that_counts_no_tokens() -> None:
+    @tool(effect="pure")
+    async def look() -> str:
+        """Look."""
+        return "nothing " * 50
+
+    client = ScriptedClient(lambda _: calls(call("look"), usage=Usage()))
+
+    result = await run(client, agent(look, max_turns=None, max_total_tokens=3_000))
+
+    assert result.terminate_reason is TerminateReason.MAX_TOTAL_TOKENS
+    assert len(client.requests) < 30
+    assert result.usage.total_tokens <= 3_000

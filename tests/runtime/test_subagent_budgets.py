@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from maverick import AgentExecutor, ModelConfig, TerminateReason, tool
+from maverick import AbortSignal, AgentExecutor, ModelConfig, TerminateReason, tool
+from maverick.journal import MemoryJournal
 from maverick.loop import ToolOutcome
 from maverick.loop.events import RunEnd, ToolCallStart, TurnStart
 from maverick.model import ModelInfo, Price, Request, Usage
@@ -136,3 +138,33 @@ async def test_the_childs_own_limits_hold_where_they_are_tighter() -> None:
 
     assert watched.of(RunEnd)[0].result.turn_count == 2
     assert watched.result.output == "Done."
+
+
+@pytest.mark.requirement("P5")
+async def test_what_a_child_did_before_it_was_cut_short_counts_when_the_run_goes_on() -> None:
+    ran = 0
+
+    @tool(effect="pure")
+    async def act() -> str:
+        """Act, and stop the run at the third time."""
+        nonlocal ran
+        ran += 1
+        if ran == 3:
+            signal.abort()
+        await asyncio.sleep(0)
+        return "done"
+
+    def answer(request: Request) -> Any:
+        return calls(call("act" if request.messages[0].content == "Help." else "child"))
+
+    signal = AbortSignal()
+    child = agent(act, name="child", ask="Help.", max_turns=1_000)
+    parent = agent(child.as_tool(), max_tool_calls=8, max_turns=1_000)
+    async with MemoryJournal() as journal:
+        executor = AgentExecutor(ScriptedClient(answer), journal=journal)
+        await executor.execute(parent, run_id="r", signal=signal)
+
+        resumed = await executor.resume("r", parent)
+
+    assert resumed.terminate_reason is TerminateReason.MAX_TOOL_CALLS
+    assert ran <= 8

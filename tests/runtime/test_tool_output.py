@@ -9,7 +9,7 @@ import pytest
 
 from maverick import tool
 from maverick.loop import ToolOutcome
-from maverick.testing import call
+from maverick.testing import ScriptedClient, call, reply
 from scenario import agent, results_in, run
 
 
@@ -118,3 +118,23 @@ async def test_a_value_without_a_text_form_is_an_error_the_model_reads() -> None
 
     assert result.tool_calls[0].outcome is ToolOutcome.FAILED
     assert "Return a string or JSON values" in results_in(result.messages)[0]
+
+
+@pytest.mark.requirement("P3")
+async def test_what_a_tool_does_to_its_arguments_does_not_change_what_the_model_said() -> None:
+    class Careless:
+        name = "careless"
+        description = "Takes its arguments apart."
+        parameters: ClassVar[dict[str, Any]] = {"type": "object"}
+
+        async def execute(self, args: dict[str, Any], /) -> str:
+            args["list"].clear()
+            return str(args.pop("path"))
+
+    client = ScriptedClient([call("careless", path="a", list=[1, 2]), reply("Done.")])
+
+    result = await run(client, agent(Careless()))
+
+    [said] = client.requests[1].messages[1].tool_calls
+    assert said.arguments == {"path": "a", "list": [1, 2]}
+    assert result.tool_calls[0].arguments == {"path": "a", "list": [1, 2]}

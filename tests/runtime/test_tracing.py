@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
@@ -18,6 +21,7 @@ from maverick.journal import MemoryJournal
 from maverick.loop.events import RunStart
 from maverick.model import Usage
 from maverick.providers.scripted import TurnLike
+from maverick.runtime import tracing
 from maverick.telemetry import instrument, uninstrument
 from maverick.testing import ScriptedClient, call, calls, reply
 
@@ -33,8 +37,12 @@ class Collector:
         self.meters = MeterProvider([self._reader], shutdown_on_exit=False)
 
     @property
+    def all_spans(self) -> tuple[ReadableSpan, ...]:
+        return self._exporter.get_finished_spans()
+
+    @property
     def spans(self) -> dict[str, ReadableSpan]:
-        return {span.name: span for span in self._exporter.get_finished_spans()}
+        return {span.name: span for span in self.all_spans}
 
     def points(self, name: str) -> list[Any]:
         data = self._reader.get_metrics_data()
@@ -74,6 +82,7 @@ async def run(definition: AgentDefinition, *turns: TurnLike, **options: Any) -> 
     )
 
 
+@pytest.mark.requirement("007-OTEL-SPANS")
 async def test_a_run_is_a_span_with_its_model_and_tool_calls_in_it(collector: Collector) -> None:
     await run(watcher(), call("look", what="door"), reply("Shut.", usage=Usage(10, 2)))
 
@@ -95,6 +104,47 @@ async def test_a_run_is_a_span_with_its_model_and_tool_calls_in_it(collector: Co
     assert all(span.status.is_ok or span.status.is_unset for span in spans.values())
 
 
+@pytest.mark.requirement("007-OTEL-SPANS")
+async def test_each_turn_has_spans_of_its_own(collector: Collector) -> None:
+    both = calls(call("look", what="door"), call("look", what="window"))
+
+    await run(watcher(), both, call("look", what="nothing"), both, reply("Shut."))
+
+    outcomes = [
+        (span.attributes or {}).get("error.type")
+        for span in collector.all_spans
+        if span.name == "execute_tool look"
+    ]
+    turns = [
+        (span.attributes or {})["maverick.turn"]
+        for span in collector.all_spans
+        if span.name == "chat claude-test"
+    ]
+    assert outcomes == [None, None, "failed", None, None]
+    assert turns == [1, 2, 3, 4]
+
+
+@pytest.mark.requirement("007-OTEL-SPANS")
+async def test_a_tool_call_lasts_as_long_as_its_tool(collector: Collector) -> None:
+    seen: list[float] = []
+
+    @tool
+    async def watch_clock() -> str:
+        """Watch the clock."""
+        seen.append(time.time())
+        await asyncio.sleep(0.02)
+        seen.append(time.time())
+        return "later"
+
+    await run(watcher(watch_clock), call("watch_clock"), reply("Late."))
+
+    span, agent = collector.spans["execute_tool watch_clock"], collector.spans["invoke_agent watcher"]
+    began, ended = (int(moment * 1e9) for moment in seen)
+    assert (agent.start_time or 0) <= (span.start_time or 0) <= began
+    assert ended <= (span.end_time or 0) <= (agent.end_time or 0)
+
+
+@pytest.mark.requirement("007-OTEL-SPANS")
 async def test_a_subagents_run_is_a_span_in_the_call_that_started_it(collector: Collector) -> None:
     boss = AgentDefinition(
         name="boss", description="Delegates.", tool_config=ToolConfig(tools=[watcher().as_tool()])
@@ -142,6 +192,7 @@ async def test_a_run_that_waits_for_a_person_ends_its_span_and_begins_another(co
     assert "execute_tool shred" in collector.spans
 
 
+@pytest.mark.requirement("007-OTEL-METRICS")
 async def test_tokens_and_durations_are_measured(collector: Collector) -> None:
     await run(
         watcher(),
@@ -150,16 +201,133 @@ async def test_tokens_and_durations_are_measured(collector: Collector) -> None:
     )
 
     tokens = {
-        point.attributes["gen_ai.token.type"]: point.sum
+        (point.attributes["gen_ai.operation.name"], point.attributes["gen_ai.token.type"]): (
+            point.count,
+            point.sum,
+        )
         for point in collector.points("gen_ai.client.token.usage")
     }
     operations = {
         point.attributes["gen_ai.operation.name"]: point.count
         for point in collector.points("gen_ai.client.operation.duration")
     }
-    assert tokens == {"input": 30, "output": 5}
+    assert tokens == {("invoke_agent", "input"): (1, 30), ("invoke_agent", "output"): (1, 5)}
     assert operations == {"chat": 2}
     assert [point.value for point in collector.points("maverick.cost")] == [0.75]
+
+
+@pytest.mark.requirement("007-OTEL-METRICS")
+async def test_a_run_that_goes_on_counts_only_the_tokens_it_has_used_since(collector: Collector) -> None:
+    @tool(approval=True)
+    async def shred() -> str:
+        """Shred something."""
+        return "shredded"
+
+    journal, agent = MemoryJournal(), watcher(shred)
+    await run(agent, calls(call("shred"), usage=Usage(10, 2)), journal=journal)
+    await journal.approve("r:1:0", by="ana")
+    turns = [reply("Done.", usage=Usage(20, 3))]
+    await AgentExecutor(ScriptedClient(turns), journal=journal).resume("r", agent)
+
+    tokens = {
+        point.attributes["gen_ai.token.type"]: (point.count, point.sum)
+        for point in collector.points("gen_ai.client.token.usage")
+    }
+    assert tokens == {"input": (2, 30), "output": (2, 5)}
+
+
+@pytest.mark.requirement("007-OTEL-SOON")
+async def test_a_call_is_told_of_while_the_tool_after_it_still_runs(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracing, "_PATIENCE", 0.01)
+    told: asyncio.Queue[str] = asyncio.Queue()
+
+    class Bell(SpanProcessor):
+        def on_end(self, span: ReadableSpan) -> None:
+            told.put_nowait(span.name)
+
+    collector.tracers.add_span_processor(Bell())
+    heard: list[str] = []
+
+    @tool
+    async def wait() -> str:
+        """Wait until the call before this one is told of."""
+        heard.append(await told.get())
+        return "waited"
+
+    await run(watcher(wait), call("wait"), reply("Done."))
+
+    assert heard == ["chat claude-test"]
+
+
+@pytest.mark.requirement("007-OTEL-SOON")
+async def test_a_run_of_many_quick_turns_is_told_in_parts(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracing, "_MANY", 8)
+    told: list[int] = []
+
+    @tool
+    async def count() -> str:
+        """Count what is told."""
+        told.append(len(collector.all_spans))
+        return "counted"
+
+    await run(watcher(count), call("count"), call("count"), call("count"), reply("Done."))
+
+    assert told == [0, 3, 3]
+    assert len(collector.all_spans) == 8
+
+
+@pytest.mark.requirement("007-OTEL-INSIDE")
+@pytest.mark.parametrize("threaded", [False, True], ids=["async", "thread"])
+async def test_what_a_tool_does_is_in_the_span_of_its_call(collector: Collector, threaded: bool) -> None:
+    tracer = collector.tracers.get_tracer("mine")
+
+    def measure_twice() -> str:
+        """Measure twice."""
+        with tracer.start_as_current_span("measure"):
+            trace.get_current_span().set_attribute("inner", 1)
+        trace.get_current_span().set_attribute("outer", 2)
+        trace.get_current_span().add_event("measured")
+        return "cut once"
+
+    async def measure_twice_async() -> str:
+        """Measure twice."""
+        return measure_twice()
+
+    made = tool(measure_twice) if threaded else tool(name="measure_twice")(measure_twice_async)
+
+    await run(watcher(made), calls(call("measure_twice"), call("look", what="door")), reply("Done."))
+
+    inner, outer = collector.spans["measure"], collector.spans["execute_tool measure_twice"]
+    assert outer.context is not None
+    assert inner.parent == outer.context
+    assert (outer.attributes or {})["outer"] == 2
+    assert (outer.attributes or {})["gen_ai.tool.name"] == "measure_twice"
+    assert [event.name for event in outer.events] == ["measured"]
+    assert "outer" not in (collector.spans["execute_tool look"].attributes or {})
+    assert trace.get_current_span() is trace.INVALID_SPAN
+
+
+@pytest.mark.requirement("007-OTEL-INSIDE")
+async def test_a_span_that_is_over_takes_no_notice_of_changes(collector: Collector) -> None:
+    kept: list[trace.Span] = []
+
+    @tool
+    async def keep() -> str:
+        """Keep the span."""
+        kept.append(trace.get_current_span())
+        return "kept"
+
+    await run(watcher(keep), call("keep"), reply("Done."))
+    kept[0].set_attribute("late", True)
+    kept[0].end()
+
+    assert not kept[0].is_recording()
+    assert "late" not in (collector.spans["execute_tool keep"].attributes or {})
+    assert len(collector.all_spans) == 4
 
 
 @pytest.mark.requirement("P9")

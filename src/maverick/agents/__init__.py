@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from maverick.agents.base import (
-    BUILTIN_TOOLS,
-    DEFAULT_MODEL,
-    DEFAULT_PERMISSION_MODE,
-    MaverickAgent,
-)
 from maverick.agents.context import AgentContext
 from maverick.agents.defined import DefinedAgent
 from maverick.agents.registry import AgentRegistry, registry
 from maverick.agents.result import AgentResult, AgentUsage
-from maverick.agents.text import extract_all_text, extract_text
-from maverick.providers.claude_cli import extract_usage
 
 if TYPE_CHECKING:
-    from claude_agent_sdk import Message
+    from claude_agent_sdk import Message as AgentMessage
 
-    AgentMessage: TypeAlias = Message
+    from maverick.agents.base import (
+        BUILTIN_TOOLS,
+        DEFAULT_MODEL,
+        DEFAULT_PERMISSION_MODE,
+        MaverickAgent,
+    )
+    from maverick.agents.text import extract_all_text, extract_text
+    from maverick.providers.claude_cli import extract_usage
 
 __all__ = [
     "BUILTIN_TOOLS",
@@ -39,11 +39,25 @@ __all__ = [
     "registry",
 ]
 
+_FOR_CLASSES = {
+    "BUILTIN_TOOLS": "maverick.agents.base",
+    "DEFAULT_MODEL": "maverick.agents.base",
+    "DEFAULT_PERMISSION_MODE": "maverick.agents.base",
+    "MaverickAgent": "maverick.agents.base",
+    "extract_all_text": "maverick.agents.text",
+    "extract_text": "maverick.agents.text",
+    "extract_usage": "maverick.providers.claude_cli",
+}
+"""Where to find what only agents on the Claude CLI need; definitions do without it."""
+
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
-    """Load the SDK for the one name that is the SDK's own."""
     if name == "AgentMessage":
         from claude_agent_sdk import Message
 
         return Message
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _FOR_CLASSES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_FOR_CLASSES[name]), name)
+    globals()[name] = value
+    return value

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Generic
+from types import TracebackType
+from typing import Any, Generic, Self
 
 from typing_extensions import TypeVar
 
 from maverick.agents.context import AgentContext
-from maverick.agents.named_tools import coding_registry, names_tools
+from maverick.agents.named_tools import coding_registry, named_tools, names_tools, servers_named
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import AgentResult
+from maverick.loop.ruling import Policy
 from maverick.model import LLMClient
 from maverick.runtime import AgentExecutor
 
@@ -23,7 +25,8 @@ class DefinedAgent(Generic[T]):
     Args:
         definition: The agent.
         executor: What runs it; by default one that connects to the definition's own model. Tools that the definition
-            only names are then those for coding, in the context's folder and under the person's permissions.
+            only names are then those for coding, in the context's folder and under the person's permissions, and those
+            of MCP servers of the settings, which are connected for each run.
         client: The model to call, if there is no executor.
     """
 
@@ -48,11 +51,36 @@ class DefinedAgent(Generic[T]):
 
         Raises:
             InvalidInputError: An input is missing, unknown or of the wrong type.
+            MaverickError: An MCP server that it names can not be used; the message says why.
         """
         known: dict[str, Any] = {"cwd": context.cwd, "branch": context.branch}
         inputs = {name: value for name, value in known.items() if name in self.definition.inputs}
+        inputs |= dict(context.extra)
+        if self._executor is None and servers_named(self.definition):
+            return await self._execute_connected(context.cwd, inputs)
         executor = self._executor or self._executor_in(context.cwd)
-        return await executor.execute(self.definition, inputs=inputs | dict(context.extra))
+        return await executor.execute(self.definition, inputs=inputs)
+
+    async def aclose(self) -> None:
+        """Let go of the models it has connected to; not of an executor or a client it was given."""
+        executors, self._executors = self._executors, {}
+        for executor in executors.values():
+            await executor.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def _execute_connected(self, folder: Path, inputs: dict[str, Any]) -> AgentResult[T]:
+        async with (
+            named_tools(self.definition, folder) as tools,
+            AgentExecutor(self._client, tools, permissions=_permissions(folder)) as executor,
+        ):
+            return await executor.execute(self.definition, inputs=inputs)
 
     def _executor_in(self, folder: Path) -> AgentExecutor:
         place = folder if names_tools(self.definition) else None  # else it makes no difference
@@ -63,8 +91,10 @@ class DefinedAgent(Generic[T]):
     def _executor_for(self, place: Path | None) -> AgentExecutor:
         if place is None:
             return AgentExecutor(self._client)
-        from maverick.tools.permissions import load_permissions  # here, since not every agent has such tools
+        return AgentExecutor(self._client, coding_registry(place), permissions=_permissions(place))
 
-        return AgentExecutor(
-            self._client, coding_registry(place), permissions=load_permissions(project=place)
-        )
+
+def _permissions(project: Path) -> Policy:
+    from maverick.tools.permissions import load_permissions  # here, since not every agent has such tools
+
+    return load_permissions(project=project)

@@ -7,6 +7,7 @@ Two kinds are read. A file of ours, in ``.maverick/agents``, has these settings,
     description: Writes a report.
     model: claude:claude-sonnet-5-5    # by default the configured one
     tools: [read_file, grep]           # by default all coding tools; [] is none
+    mcpServers: [wiki]                 # all tools of these servers, or those that tools names: mcp__wiki__search
     inputs:                            # by default a text for each ${variable}
       audience: Who reads it.
       days: {type: integer, default: 3}
@@ -17,8 +18,8 @@ Two kinds are read. A file of ours, in ``.maverick/agents``, has these settings,
     ---
     You write for ${audience}.
 
-A file for Claude Code, in ``.claude/agents``, is read as it is: ``name``, ``description``, ``tools`` and ``model``;
-its text has no variables.
+A file for Claude Code, in ``.claude/agents``, is read as it is: ``name``, ``description``, ``tools``, ``mcpServers`` and
+``model``; its text has no variables.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from maverick.agents.claude_names import CLAUDE_MODELS, CODING_TOOLS, tools_for
 from maverick.agents.front_matter import FrontMatter, read_front_matter
 from maverick.agents.json_schema import JsonSchema
 from maverick.config.duration import parse_duration
+from maverick.config.mcp_name import group_of, server_of
 from maverick.exceptions import AgentError, InvalidInputError, describe_unknown
 from maverick.loop import (
     AgentDefinition,
@@ -50,7 +52,7 @@ from maverick.loop.prompt import Template
 _INPUT_TYPES = {"text": str, "string": str, "integer": int, "number": float, "boolean": bool}
 _LIMITS = ("max_turns", "max_cost_usd", "max_total_tokens", "max_tool_calls")
 _FIELDS = (
-    "name", "description", "model", "tools", "inputs", "message", "timeout", "temperature", "max_tokens", "output",
+    "name", "description", "model", "tools", "mcpServers", "inputs", "message", "timeout", "temperature", "max_tokens", "output",
     *_LIMITS,
 )  # fmt: skip
 _WRITTEN_AS = {"timeout_ms": "timeout", "initial_messages[0]": "message", "system_prompt": "body"}
@@ -112,7 +114,13 @@ def _own_agent(front: FrontMatter, default_model: str) -> AgentFile:
 def _claude_agent(front: FrontMatter, default_model: str) -> AgentFile:
     if "name" not in front.fields:
         front.refuse("name", "name: is missing. Write 'name: …' between the lines of '---'.")
-    tools, missing = tools_for(_names(front)) if "tools" in front.fields else (CODING_TOOLS, ())
+    servers, missing = _claude_servers(front)
+    tools: tuple[str, ...] = CODING_TOOLS
+    if "tools" in front.fields:
+        named = _names(front, "tools")
+        of_servers = tuple(name for name in named if server_of(name) in servers)
+        tools, unknown = tools_for(name for name in named if name not in of_servers)
+        tools, missing = tools + of_servers, unknown + missing
     model = _text(front, "model", "inherit")
     definition = _definition(
         front,
@@ -121,10 +129,20 @@ def _claude_agent(front: FrontMatter, default_model: str) -> AgentFile:
             description=_text(front, "description"),
             prompt_config=PromptConfig(front.body.replace("${", "$${")),
             model_config=ModelConfig(model=_claude_model(model, default_model)),
-            tool_config=ToolConfig(tools=tools),
+            tool_config=ToolConfig(tools=_with_servers(tools, servers)),
         ),
     )
     return AgentFile(front.path, definition, missing)
+
+
+def _claude_servers(front: FrontMatter) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The servers that are named, and what stands for those that the file itself would define: it may be a stranger's."""
+    listed = front.fields.get("mcpServers")
+    if not isinstance(listed, list):
+        return _names(front, "mcpServers"), ()
+    named = tuple(entry for entry in listed if isinstance(entry, str))
+    defined = [str(name) for entry in listed if isinstance(entry, Mapping) for name in entry]
+    return named, tuple(map(group_of, defined))
 
 
 def _definition(front: FrontMatter, make: Callable[[], AgentDefinition[Any]]) -> AgentDefinition[Any]:
@@ -156,21 +174,25 @@ def _run_config(front: FrontMatter) -> RunConfig:
 
 
 def _own_tools(front: FrontMatter) -> tuple[str, ...]:
-    if "tools" not in front.fields:
-        return CODING_TOOLS
-    names = _names(front)
+    names = _names(front, "tools") if "tools" in front.fields else CODING_TOOLS
     for name in names:
-        if name not in CODING_TOOLS:
+        if name not in CODING_TOOLS and server_of(name) is None:
             front.refuse("tools", f"tools: {describe_unknown('tool', name, CODING_TOOLS)}")
-    return names
+    return _with_servers(names, _names(front, "mcpServers"))
 
 
-def _names(front: FrontMatter) -> tuple[str, ...]:
-    """The tools as a list, or as one text with commas."""
-    written = front.fields["tools"]
+def _with_servers(tools: tuple[str, ...], servers: tuple[str, ...]) -> tuple[str, ...]:
+    """The tools, and all tools of each server that has none among them."""
+    named = {server_of(tool) for tool in tools}
+    return (*tools, *(group_of(server) for server in servers if server not in named))
+
+
+def _names(front: FrontMatter, field: str) -> tuple[str, ...]:
+    """Names as a list, or as one text with commas."""
+    written = front.fields.get(field)
     names = written.split(",") if isinstance(written, str) else [] if written is None else written
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        front.refuse("tools", f"tools: expected names of tools, in a list or with commas, got {written!r}.")
+        front.refuse(field, f"{field}: expected names, in a list or with commas, got {written!r}.")
     return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
 
 

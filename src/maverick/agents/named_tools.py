@@ -1,20 +1,72 @@
-"""Tools for agents that only name them, as files do: those for coding, in the folder the agent works in."""
+"""Tools for agents that only name them, as files do: those for coding, and those of MCP servers that are configured."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from maverick.config.mcp_name import group_of, server_of
+from maverick.exceptions import AgentError, ErrorKind
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.subagent import AgentTool
 from maverick.model import ToolContext
 from maverick.tools import ToolRegistry
 
+if TYPE_CHECKING:
+    from maverick.config.mcp_server import MCPServer
+    from maverick.tools.mcp import ConfiguredServers
+
 
 def names_tools(definition: AgentDefinition[Any]) -> bool:
     """Whether an agent, or one it calls, names tools it does not bring."""
     return any(_named(definition))
+
+
+def servers_named(definition: AgentDefinition[Any]) -> list[str]:
+    """The MCP servers whose tools an agent, or one it calls, names."""
+    servers = (server_of(name) for name in _named(definition))
+    return list(dict.fromkeys(server for server in servers if server is not None))
+
+
+@asynccontextmanager
+async def named_tools(
+    definition: AgentDefinition[Any],
+    folder: Path,
+    *,
+    on_output: Callable[[ToolContext, str], object] | None = None,
+    on_remark: Callable[[str], object] | None = None,
+) -> AsyncIterator[ToolRegistry]:
+    """The tools an agent names; its MCP servers are connected for the length of an ``async with`` block.
+
+    Args:
+        definition: The agent.
+        folder: Where it works: no tool for coding leaves it, and servers are looked for in its files.
+        on_output: Told what commands say, while they say it.
+        on_remark: Told what a person should know about the tools.
+
+    Raises:
+        MaverickError: A server is not known, the person has not agreed to it, or it can not be connected.
+    """
+    coding = any(server_of(name) is None for name in _named(definition))
+    registry = coding_registry(folder, on_output) if coding else ToolRegistry()
+    names = servers_named(definition)
+    if not names:
+        yield registry
+        return
+    from maverick.config.mcp_servers import load_mcp_servers  # here, since most agents name no server
+
+    known = load_mcp_servers(folder)
+    async with _connected([known.find(name) for name in names]) as connected:
+        for one in connected.servers:
+            registry.register_group(group_of(one.server.name), one.tools)
+            if one.quarantined and on_remark is not None:
+                on_remark(
+                    f"(MCP server {one.server.name}: left out is what you have not accepted as it is now: "
+                    f"{', '.join(one.quarantined)}. To accept it: maverick mcp accept {one.server.name})"
+                )
+        yield registry
 
 
 def coding_registry(
@@ -30,6 +82,19 @@ def coding_registry(
     from maverick.tools.coding.workspace import Workspace
 
     return ToolRegistry(coding_tools(Workspace(folder), on_output=on_output))
+
+
+def _connected(servers: list[MCPServer]) -> ConfiguredServers:
+    try:
+        from maverick.tools.mcp import ConfiguredServers  # here, since it brings MCP with it
+    except ModuleNotFoundError as error:
+        raise AgentError(
+            f"Tools of MCP servers need the package {error.name!r}, which is not installed. "
+            "Run: pip install 'maverick[mcp]'",
+            kind=ErrorKind.INVALID,
+            cause=error,
+        ) from error
+    return ConfiguredServers(servers)
 
 
 def _named(definition: AgentDefinition[Any]) -> Iterator[str]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from maverick.config import AgentConfig
+from maverick.config.mcp_name import group_of
 from maverick.exceptions import InvalidInputError
-from maverick.loop import AgentDefinition, ModelConfig, OutputConfig
+from maverick.loop import AgentDefinition, ModelConfig, OutputConfig, ToolConfig
 
 _LARGEST_SCHEMA = 1024 * 1024
 _LIMITS = {
@@ -32,6 +33,8 @@ class Changes:
     """The file with a JSON Schema of the answer."""
     mode: str | None = None
     """How much the agent may do without being told."""
+    mcp: Sequence[str] = ()
+    """MCP servers whose tools the agent gets, beside its own."""
     limits: Mapping[str, Any] = field(default_factory=dict)
     """Limits by their names in :class:`~maverick.loop.RunConfig`."""
 
@@ -41,7 +44,7 @@ class Changes:
         limits = {name: options[name] for name in _LIMITS if options[name] is not None}
         if options["timeout"] is not None:
             limits["timeout_ms"] = round(options["timeout"] * 1000)
-        return cls(options["model"], options["output_schema"], options["mode"], limits)
+        return cls(options["model"], options["output_schema"], options["mode"], options["mcp"] or (), limits)
 
     def applied_to(self, definition: AgentDefinition[Any], settings: AgentConfig) -> AgentDefinition[Any]:
         """The agent with what is different about it.
@@ -57,6 +60,7 @@ class Changes:
             definition,
             model_config=_model(definition.model_config, self.model, settings),
             run_config=replace(definition.run_config, **self.limits),
+            tool_config=_with_servers(definition.tool_config, self.mcp),
             output_config=definition.output_config
             if self.output_schema is None
             else _output(self.output_schema),
@@ -77,9 +81,10 @@ class Changes:
         }
         if "timeout_ms" in self.limits:
             options["--timeout"] = f"{self.limits['timeout_ms'] / 1000:g}s"
-        return [
+        words = [
             word for option, value in options.items() if value is not None for word in (option, f"{value}")
         ]
+        return [*words, *(word for server in self.mcp for word in ("--mcp", server))]
 
 
 def _model(own: ModelConfig, wanted: str | None, settings: AgentConfig) -> ModelConfig:
@@ -90,6 +95,11 @@ def _model(own: ModelConfig, wanted: str | None, settings: AgentConfig) -> Model
         temperature=settings.temperature if own.temperature == -1 else own.temperature,
         request_timeout_ms=own.request_timeout_ms or round(settings.request_timeout * 1000),
     )
+
+
+def _with_servers(own: ToolConfig, servers: Sequence[str]) -> ToolConfig:
+    more = [group for group in dict.fromkeys(map(group_of, servers)) if group not in own.tools]
+    return replace(own, tools=[*own.tools, *more]) if more else own
 
 
 def _output(file: str) -> OutputConfig[Any]:

@@ -52,7 +52,7 @@ COMMANDS = (
     Command("chat", "talk to an agent in the terminal", "maverick.cli.chat_arguments", extra="chat"),
     Command("tui", "watch agents at work on one screen", "maverick.cli.tui.arguments", extra="tui"),
     Command("serve", "serve the Chat API and its web page", "maverick.cli.serve.arguments", extra="server"),
-    Command("mcp", "let other programs use your tasks", "maverick.cli.mcp.arguments", extra="server"),
+    Command("mcp", "tools of MCP servers; your tasks as one", "maverick.cli.mcp.arguments", extra="server"),
     Command("config", "show settings, and write a file for them", "maverick.cli.config.arguments"),
     Command("doctor", "look for what is missing or wrong", "maverick.cli.doctor.arguments"),
     Command("completion", "complete commands in your shell", "maverick.cli.completion.arguments"),

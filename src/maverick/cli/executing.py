@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from maverick.agents.named_tools import coding_registry, names_tools
+from maverick.agents.named_tools import named_tools, names_tools, servers_named
 from maverick.cli.connecting import ConfiguredModels
+from maverick.cli.screen import Screen
 from maverick.config import AgentConfig
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
@@ -26,11 +27,13 @@ async def executor_for(
     mode: str | None = None,
     approve: Approver | None = None,
     on_output: Callable[[ToolContext, str], object] | None = None,
+    screen: Screen | None = None,
 ) -> AsyncIterator[AgentExecutor]:
     """What runs an agent, for the length of an ``async with`` block.
 
-    An agent that names tools gets those for coding, in the current folder and under the person's permissions. One
-    that has tools of its own has what its author gave it; permissions hold for it if a mode is asked for.
+    An agent that names tools gets those for coding, in the current folder and under the person's permissions, and those
+    of the MCP servers it names. One that has tools of its own has what its author gave it; permissions hold for it if a
+    mode is asked for.
 
     Args:
         definition: The agent.
@@ -39,13 +42,23 @@ async def executor_for(
         mode: How much it may do without being told.
         approve: Asks the person about a tool call; without it, the run waits in its journal.
         on_output: Told what commands of the agent say, while they say it.
+        screen: Where a person is told of what is left out, and asked about MCP servers of the project if they can be.
+
+    Raises:
+        MaverickError: An MCP server that the agent names can not be used.
     """
-    names = names_tools(definition)
-    tools = coding_registry(Path.cwd(), on_output) if names else None
     permissions = None
-    if names or mode is not None:
+    if names_tools(definition) or mode is not None:
         from maverick.tools.permissions import load_permissions  # here, since not every agent needs them
 
         permissions = load_permissions(mode)
-    async with ConfiguredModels(settings) as models:
+    if screen is not None and approve is not None and (servers := servers_named(definition)):
+        from maverick.cli.mcp.agreeing import ask_for_consent  # here, since most agents name no server
+
+        await ask_for_consent(servers, screen)
+    remark = None if screen is None else screen.remark
+    async with (
+        named_tools(definition, Path.cwd(), on_output=on_output, on_remark=remark) as tools,
+        ConfiguredModels(settings) as models,
+    ):
         yield AgentExecutor(models, tools, journal=journal, approve=approve, permissions=permissions)

@@ -15,6 +15,7 @@ from maverick.loop.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from maverick.model.untrusted import unmarked
 
 
 class LiveView:
@@ -46,7 +47,7 @@ class LiveView:
                 self._remark(event, f"· {shown_call(call.tool_name, call.arguments)}")
             case ToolCallEnd(tool_call_id=call_id, result=result):
                 name = self._running.pop((event.run_id, call_id), "tool")
-                self._remark(event, f"· {name} → {shortened(result)}")
+                self._remark(event, f"· {name} → {shortened(unmarked(result))}")
             case RetryScheduled(delay=delay):
                 self._remark(event, f"(no full answer came; trying again in about {delay:.0f} s)")
             case ApprovalGiven(approved=approved, by=by):

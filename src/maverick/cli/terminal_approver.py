@@ -7,7 +7,7 @@ import os
 import sys
 
 from maverick.cli.runs.spectator import Spectator
-from maverick.cli.screen import whole_call
+from maverick.cli.screen import Screen, whole_call
 from maverick.model import ToolCall
 from maverick.runtime.driver import Approver
 
@@ -29,8 +29,6 @@ def terminal_approver(spectator: Spectator) -> Approver | None:
 
 
 async def _ask(spectator: Spectator, call: ToolCall) -> bool:
-    import termios  # here, since not every system has it, and no other command needs it
-
     await asyncio.sleep(0)  # so that what led to the call is shown before it
     screen, progress = spectator.console.screen, spectator.progress
     if progress is not None:
@@ -39,15 +37,22 @@ async def _ask(spectator: Spectator, call: ToolCall) -> bool:
     try:
         # Whole, since nobody should agree to what they can not see; and escaped, so that nothing in it is invisible.
         screen.headline(f"May it call {whole_call(call.tool_name, call.arguments)}?")
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before is no answer to this
-        while True:
-            screen.prompt("[y]es or [N]o: ")
-            answer = (await _typed_line()).strip().lower()
-            if answer in _YES + _NO:
-                return answer in _YES
+        return await agreed(screen)
     finally:
         if progress is not None:
             progress.paused = False
+
+
+async def agreed(screen: Screen) -> bool:
+    """Whether the person at the terminal says yes to what they were just shown."""
+    import termios  # here, since not every system has it, and no other command needs it
+
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before is no answer to this
+    while True:
+        screen.prompt("[y]es or [N]o: ")
+        answer = (await _typed_line()).strip().lower()
+        if answer in _YES + _NO:
+            return answer in _YES
 
 
 async def _typed_line() -> str:

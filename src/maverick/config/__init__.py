@@ -5,14 +5,15 @@ environment (``MAVERICK_AGENT_MODEL`` is ``agent.model``, ``MAVERICK_JOURNAL`` i
 passes. :func:`load_config` reads them all and is the one way in; ``MaverickConfig()`` reads nothing and is the
 defaults.
 
-A key is in no ``repr``, dump or error. Errors are worded from what is known about a setting, never from the text
-of a file, because any line of a file may hold a key. For the same reason they have no cause: the errors of the
-parser and the validator quote what they were given.
+A key is in no ``repr`` and no error. Errors are worded from what is known about a setting, never from the text of a
+file, because any line of a file may hold a key. For the same reason they have no cause: the errors of the parser
+quote what they were given.
 """
 
 from maverick.config.loading import load_config
-from maverick.config.section import ARGUMENT, HIDDEN
-from maverick.config.settings import DEFAULT, DEFAULT_JOURNAL, AgentConfig, MaverickConfig, Setting
+from maverick.config.secret import HIDDEN, Secret
+from maverick.config.section import ARGUMENT, DEFAULT
+from maverick.config.settings import DEFAULT_JOURNAL, AgentConfig, MaverickConfig, Setting
 
 __all__ = [
     "ARGUMENT",
@@ -21,6 +22,7 @@ __all__ = [
     "HIDDEN",
     "AgentConfig",
     "MaverickConfig",
+    "Secret",
     "Setting",
     "load_config",
 ]

@@ -6,16 +6,15 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from maverick.config.section import ARGUMENT, not_settings
-from maverick.config.settings import AgentConfig, MaverickConfig
+from maverick.config.settings import MCP_SERVERS, AgentConfig, MaverickConfig
 from maverick.exceptions import ConfigError
 
 _LARGEST_FILE = 64 * 1024  # bytes; PyYAML is slow, and no settings are this long
-_ON_THIS_MACHINE = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/|$)")
+_ON_THIS_MACHINE = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/|$)"
 
 _Layer: TypeAlias = dict[str, tuple[object, str]]
 """What one source sets: the dotted name, the value, and the file or variable to name in an error."""
@@ -43,20 +42,20 @@ def load_config(
         ConfigError: A file cannot be read, or a setting is unknown or has a value that does not fit.
     """
     project_file = (cwd or Path()) / "maverick.yaml"
-    home_folder = home or _home()
+    home_folder = home or persons_home()
     merged: _Layer = {
         **({} if home_folder is None else _from_file(home_folder / ".maverick" / "config.yaml")),
         **_from_file(project_file),
         **_from_environment(os.environ if environ is None else environ),
         **_flattened(overrides or {}, ARGUMENT),
     }
-    agent: dict[str, object] = {}
-    values: dict[str, object] = {"agent": agent}
+    agent: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field, (value, _) in merged.items():
         section, _, name = field.rpartition(".")
         (agent if section else values)[name] = value
     sources = {field: source for field, (_, source) in merged.items()}
-    config = MaverickConfig.model_validate(values, context=sources)
+    config = MaverickConfig(agent=AgentConfig(**agent, sources=sources), **values, sources=sources)
     _check_destination(config.agent, sources, str(project_file))
     _check_places(config, sources, str(project_file))
     _check_agents(sources, str(project_file))
@@ -64,7 +63,19 @@ def load_config(
 
 
 def _from_file(path: Path) -> _Layer:
-    content = _read(path)
+    tree = read_settings(path)
+    if isinstance(tree, Mapping):  # MCP servers are read when an agent names one
+        tree = {name: value for name, value in tree.items() if name != MCP_SERVERS}
+    return _flattened(tree, str(path))
+
+
+def read_settings(path: Path) -> object:
+    """What a file of settings says, as it is written; nothing if there is no file.
+
+    Raises:
+        ConfigError: It can not be read, or is not valid YAML.
+    """
+    content = read_small_file(path)
     if not content:
         return {}
     import yaml  # here, because most people have no such file
@@ -78,12 +89,17 @@ def _from_file(path: Path) -> _Layer:
     except Exception:  # noqa: BLE001, S110 - PyYAML lets ValueError, KeyError, RecursionError and more through
         pass
     else:
-        return {} if tree is None else _flattened(tree, str(path))
+        return {} if tree is None else tree
     problem = f"{path} is not valid YAML{where}. Check its indentation, quotes and colons."
     raise ConfigError(problem, source=str(path))
 
 
-def _read(path: Path) -> bytes:
+def read_small_file(path: Path) -> bytes:
+    """The content of a file; nothing if there is none.
+
+    Raises:
+        ConfigError: It is no file, can not be read, or is too large for settings.
+    """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
             raise ConfigError(f"{path} is not a file. Move it away, or make it one.", source=str(path))
@@ -102,9 +118,11 @@ def _read(path: Path) -> bytes:
 
 def _from_environment(environ: Mapping[str, str]) -> _Layer:
     prefix = "MAVERICK_AGENT_"
-    fields = {prefix + name.upper(): AgentConfig.dotted(name) for name in AgentConfig.model_fields}
+    fields = {prefix + name.upper(): AgentConfig.dotted(name) for name in AgentConfig.rules()}
     for variable in environ:
         if variable.startswith(prefix) and variable not in fields:
+            from difflib import get_close_matches  # here, since most people have no such variable
+
             suffixes = [known.removeprefix(prefix) for known in fields]
             for nearest in get_close_matches(variable.removeprefix(prefix), suffixes, n=1):
                 raise ConfigError(
@@ -124,7 +142,7 @@ def _flattened(tree: object, source: str) -> _Layer:
         raise not_settings("", source)
     layer: _Layer = {}
     for name, value in tree.items():
-        if name not in MaverickConfig.model_fields:
+        if name not in MaverickConfig.rules():
             raise MaverickConfig.unknown(name, source)
         if name == AgentConfig.section:
             layer |= _flattened_agent(value, source)
@@ -138,7 +156,7 @@ def _flattened_agent(settings: object, source: str) -> _Layer:
         raise not_settings(AgentConfig.section, source)
     layer: _Layer = {}
     for name, value in (settings or {}).items():
-        if name not in AgentConfig.model_fields:
+        if name not in AgentConfig.rules():
             raise AgentConfig.unknown(name, source)
         if value is not None:
             layer[AgentConfig.dotted(name)] = (value, source)
@@ -152,7 +170,7 @@ def _check_destination(agent: AgentConfig, sources: Mapping[str, str], project_f
     """
     if sources.get("agent.base_url") != project_file or sources.get("agent.api_key") == project_file:
         return
-    if agent.base_url is None or _ON_THIS_MACHINE.match(agent.base_url):
+    if agent.base_url is None or re.match(_ON_THIS_MACHINE, agent.base_url):
         return
     raise ConfigError(
         f"agent.base_url: {project_file} would have your key sent to {agent.base_url}. If you trust that address, "
@@ -185,7 +203,8 @@ def _check_agents(sources: Mapping[str, str], project_file: str) -> None:
         )
 
 
-def _home() -> Path | None:
+def persons_home() -> Path | None:
+    """The person's home, if they have one."""
     try:
         return Path.home()
     except RuntimeError:  # the user of a container may have none

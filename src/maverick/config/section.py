@@ -2,58 +2,65 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self, get_args
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import ClassVar, get_type_hints
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    ModelWrapValidatorHandler,
-    SecretStr,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
-
+from maverick.config.secret import HIDDEN
 from maverick.exceptions import ConfigError, describe_unknown
 
 ARGUMENT = "argument"
 """The source of a value that the program passed."""
-HIDDEN = "***"
-"""What is shown in place of a secret."""
+DEFAULT = "default"
+"""The source of a value that nobody set."""
 
 _LONGEST_QUOTE = 30  # characters; keys are longer, and get pasted where they do not belong
 
 
-class Section(BaseModel):
-    """Settings that belong together; a value that does not fit raises a ``ConfigError`` that names it.
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a setting may be; it stands in the annotation of the setting."""
 
-    A field's ``description`` is what a value has to be: the error says it.
-    """
+    expected: str
+    """What a value has to be, in words for an error."""
+    read: Callable[[object], object]
+    """Gives the value of what was written, or raises ``ValueError``."""
+    secret: bool = False
+    """Whether no error may show what was written."""
 
-    model_config = ConfigDict(
-        allow_inf_nan=False, extra="forbid", frozen=True, hide_input_in_errors=True, str_strip_whitespace=True
-    )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Settings that belong together; a value that does not fit raises a ``ConfigError`` that names it."""
 
     section: ClassVar[str] = ""
     """What the dotted names of the fields start with."""
 
-    @model_validator(mode="wrap")
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """The file or variable that each setting came from, by its dotted name."""
+
+    def __post_init__(self) -> None:
+        for name, rule in self.rules().items():
+            written = getattr(self, name)
+            with suppress(ValueError):
+                object.__setattr__(self, name, rule.read(written))
+                continue
+            # Raised out here, because inside the block the new error would keep the old one and the value in it.
+            raise self._does_not_fit(name, rule, written)
+
     @classmethod
-    def _name_what_is_wrong(
-        cls, values: object, validate: ModelWrapValidatorHandler[Self], info: ValidationInfo
-    ) -> Self:
-        try:
-            return validate(values)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-        # Raised out here, because inside the clause the new error would keep the old one and the value in it.
-        if not first["loc"]:
-            raise not_settings(cls.section, ARGUMENT)
-        name = str(first["loc"][0])
-        source = (info.context or {}).get(cls.dotted(name), ARGUMENT)
-        if name not in cls.model_fields:
-            raise cls.unknown(name, source)
-        raise cls._does_not_fit(name, first["input"], source)
+    @cache
+    def rules(cls) -> Mapping[str, Rule]:
+        """What can be set, by name."""
+        hints = get_type_hints(cls, include_extras=True)
+        return {
+            name: rule
+            for name, hint in hints.items()
+            for rule in getattr(hint, "__metadata__", ())
+            if isinstance(rule, Rule)
+        }
 
     @classmethod
     def dotted(cls, name: str) -> str:
@@ -63,7 +70,7 @@ class Section(BaseModel):
     @classmethod
     def names(cls) -> list[str]:
         """The names an unknown one is compared with."""
-        return list(cls.model_fields)
+        return list(cls.rules())
 
     @classmethod
     def unknown(cls, name: object, source: str) -> ConfigError:
@@ -74,16 +81,19 @@ class Section(BaseModel):
             f"{problem} Correct or remove it (from {source}).", source=source, field=cls.dotted(shown)
         )
 
-    @classmethod
-    def _does_not_fit(cls, name: str, value: object, source: str) -> ConfigError:
-        field = cls.model_fields[name]
-        secret = SecretStr in (field.annotation, *get_args(field.annotation))
-        found = "something else, not shown" if secret else _quoted(value)
+    def source_of(self, name: str) -> str:
+        """Where the value of a setting came from: a file, a variable, the program, or nowhere."""
+        made_here = DEFAULT if getattr(self, name) == getattr(type(self)(), name) else ARGUMENT
+        return self.sources.get(self.dotted(name), made_here)
+
+    def _does_not_fit(self, name: str, rule: Rule, written: object) -> ConfigError:
+        source = self.sources.get(self.dotted(name), ARGUMENT)
+        found = "something else, not shown" if rule.secret else _quoted(written)
         return ConfigError(
-            f"{cls.dotted(name)}: expected {field.description}, got {found} (from {source}). "
+            f"{self.dotted(name)}: expected {rule.expected}, got {found} (from {source}). "
             "Correct it there, or remove it to use the default.",
             source=source,
-            field=cls.dotted(name),
+            field=self.dotted(name),
         )
 
 

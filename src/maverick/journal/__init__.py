@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from maverick.journal.memory import MemoryJournal
 from maverick.journal.records import Approval, ApprovalStatus, RunRecord, RunStatus
-from maverick.journal.sqlite import SqliteJournal
 from maverick.journal.store import Journal
 
 if TYPE_CHECKING:
     from maverick.journal.postgres import PostgresJournal
+    from maverick.journal.sqlite import SqliteJournal
 
 __all__ = [
     "Approval",
@@ -24,9 +25,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
-    if name == "PostgresJournal":  # it needs asyncpg, which is an extra
-        from maverick.journal.postgres import PostgresJournal
+_WITH_DATABASE = {
+    "PostgresJournal": "maverick.journal.postgres",
+    "SqliteJournal": "maverick.journal.sqlite",
+}
+"""Where to find what loads a database's driver; not every run is kept, and that of Postgres is an extra."""
 
-        return PostgresJournal
-    raise AttributeError(f"module 'maverick.journal' has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    if name not in _WITH_DATABASE:
+        raise AttributeError(f"module 'maverick.journal' has no attribute {name!r}")
+    value = getattr(import_module(_WITH_DATABASE[name]), name)
+    globals()[name] = value
+    return value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
 import time
 
@@ -50,6 +52,7 @@ def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
         JournalError: It can not be opened, is no journal, or was made by a newer Maverick.
     """
     try:
+        _make_private(path)
         connection = sqlite3.connect(
             path, timeout=busy_timeout, isolation_level=None, check_same_thread=False
         )
@@ -66,6 +69,12 @@ def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _make_private(path: str) -> None:
+    """Make a file that is not there yet, for its owner only: what was said in a run is nobody else's."""
+    with contextlib.suppress(OSError, ValueError):  # what is wrong with the path is SQLite's to say
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection, deadline: float) -> None:

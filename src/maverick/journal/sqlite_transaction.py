@@ -85,7 +85,8 @@ class SqliteTransaction(Transaction):
         self._over = True
         turn, self._turn = self._turn, None
         if turn is not None and not turn.cancel():  # it came to be its turn
-            await asyncio.to_thread(self._close)
+            # Shielded, or whoever is cancelled now could keep its turn for ever.
+            await asyncio.shield(asyncio.ensure_future(asyncio.to_thread(self._close)))
 
     async def _use(self, work: Callable[[sqlite3.Connection], R]) -> R:
         self._check_open()

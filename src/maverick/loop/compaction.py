@@ -52,14 +52,21 @@ def truncate(text: str, tokens: int) -> str:
         return text
     keep = max(tokens * len(text) // estimate_tokens(text) - _NOTE, 2)
     head, tail = keep * 2 // 3, keep // 3
-    return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[-tail:]}"
+    left_out = len(text) - head - tail
+    return f"{text[:head]}\n[… {left_out} characters left out …]\n{text[len(text) - tail :]}"
 
 
-def newest_turns(history: History, head: int, budget: int) -> int:
-    """Where the newest turns begin that together have at most so many tokens; at least one turn is kept."""
+def newest_turns(history: History, first: int, budget: int) -> int:
+    """Where the newest turns begin that together have at most so many tokens; at least one turn is kept.
+
+    Args:
+        history: The conversation.
+        first: The first message that may belong to a turn.
+        budget: How many tokens.
+    """
     cut = len(history)
     used = 0
-    for index in range(len(history) - 1, head - 1, -1):
+    for index in range(len(history) - 1, first - 1, -1):
         used += message_tokens(history[index])
         if used > budget and cut < len(history):
             break
@@ -78,10 +85,9 @@ def summary_request(messages: Sequence[Message], config: RequestConfig, window: 
     )
 
 
-def compacted(history: History, head: int, cut: int, summary: str) -> History:
-    """The history with what lies between head and cut replaced by its summary."""
-    note = Message.user(f"[The conversation so far, condensed to save space]\n{summary}")
-    return History((*history[:head], note, *history[cut:]))
+def summary_note(summary: str) -> Message:
+    """The message that stands for what was condensed."""
+    return Message.user(f"[The conversation so far, condensed to save space]\n{summary}")
 
 
 def shortened(history: History, tokens: int) -> History | None:

@@ -15,18 +15,24 @@ class ContextWindow:
 
     Args:
         size: How many tokens the model can read, if known.
-        head: How many of the first messages state the task and are never condensed.
+        head: How many messages state the task and are never condensed.
+        earlier: How many messages of an earlier conversation come before those.
     """
 
-    __slots__ = ("_condensed_turn", "_cut", "_head", "_size", "tokens")
+    __slots__ = ("_condensed_turn", "_cut", "_size", "_task", "tokens")
 
-    def __init__(self, size: int | None, head: int) -> None:
+    def __init__(self, size: int | None, head: int, earlier: int = 0) -> None:
         self.tokens = 0
         """About how many tokens the next request has."""
         self._size = size
-        self._head = head
+        self._task = range(earlier, earlier + head)
+        """Where in the conversation the task stands."""
         self._cut = 0
         self._condensed_turn = -1
+
+    def resize(self, size: int | None) -> None:
+        """Go on with a model that can read more, or less."""
+        self._size = size
 
     def recount(self, request: Request) -> None:
         """Estimate anew, from all there is."""
@@ -56,12 +62,15 @@ class ContextWindow:
 
     def summary_request(self, history: History, turn: int, config: RequestConfig) -> Request | None:
         """The question for a summary of the older turns; ``None`` if there are none, or this turn has asked it."""
-        size = self._size or self.tokens
-        cut = compaction.newest_turns(history, self._head, size // 2)
-        if cut - self._head < 2 or cut == len(history) or self._condensed_turn == turn:
+        size, task = self._size or self.tokens, self._task
+        cut = compaction.newest_turns(history, 0 if task.start else task.stop, size // 2)
+        if cut in task:
+            cut = task.start
+        older = self._older(history, cut)
+        if len(older) < 2 or cut == len(history) or self._condensed_turn == turn:
             return None
         self._cut, self._condensed_turn = cut, turn
-        return compaction.summary_request(history[self._head : cut], config, size)
+        return compaction.summary_request(older, config, size)
 
     def shortened(self, history: History) -> History | None:
         """The history with its largest tool results cut, if there are any to cut."""
@@ -69,5 +78,18 @@ class ContextWindow:
 
     def condensed(self, history: History, summary: str) -> History:
         """The history with the older turns replaced by their summary, or by what can be said without one."""
-        summary = summary or compaction.plain_summary(history[self._head : self._cut])
-        return compaction.compacted(history, self._head, self._cut, summary)
+        note = compaction.summary_note(summary or compaction.plain_summary(self._older(history, self._cut)))
+        task, newest = self._task, history[self._cut :]
+        if task.start >= self._cut:  # the task is among the newest
+            self._task = range(task.start - self._cut + 1, task.stop - self._cut + 1)
+            return History((note, *newest))
+        stated = history[task.start : task.stop]
+        if task.start == 0:
+            return History((*stated, note, *newest))
+        self._task = range(1, 1 + len(task))
+        return History((note, *stated, *newest))
+
+    def _older(self, history: History, cut: int) -> tuple[Message, ...]:
+        """What is condensed when the newest turns begin here: all before them but the task."""
+        task = self._task
+        return (*history[: min(cut, task.start)], *history[task.stop : cut])

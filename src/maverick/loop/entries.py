@@ -16,6 +16,7 @@ from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
 from maverick.loop.result import TerminateReason, ToolOutcome
 from maverick.loop.ruling import Verdict
+from maverick.loop.terms import Terms
 from maverick.model import Message, ModelInfo, Response, Usage
 from maverick.model.response import NO_USAGE
 
@@ -36,11 +37,15 @@ class RunStarted(_Entry, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     head: int
     """How many of the messages state the task and are never condensed."""
+    earlier: int = 0
+    """How many messages come before those: a conversation that the run continues, which may be condensed."""
     limits: Limits
     info: ModelInfo
     """What the client knows of the model."""
     fingerprint: Fingerprint | None = None
     """What the agent was when the run began; kept with runs that can be resumed."""
+    terms: Terms | None = None
+    """What the run is decided by; by default what its agent says."""
     user_id: str | None = None
     """The verified user it acts for."""
     parent: str | None = None
@@ -115,6 +120,10 @@ class Interrupted(_Entry, frozen=True, kw_only=True):
     """What had arrived of the answer."""
     usage: Usage = NO_USAGE
     """What the subagents had used that were cut short."""
+    turns: int = 0
+    """The turns those had taken."""
+    tool_calls: int = 0
+    """The tool calls those had made."""
 
 
 class Resumed(_Entry, frozen=True, kw_only=True):
@@ -122,6 +131,8 @@ class Resumed(_Entry, frozen=True, kw_only=True):
 
     limits: Limits
     """The limits from now on."""
+    terms: Terms | None = None
+    """What the run is decided by from now on; by default what its agent says."""
 
 
 class Edited(_Entry, frozen=True, kw_only=True):

@@ -58,10 +58,37 @@ class Input:
                 f"inputs.{name}: {problem}, got {value!r}.", field=f"inputs.{name}"
             ) from error
 
-    def json_schema(self) -> dict[str, Any]:
-        """Its JSON Schema, for agents that are used as tools."""
-        schema = {"type": "string"} if self._validator is None else dict(self._validator.json_schema())
-        return schema | {"description": self.description} if self.description else schema
+    @property
+    def validator(self) -> Any:  # noqa: ANN401 - Pydantic's TypeAdapter, which is loaded only if a type needs it
+        """What checks values that are no texts."""
+        return self._validator
+
+
+def inputs_schema(declared: Mapping[str, Input]) -> dict[str, Any]:
+    """The JSON Schema of all inputs together, for agents that are used as tools."""
+    typed = {name: spec.validator for name, spec in declared.items() if spec.validator is not None}
+    schemas: dict[str, Any] = {name: {"type": "string"} for name in declared}
+    shared: dict[str, Any] = {}
+    if typed:
+        from pydantic import TypeAdapter
+
+        found, shared = TypeAdapter.json_schemas([(name, "validation", typed[name]) for name in typed])
+        schemas |= {name: dict(schema) for (name, _), schema in found.items()}
+    for name, spec in declared.items():
+        if spec.description:
+            schemas[name]["description"] = spec.description
+        if spec.default is not REQUIRED:
+            default = spec.default
+            schemas[name]["default"] = (
+                default if name not in typed else typed[name].dump_python(default, mode="json")
+            )
+    return {
+        "type": "object",
+        "properties": schemas,
+        "required": [name for name, spec in declared.items() if spec.default is REQUIRED],
+        "additionalProperties": False,
+        **shared,
+    }
 
 
 def _validator_of(kind: Any) -> object:  # noqa: ANN401 - any type, or what is none

@@ -20,7 +20,7 @@ from typing_extensions import TypeVar
 
 from maverick.exceptions import AgentError, ContextOverflowError, InvalidInputError, OutputValidationError
 from maverick.loop import endings
-from maverick.loop.compaction import request_tokens
+from maverick.loop.compaction import estimate_tokens, request_tokens
 from maverick.loop.context import ContextWindow
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import (
@@ -44,6 +44,7 @@ from maverick.loop.retry import backoff
 from maverick.loop.round import NO_TOOLS, RoundPlanner, have_own_ids, with_own_ids
 from maverick.loop.ruling import Verdict
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
+from maverick.loop.terms import Terms
 from maverick.model import (
     History,
     Message,
@@ -54,6 +55,7 @@ from maverick.model import (
     Role,
     StopReason,
     Tool,
+    Usage,
 )
 
 T = TypeVar("T", default=str)
@@ -99,6 +101,10 @@ class AgentLoop(Generic[T]):
         """The attempts already made at a turn that was stopped to make room for it."""
         self._in_flight = False
         """Whether the model was called and has not answered yet."""
+        self._unfinished = ""
+        """What the model has said of an answer that it paused in."""
+        self._whole: History | None = None
+        """The conversation without the piece of an answer that it ends with, if it does."""
         self._now = self._before = self._paused = 0.0
         """The time of this entry and of the one before it; the seconds nobody drove the run."""
 
@@ -128,9 +134,8 @@ class AgentLoop(Generic[T]):
     # What happened ----------------------------------------------------------------------------------------------
 
     def _on_run_started(self, entry: RunStarted, _: None) -> Step:
-        model, output = self.definition.model_config, self.definition.output_config
+        output = self.definition.output_config
         self._start = entry
-        self._config = RequestConfig(model.max_tokens, model.temperature, model.model)
         self._system = entry.system
         self._output = None
         if output is not None:
@@ -140,7 +145,9 @@ class AgentLoop(Generic[T]):
         self.ledger = Ledger(entry.limits)
         self._planner = RoundPlanner(self._tools, self.ledger, len(entry.agent), self._max_depth)
         self.history = History(entry.messages)
-        self.context = ContextWindow(model.context_window or entry.info.context_window, entry.head)
+        self._call_ids = {call.id for message in entry.messages for call in message.tool_calls}
+        self.context = ContextWindow(None, entry.head, entry.earlier)
+        self._agree(entry.terms)
         self.context.recount(self._request(self._config))
         return self._next_turn()
 
@@ -148,11 +155,17 @@ class AgentLoop(Generic[T]):
         if entry.attempt == 1 and not entry.compaction:
             self.turn = entry.turn
             self.ledger.turns += 1
+        if (
+            entry.compaction and not step.compaction
+        ):  # it was decided with tools that took more room than today's
+            return self._ask_for_summary() or step
+        if step.compaction and not entry.compaction:
+            return CallModel(self._request(self._config), entry.turn, entry.attempt)
         return step
 
     def _on_model_replied(self, entry: ModelReplied, step: CallModel) -> Step:
         response = entry.response
-        self.ledger.charge(response.usage)
+        self.ledger.charge(self._known_usage(response, step.request))
         if step.compaction:
             return self._condense(response.content)
         calls = response.tool_calls
@@ -163,7 +176,9 @@ class AgentLoop(Generic[T]):
             self._call_ids.add(call.id)
         if response.parts:  # no provider takes an empty message back
             self._say(response.message, response.usage.total_tokens)
-        self.text = response.content or self.text
+        answer = self._unfinished + response.content
+        self._unfinished = answer if response.stop_reason is StopReason.PAUSE else ""
+        self.text = answer or self.text
         if calls:
             reserve = self.context.next_turn_tokens(self._config.max_tokens)
             self.tool_round = self._planner.plan(
@@ -173,10 +188,10 @@ class AgentLoop(Generic[T]):
             return self._finish(TerminateReason.ERROR, endings.no_price(response.model or self._config.model))
         if calls and response.stop_reason is not StopReason.REFUSAL:
             return self._run_tools()
-        return self._conclude(response)
+        return self._conclude(response, answer)
 
     def _on_model_failed(self, entry: ModelFailed, step: CallModel) -> Step:
-        error, run = entry.error, self.definition.run_config
+        error, terms = entry.error, self._terms
         if isinstance(error, ContextOverflowError) and not step.compaction:
             self._reopened = step.attempt
             self.context.overflowed()
@@ -184,8 +199,8 @@ class AgentLoop(Generic[T]):
                 return summary
             if (shorter := self.context.shortened(self.history)) is not None:
                 return self._take_shorter(shorter)
-        elif error.retryable and step.attempt <= run.max_retries:
-            delay, exact = backoff(error, step.attempt, run.retry_delay_ms / 1000)
+        elif error.retryable and step.attempt <= terms.max_retries:
+            delay, exact = backoff(error, step.attempt, terms.retry_delay_ms / 1000)
             if self.ledger.breach(self._elapsed + delay) is not TerminateReason.TIMEOUT:
                 return replace(step, attempt=step.attempt + 1, delay=delay, exact_delay=exact)
         return self._condense("") if step.compaction else self._finish(TerminateReason.ERROR, error)
@@ -229,9 +244,11 @@ class AgentLoop(Generic[T]):
         return self._stop_at(TerminateReason.MAX_TOOL_CALLS) if over_limit else self._next_turn()
 
     def _on_interrupted(self, entry: Interrupted, step: Step) -> Step:
-        self.ledger.charge(entry.usage)
+        self.ledger.charge(entry.usage, turns=entry.turns, tool_calls=entry.tool_calls)
         if entry.partial_text:
-            self.text = entry.partial_text
+            self.text, self._whole = entry.partial_text, self.history
+            if isinstance(step, CallModel):
+                self.ledger.charge(self._estimated_usage(entry.partial_text, step.request))
             self._say(Message.assistant(entry.partial_text))
         if entry.reason is TerminateReason.TIMEOUT:
             return self._stop_at(entry.reason)
@@ -240,6 +257,12 @@ class AgentLoop(Generic[T]):
     def _on_resumed(self, entry: Resumed, step: Step) -> Step:
         self._paused += max(self._now - self._before, 0.0)
         self.ledger.limits = entry.limits
+        self._agree(entry.terms)
+        if (
+            self._whole is not None
+        ):  # the answer is given anew: half an answer in its place would confuse, or be refused
+            self.history, self._whole = self._whole, None
+            self.context.recount(self._request(self._config))
         if isinstance(step, Finish):
             reason = step.result.terminate_reason
             spent = reason is TerminateReason.MAX_TOOL_CALLS and self.ledger.tool_call_room() == 0
@@ -289,8 +312,9 @@ class AgentLoop(Generic[T]):
         waiting = self._planner.needing_approval(calls)
         return AwaitApproval(self.turn, waiting) if waiting else RunTools(self.turn, calls)
 
-    def _conclude(self, response: Response) -> Step:
-        self.text = response.content
+    def _conclude(self, response: Response, answer: str) -> Step:
+        if self.definition.output_config is not None:  # words beside earlier tool calls are no value
+            self.text = answer
         match response.stop_reason:
             case StopReason.PAUSE:
                 return self._next_turn()
@@ -298,7 +322,7 @@ class AgentLoop(Generic[T]):
                 return self._finish(TerminateReason.REFUSED, endings.refused(response))
             case StopReason.MAX_TOKENS | StopReason.CONTEXT_OVERFLOW:
                 return self._finish(TerminateReason.MAX_TOKENS, endings.cut_off(response.stop_reason))
-        return self._deliver(response.content)
+        return self._deliver(self.text)
 
     def _deliver(self, answer: str) -> Step:
         """End with the answer, if it is what the definition declares; ask for a better one otherwise."""
@@ -308,7 +332,7 @@ class AgentLoop(Generic[T]):
         try:
             return self._finish(TerminateReason.COMPLETE, output=output.format.parse(answer))
         except OutputValidationError as error:
-            if self._repairs == output.max_repairs:
+            if self._repairs >= self._terms.max_repairs:
                 return self._finish(TerminateReason.COMPLETE, error)
             self._repairs += 1
             self._say(Message.user(repair_prompt(error)))
@@ -368,6 +392,27 @@ class AgentLoop(Generic[T]):
         return result
 
     # The pieces -------------------------------------------------------------------------------------------------
+
+    def _agree(self, terms: Terms | None) -> None:
+        """Go on by these terms, or else by those of the agent."""
+        model = self.definition.model_config
+        terms = terms or Terms.of(self.definition, self._tools)
+        self._terms = terms
+        self._config = RequestConfig(terms.max_tokens, model.temperature, model.model)
+        self._planner.asking = terms.asking
+        self.context.resize(terms.context_window or self._start.info.context_window)
+
+    def _known_usage(self, response: Response, request: Request) -> Usage:
+        """What an answer used; an estimate where a limit needs to know it and the server does not say."""
+        if response.usage.total_tokens or self.ledger.limits.tokens is None:
+            return response.usage
+        return self._estimated_usage(response.content, request)
+
+    def _estimated_usage(self, answer: str, request: Request) -> Usage:
+        said = estimate_tokens(answer)
+        usage = Usage(request_tokens(request), min(said, request.config.max_tokens or said))
+        price = self._start.info.price
+        return usage if price is None else replace(usage, cost_usd=price.cost(usage))
 
     def _say(self, message: Message, counted: int = 0) -> None:
         self.history = self.history.extended(message)

@@ -59,12 +59,13 @@ class OutputFormat(Generic[T]):
         """
         from pydantic import ValidationError
 
-        problems = ""
+        problems, is_json = "", False
         for candidate in _candidates(text):
             try:
                 return self._adapter.validate_json(candidate)
             except ValidationError as error:
-                problems = problems or _describe(error)
+                if not problems or (not is_json and not _is_no_json(error)):
+                    problems, is_json = _describe(error), not _is_no_json(error)
         raise OutputValidationError(f"The answer is not a valid {self.name}: {problems}", raw_output=text)
 
 
@@ -82,6 +83,10 @@ def _candidates(text: str) -> list[str]:
         if 0 <= start < end:
             candidates.append(text[start : end + 1])
     return candidates
+
+
+def _is_no_json(error: ValidationError) -> bool:
+    return any(problem["type"] == "json_invalid" for problem in error.errors(include_url=False))
 
 
 def _describe(error: ValidationError) -> str:

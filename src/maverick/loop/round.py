@@ -132,20 +132,16 @@ NO_TOOLS = ToolRound()
 class RoundPlanner:
     """Decides for each call a model makes whether it is run."""
 
-    __slots__ = ("_agents", "_asking", "_depth", "_ledger", "_max_depth", "_tools")
+    __slots__ = ("_agents", "_depth", "_ledger", "_max_depth", "_tools", "asking")
 
     def __init__(self, tools: Mapping[str, Tool], ledger: Ledger, depth: int, max_depth: int) -> None:
+        self.asking: Mapping[str, str] = {}
+        """The tools that want a person asked about each call, and why if they say so."""
         self._tools = tools
         self._ledger = ledger
         self._depth = depth
         self._max_depth = max_depth
         self._agents = {name for name, tool in tools.items() if isinstance(tool, AgentTool)}
-        self._asking = {
-            name: wanted if isinstance(wanted, str) else ""
-            for name, tool in tools.items()
-            if (wanted := getattr(tool, "approval", False))
-        }
-        """The tools that want a person asked about each call, and why if they say so."""
 
     def plan(
         self,
@@ -176,14 +172,14 @@ class RoundPlanner:
                     refusal = _NO_CALLS_LEFT.format(limit=self._ledger.limits.tool_calls)
                 else:
                     room -= 1
-            planned.append(PlannedCall(index, call, refusal, None, self._asking.get(call.tool_name, "")))
+            planned.append(PlannedCall(index, call, refusal, None, self.asking.get(call.tool_name, "")))
         return ToolRound(turn, self._with_grants(planned, elapsed, reserve_tokens), over_limit=over_limit)
 
     def needing_approval(self, calls: Sequence[PlannedCall]) -> tuple[PlannedCall, ...]:
         """The calls a person has to agree to first."""
-        if not self._asking:
+        if not self.asking:
             return ()
-        return tuple(p for p in calls if p.call.tool_name in self._asking and not p.refusal)
+        return tuple(p for p in calls if p.call.tool_name in self.asking and not p.refusal)
 
     def _objection(self, call: ToolCall) -> str:
         if call.tool_name not in self._tools:

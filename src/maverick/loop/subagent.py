@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from maverick.exceptions import InvalidToolError
 from maverick.loop.definition import AgentDefinition
-from maverick.loop.inputs import REQUIRED
+from maverick.loop.inputs import inputs_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,7 @@ class AgentTool:
     parameters: Mapping[str, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        inputs = self.definition.inputs
-        schema = {
-            "type": "object",
-            "properties": {name: spec.json_schema() for name, spec in inputs.items()},
-            "required": [name for name, spec in inputs.items() if spec.default is REQUIRED],
-            "additionalProperties": False,
-        }
-        object.__setattr__(self, "parameters", schema)
+        object.__setattr__(self, "parameters", inputs_schema(self.definition.inputs))
 
     async def execute(self, args: dict[str, Any], /) -> NoReturn:  # noqa: ARG002 - the shape of a Tool
         """Refuse: an agent needs a driver to run it.

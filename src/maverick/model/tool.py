@@ -14,8 +14,10 @@ class Tool(Protocol):
     """A function the model can call.
 
     Any object with these four members is a tool; ``@tool`` makes one from a function. A tool may also have
-    ``effect``, ``timeout`` (seconds), ``approval`` (whether a person is asked about each call, or the words why) and
-    ``max_output`` (characters), and its ``execute`` may take a second argument, the :class:`ToolContext`.
+    ``effect``, ``timeout`` (seconds), ``approval`` (whether a person is asked about each call, or the words why),
+    ``max_output`` (characters), ``untrusted`` (whether what it returns was written by others) and ``keeps_processes``
+    (whether what it starts may outlive the run), and its ``execute`` may take a second argument, the
+    :class:`ToolContext`.
     """
 
     @property

@@ -6,7 +6,7 @@ package and are imported when they are asked for. A package adds its own through
     [project.entry-points."maverick.providers"]
     acme = "acme_maverick"              # a module with such a function, or "acme_maverick:connect" itself
 
-A built-in name cannot be taken over.
+A built-in name cannot be taken over: it is never looked for in packages, since that reads a file of each of them.
 """
 
 from __future__ import annotations
@@ -93,13 +93,8 @@ def provider_names() -> list[str]:
 
 
 def _factory(name: str) -> Callable[..., object]:
-    claims = _entry_points().get(name, ())
     built_in = BUILT_IN.get(name)
-    if built_in is None and not claims:
-        raise InvalidInputError(describe_unknown("provider", name, provider_names()), field="model")
-    if len(claims) + (built_in is not None) > 1:
-        raise AgentError(_explain_clash(name, claims, built_in), kind=ErrorKind.INVALID)
-    target = import_module(built_in.module) if built_in is not None else claims[0].load()
+    target = _of_package(name) if built_in is None else import_module(built_in.module)
     factory: object = getattr(target, "connect", None) if isinstance(target, ModuleType) else target
     if not callable(factory):
         raise AgentError(
@@ -108,6 +103,20 @@ def _factory(name: str) -> Callable[..., object]:
             kind=ErrorKind.INVALID,
         )
     return factory
+
+
+def _of_package(name: str) -> Any:  # noqa: ANN401 - whatever the package names
+    claims = _entry_points().get(name, ())
+    if not claims:
+        raise InvalidInputError(describe_unknown("provider", name, provider_names()), field="model")
+    if len(claims) > 1:
+        packages = ", ".join(claim.dist.name if claim.dist else claim.value for claim in claims)
+        raise AgentError(
+            f"The provider name {name!r} is provided more than once and claimed by: {packages}. Uninstall what you "
+            "do not need, or ask its author for another name.",
+            kind=ErrorKind.INVALID,
+        )
+    return claims[0].load()
 
 
 @cache
@@ -177,12 +186,3 @@ def _guess_provider(model: str) -> str | None:
         if model.endswith(ending):
             return provider
     return None
-
-
-def _explain_clash(name: str, claims: tuple[EntryPoint, ...], built_in: BuiltIn | None) -> str:
-    packages = ", ".join(claim.dist.name if claim.dist else claim.value for claim in claims)
-    owner = "a built-in provider" if built_in is not None else "provided more than once"
-    return (
-        f"The provider name {name!r} is {owner} and claimed by: {packages}. Uninstall what you do not need, "
-        "or ask its author for another name."
-    )

@@ -68,8 +68,12 @@ class FallbackClient(Client):
         raise failures[-1]
 
     def model_info(self, model: str) -> ModelInfo:
-        """What the first client knows of a model."""
-        return model_info(self._clients[0], model)
+        """What holds for whichever client answers; the price is the first one's."""
+        known = [model_info(client, model) for client in self._clients]
+        windows = [info.context_window for info in known if info.context_window is not None]
+        return ModelInfo(
+            min(windows, default=None), known[0].price, all(info.native_output for info in known)
+        )
 
     async def aclose(self) -> None:
         """Close every client, also when closing one of them fails."""

@@ -17,6 +17,7 @@ import secrets
 import subprocess
 import sys
 from contextlib import suppress
+from contextvars import Context
 from typing import Any
 
 import msgspec
@@ -119,7 +120,9 @@ class LocalServer:
 
 def _spawn() -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(  # noqa: S603 - this interpreter, running this module
+        # The context is empty, since the server is its client's: a tool call that asks a model has not started it.
+        return Context().run(
+            subprocess.Popen,
             [sys.executable, "-P", "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -78,7 +78,7 @@ def turn(
 
     Args:
         parts: What the model says, in order; a string is text.
-        usage: The tokens it used; by default a small figure that depends only on the parts.
+        usage: The tokens it used; by default a small figure that depends only on the parts, and costs nothing.
         stop_reason: Why it ended; by default ``TOOL_USE`` when it asks for tools, else ``COMPLETE``.
         delay: Seconds before the answer begins.
         pace: Seconds between two deltas of a stream.
@@ -267,7 +267,7 @@ def _deltas(response: Response, chunks: Sequence[str] | None) -> tuple[TextDelta
 def _estimated_usage(parts: Sequence[Part]) -> Usage:
     """A figure that depends only on the parts: a turn is made before the request it will answer is known."""
     length = sum(_length(part) for part in parts)
-    return Usage(input_tokens=10, output_tokens=1 + length // 4)
+    return Usage(input_tokens=10, output_tokens=1 + length // 4, cost_usd=0.0)
 
 
 def _length(part: Part) -> int:

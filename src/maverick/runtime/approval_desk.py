@@ -56,6 +56,16 @@ class ApprovalDesk:
                 return await self._decided(found, request)
         return None
 
+    async def withdraw(self, step: AwaitApproval) -> None:
+        """Take back the request for the first of the calls, which was decided on without it."""
+        [request, *_] = self._requests(step)
+        try:
+            found = await self._keeper.journal.get_approval(request.approval_id)
+        except ApprovalError:  # it was never asked for there
+            return
+        used = replace(found, status=ApprovalStatus.USED, decided_at=time.time())
+        await self._keeper.journal.settle_approval(used, ApprovalStatus.PENDING)
+
     def _requests(self, step: AwaitApproval) -> list[Approval]:
         start, tools = self._run.start, self._run.toolset.tools
         return [

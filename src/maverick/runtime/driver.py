@@ -8,8 +8,10 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from copy import deepcopy
 from typing import Any, Generic, TypeAlias
 
+from msgspec.structs import replace
 from typing_extensions import TypeVar
 
 from maverick.exceptions import AgentError, MalformedResponseError, TimeoutError
@@ -25,12 +27,13 @@ from maverick.loop.entries import (
     ToolFinished,
     ToolsStarted,
 )
-from maverick.loop.limits import Limits
+from maverick.loop.limits import Ledger, Limits
 from maverick.loop.machine import RESUMABLE
 from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
 from maverick.loop.ruling import Policy
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
-from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall, Usage
+from maverick.loop.terms import Terms
+from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall
 from maverick.model.client import RunScope, run_scope
 from maverick.runtime.abort import AbortSignal
 from maverick.runtime.approval_desk import ApprovalDesk
@@ -81,7 +84,8 @@ class Driver(Generic[T]):
         self._permissions = PermissionDesk(run, permissions)
         self._start_agent = start_agent
         self._partial: list[str] = []
-        self._lost = Usage()
+        self._lost = Ledger(Limits())
+        """What subagents had used that were cut short."""
         self._scope: RunScope | None = None
 
     async def drive(self, signal: AbortSignal | None = None) -> AgentResult[T]:
@@ -92,12 +96,14 @@ class Driver(Generic[T]):
             step = self.run.recall(entry)
         if isinstance(step, Finish) and step.result.terminate_reason not in RESUMABLE:
             return step.result
-        return await self._drive_in_scope(Resumed(at=time.time(), limits=self._limits()), signal)
+        terms = Terms.of(self.run.loop.definition, self.run.toolset.tools)
+        resumed = Resumed(at=time.time(), limits=self._limits(), terms=terms)
+        return await self._drive_in_scope(resumed, signal)
 
     async def _drive_in_scope(
         self, first: RunStarted | Resumed, signal: AbortSignal | None
     ) -> AgentResult[T]:
-        async with run_scope(self.run.client) as self._scope:
+        async with self.run.processes, run_scope(self.run.client) as self._scope:
             return await self._drive(first, signal)
 
     def _limits(self) -> Limits:
@@ -156,14 +162,16 @@ class Driver(Generic[T]):
         limit = self.run.loop.definition.model_config.request_timeout_ms
         # What has arrived of an answer can be kept, or told, only if it comes piece by piece; that costs more.
         in_pieces = self.run.watched or self._interruption.may_cut_an_answer
-        answer = self._stream(request) if in_pieces else self.run.client.run(request)
-        return answer if limit is None else self._within(limit, answer)
+        ask = self._stream if in_pieces else self.run.client.run
+        return ask(request) if limit is None else self._within(limit, ask, request)
 
-    async def _within(self, limit: int, answer: Coroutine[Any, Any, Response]) -> Response:
+    async def _within(
+        self, limit: int, ask: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
+    ) -> Response:
         timer = asyncio.timeout(limit / 1000)
         try:
             async with timer:
-                return await answer
+                return await ask(request)
         except builtins.TimeoutError as error:
             if not timer.expired():
                 raise
@@ -185,12 +193,14 @@ class Driver(Generic[T]):
 
     async def _run_tools(self, step: RunTools) -> Step:
         tools, deadline = self.run.loop.tool_round, self._interruption.deadline
-        runner = ToolRunner(self.run, step.turn, deadline, self._start_agent)
+        runner = ToolRunner(self.run, step.turn, deadline, self._start_agent, self._lost)
         run_call = runner.recover if tools.started else runner.run
         if not tools.started:
             await self.run.record(ToolsStarted(at=time.time(), turn=step.turn))
         parallel = self.run.loop.definition.tool_config.max_parallel
-        batch = ToolBatch(tools.unsettled, run_call, runner.timeout, runner.may_expire, parallel)
+        batch = ToolBatch(
+            tools.unsettled, run_call, runner.timeout, runner.may_expire, runner.cut_off, parallel
+        )
         latest: Step = step
         try:
             while isinstance(latest, RunTools):
@@ -204,7 +214,6 @@ class Driver(Generic[T]):
         except (RunInterrupted, asyncio.CancelledError):
             for finished in await batch.stop():
                 await self.run.record(finished)
-            self._lost += runner.lost_usage
             raise
         except BaseException:  # the journal failed, or worse: nothing more may happen
             await batch.stop()
@@ -218,31 +227,32 @@ class Driver(Generic[T]):
 
     async def _ask_person(self, step: AwaitApproval) -> Step:
         planned, keeper = step.calls[0], self.run.keeper
-        if keeper is not None and self._entries:  # somebody may have decided while the run waited on the disk
-            desk = ApprovalDesk(self.run, keeper, self._approval_expires_in)
-            if (kept := await desk.kept_decision(step)) is not None:
-                return await self.run.record(kept)
+        desk = None if keeper is None else ApprovalDesk(self.run, keeper, self._approval_expires_in)
+        waited = desk if self._entries else None  # on the disk, where somebody may have decided
+        if waited is not None and (kept := await waited.kept_decision(step)) is not None:
+            return await self.run.record(kept)
         if self._approve is not None:
             try:
                 approved, why = await self._interruption.guard(self._decide(self._approve, planned.call))
             except AgentError:  # it cancelled itself
                 approved, why = False, _NOBODY
+            if waited is not None:
+                await waited.withdraw(step)
             return await self.run.record(
                 ApprovalDecided(at=time.time(), index=planned.index, approved=approved, reason=why)
             )
-        if keeper is None:
+        if desk is None:
             raise RunInterrupted(
                 TerminateReason.AWAITING_APPROVAL,
                 f"The tool {planned.call.tool_name!r} needs a person's approval. Give the executor approve=…, or a "
                 "journal, so that the run can wait for it.",
             )
-        desk = ApprovalDesk(self.run, keeper, self._approval_expires_in)
         return await self.run.record(await desk.decision(step))
 
     async def _decide(self, approve: Approver, call: ToolCall) -> tuple[bool, str]:
         """A person's decision, and why it is a no if nobody could be asked."""
         try:
-            return await approve(call) is True, ""
+            return await approve(replace(call, arguments=deepcopy(call.arguments))) is True, ""
         except Exception as error:  # noqa: BLE001 - whatever went wrong, nobody has agreed
             log_failure(logging.WARNING, "approval_failed", error, self.run.ids | {"tool": call.tool_name})
             return False, _NOBODY
@@ -258,7 +268,9 @@ class Driver(Generic[T]):
                     reason=reason,
                     message=message,
                     partial_text="" if condensing else "".join(self._partial),
-                    usage=self._lost,
+                    usage=self._lost.usage,
+                    turns=self._lost.turns,
+                    tool_calls=self._lost.tool_calls,
                 )
             )
         assert isinstance(step, Finish)  # noqa: S101 - an interrupted run is over

@@ -8,14 +8,16 @@ import inspect
 import os
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from operator import attrgetter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar
 
-from maverick.exceptions import InvalidInputError
+from maverick.exceptions import InvalidInputError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.loop.conversation import check_conversation
 from maverick.loop.definition import AgentDefinition
@@ -27,7 +29,9 @@ from maverick.loop.machine import AgentLoop
 from maverick.loop.result import AgentResult
 from maverick.loop.ruling import Policy
 from maverick.loop.steps import PlannedCall
-from maverick.model import ExecutionMetrics, LLMClient, Message, model_info
+from maverick.loop.subagent import AgentTool
+from maverick.loop.terms import Terms
+from maverick.model import ExecutionMetrics, LLMClient, Message, Role, model_info
 from maverick.providers import Client, connect
 from maverick.runtime import history
 from maverick.runtime.abort import AbortSignal
@@ -40,9 +44,6 @@ from maverick.runtime.toolset import Toolset
 from maverick.runtime.tracing import RunTracer
 from maverick.telemetry import current_trace_id, instruments
 from maverick.tools import ToolRegistry
-
-if TYPE_CHECKING:
-    from opentelemetry.context import Context
 
 T = TypeVar("T", default=str)
 
@@ -131,10 +132,12 @@ class AgentExecutor:
             agent=(definition.name,),
             system=system,
             messages=(*messages, *first),
-            head=0 if messages else len(first),
+            head=len(first) or 1,
+            earlier=len(messages) if first else _last_said(messages),
             limits=definition.run_config.limits,
             info=model_info(client, definition.model_config.model),
             fingerprint=self._fingerprint(definition),
+            terms=self._terms(definition),
             user_id=user_id,
         )
         keeper = None if self._journal is None else RunKeeper(self._journal)
@@ -186,13 +189,9 @@ class AgentExecutor:
             RunChangedError: The agent has changed; the message names how.
             LeaseLostError: Another process resumed the run at the same time.
         """
-        journal = self._kept_runs()
-        lease = await journal.claim(run_id)
-        entries = await history.load(journal, run_id)
-        start = history.beginning(entries)
-        history.check_unchanged(start, self._fingerprint(definition), accept_changes=accept_changes)
-        client, keeper = self._client_for(definition), RunKeeper(journal, lease)
-        driver = self._driver(definition, start, client, _listeners(on_activity), keeper, entries)
+        driver = await self._reopened(
+            self._kept_runs(), run_id, definition, _listeners(on_activity), accept_changes=accept_changes
+        )
         return await driver.drive(signal)
 
     async def replay(
@@ -270,30 +269,53 @@ class AgentExecutor:
         listeners: Sequence[Listener],
         keeper: RunKeeper | None,
         entries: Sequence[Entry] = (),
-        caller: Context | None = None,
+        *,
+        accept_changes: bool = False,
     ) -> Driver[T]:
         toolset = self._toolset(definition)
         loop = AgentLoop(definition, toolset.tools, max_depth=self._max_depth)
-        run = Run(start, loop, client, toolset, listeners, keeper, self._tracer(definition, start, caller))
+        run = Run(start, loop, client, toolset, listeners, keeper, self._tracer(definition, start))
         return Driver(
             run,
             self.metrics,
             self._approve,
             self._approval_expires_in,
             self._permissions,
-            self._subagent,
+            partial(self._subagent, accept_changes=accept_changes),
             entries=entries,
         )
 
-    async def _subagent(self, parent: Run[Any], planned: PlannedCall, turn: int) -> Driver[Any]:
+    async def _reopened(
+        self,
+        journal: Journal,
+        run_id: str,
+        definition: AgentDefinition[T],
+        listeners: Sequence[Listener],
+        *,
+        accept_changes: bool,
+    ) -> Driver[T]:
+        """The driver of a run that the journal has; it is checked before anybody who works on it is stopped."""
+        begun = await history.load_beginning(journal, run_id)
+        history.check_unchanged(begun, self._fingerprint(definition), accept_changes=accept_changes)
+        keeper = RunKeeper(journal, await journal.claim(run_id))
+        entries = await history.load(journal, run_id)
+        client, start = self._client_for(definition), history.beginning(entries)
+        return self._driver(
+            definition, start, client, listeners, keeper, entries, accept_changes=accept_changes
+        )
+
+    async def _subagent(
+        self, parent: Run[Any], planned: PlannedCall, turn: int, *, accept_changes: bool
+    ) -> Driver[Any]:
         definition = parent.toolset.ready[planned.call.tool_name].agent
         assert definition is not None  # noqa: S101 - asked only about tools that are agents
-        client, run_id = self._client_for(definition), f"{parent.start.run_id}/{turn}/{planned.index}"
-        caller = None if parent.tracer is None else parent.tracer.context_of(planned.index)
-        if self._journal is not None and (kept := await history.claim_if_there(self._journal, run_id)):
-            lease, entries = kept
-            start, resumed = history.beginning(entries), RunKeeper(self._journal, lease)
-            return self._driver(definition, start, client, parent.listeners, resumed, entries, caller)
+        run_id = f"{parent.start.run_id}/{turn}/{planned.index}"
+        if self._journal is not None:
+            with suppress(RunNotFoundError):  # it is new
+                return await self._reopened(
+                    self._journal, run_id, definition, parent.listeners, accept_changes=accept_changes
+                )
+        client = self._client_for(definition)
         system, first = definition.render(planned.call.arguments)
         start = RunStarted(
             at=time.time(),
@@ -306,26 +328,30 @@ class AgentExecutor:
             limits=definition.run_config.limits.within(planned.grant or Limits()),
             info=model_info(client, definition.model_config.model),
             fingerprint=self._fingerprint(definition),
+            terms=self._terms(definition),
             user_id=parent.start.user_id,
             parent=parent.start.run_id,
         )
         keeper = None if self._journal is None else RunKeeper(self._journal)
-        return self._driver(definition, start, client, parent.listeners, keeper, caller=caller)
+        return self._driver(
+            definition, start, client, parent.listeners, keeper, accept_changes=accept_changes
+        )
 
-    def _tracer(
-        self, definition: AgentDefinition[Any], start: RunStarted, caller: Context | None
-    ) -> RunTracer | None:
+    def _tracer(self, definition: AgentDefinition[Any], start: RunStarted) -> RunTracer | None:
         traced = instruments()
-        return None if traced is None else RunTracer(traced, start, definition.model_config.model, caller)
+        return None if traced is None else RunTracer(traced, start, definition.model_config.model)
 
     async def _tellings(
         self, journal: Journal, run_id: str, definition: AgentDefinition[Any]
     ) -> list[Iterator[AgentActivityEvent]]:
         """The events of a run, and of each of its subagents' runs."""
-        toolset, entries = self._toolset(definition), await history.load(journal, run_id)
-        tellings = [history.retell(entries, definition, toolset.tools, self._max_depth)]
+        from maverick.runtime.retold_tools import retold_tools  # here, since most runs are not told again
+
+        entries = await history.load(journal, run_id)
+        tools = retold_tools(definition, self._registry, history.beginning(entries))
+        tellings = [history.retell(entries, definition, tools, self._max_depth)]
         agents = {
-            ready.agent.name: ready.agent for ready in toolset.ready.values() if ready.agent is not None
+            tool.definition.name: tool.definition for tool in tools.values() if isinstance(tool, AgentTool)
         }
         for child in await journal.list_runs(parent=run_id, limit=1_000_000):
             if (agent := agents.get(child.agent.rpartition("/")[2])) is not None:
@@ -340,6 +366,9 @@ class AgentExecutor:
 
     def _fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint | None:
         return None if self._journal is None else self._toolset(definition).fingerprint(definition)
+
+    def _terms(self, definition: AgentDefinition[Any]) -> Terms | None:
+        return None if self._journal is None else Terms.of(definition, self._toolset(definition).tools)
 
     def _client_for(self, definition: AgentDefinition[Any]) -> LLMClient:
         if self._client is not None:
@@ -383,3 +412,9 @@ def _checked(run_id: str | None) -> str | None:
 
 def _new_run_id() -> str:
     return f"run_{os.urandom(8).hex()}"
+
+
+def _last_said(messages: Sequence[Message]) -> int:
+    """Where in a conversation its user last said something."""
+    said = (index for index in reversed(range(len(messages))) if messages[index].role is Role.USER)
+    return next(said, 0)

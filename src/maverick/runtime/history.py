@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from maverick.exceptions import InvalidInputError, JournalError, RunChangedError, RunNotFoundError
+from maverick.exceptions import InvalidInputError, JournalError, RunChangedError
 from maverick.journal import Journal
-from maverick.journal.records import Lease
+from maverick.journal.codec import decode_entry
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Edited, Entry, ModelCalled, RunStarted
 from maverick.loop.events import AgentActivityEvent
@@ -28,13 +28,15 @@ async def load(journal: Journal, run_id: str) -> list[Entry]:
     return [stored.entry async for stored in journal.read(run_id)]
 
 
-async def claim_if_there(journal: Journal, run_id: str) -> tuple[Lease, list[Entry]] | None:
-    """The lease and the entries of a run, if the journal has it."""
-    try:
-        lease = await journal.claim(run_id)
-    except RunNotFoundError:
-        return None
-    return lease, await load(journal, run_id)
+async def load_beginning(journal: Journal, run_id: str) -> RunStarted:
+    """The entry a run begins with, without the others.
+
+    Raises:
+        RunNotFoundError: There is no such run.
+    """
+    if not (page := await journal.read_page(run_id, 0, 1)):
+        await journal.get(run_id)
+    return beginning([decode_entry(payload, version) for _, version, payload in page])
 
 
 def beginning(entries: Sequence[Entry]) -> RunStarted:

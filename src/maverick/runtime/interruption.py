@@ -108,6 +108,8 @@ class Interruption:
         Raises:
             RunInterrupted: It is.
         """
+        if self._cause is None and self._signal is not None and self._signal.aborted:
+            self._was_aborted()  # the event loop had no chance yet to tell of it
         if self._cause is not None:
             raise self._cause
 

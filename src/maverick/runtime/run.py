@@ -20,6 +20,7 @@ from maverick.runtime.event_log import ids_of, log_failure
 from maverick.runtime.keeper import RunKeeper
 from maverick.runtime.toolset import Toolset
 from maverick.runtime.tracing import RunTracer
+from maverick.tools.child_processes import ChildProcesses
 
 T = TypeVar("T", default=str)
 
@@ -39,7 +40,17 @@ class Run(Generic[T]):
         tracer: What tells OpenTelemetry of it, if somebody asked for that.
     """
 
-    __slots__ = ("_narrator", "client", "keeper", "listeners", "loop", "start", "toolset", "tracer")
+    __slots__ = (
+        "_narrator",
+        "client",
+        "keeper",
+        "listeners",
+        "loop",
+        "processes",
+        "start",
+        "toolset",
+        "tracer",
+    )
 
     def __init__(
         self,
@@ -58,6 +69,8 @@ class Run(Generic[T]):
         self.keeper = keeper
         self.tracer = tracer
         self.listeners = listeners
+        self.processes = ChildProcesses(start)
+        """What its tool calls start; it is entered for the length of the run, and ends what they leave."""
         self._narrator = Narrator(loop, start.run_id, start.trace_id, start.agent) if listeners else None
 
     @property

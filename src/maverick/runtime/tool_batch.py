@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -33,15 +33,17 @@ class ToolBatch:
             was cancelled.
         timeout: The seconds a call may take; ``None`` is as long as it likes.
         may_expire: Whether a call whose time is up can still be cut off.
+        cut_off: Told of a call that was, once it has cleaned up or had the time for it.
         max_parallel: How many run at once.
     """
 
     def __init__(
         self,
-        calls: Iterable[PlannedCall],
+        calls: Sequence[PlannedCall],
         run: Callable[[PlannedCall], Coroutine[Any, Any, ToolFinished]],
         timeout: Callable[[PlannedCall], float | None],
         may_expire: Callable[[PlannedCall], bool],
+        cut_off: Callable[[PlannedCall], None],
         max_parallel: int,
     ) -> None:
         self._loop = asyncio.get_running_loop()
@@ -49,6 +51,8 @@ class ToolBatch:
         self._run = run
         self._timeout = timeout
         self._may_expire = may_expire
+        self._cut_off = cut_off
+        self._calls = calls
         self._queued = deque(calls)
         self._running: dict[int, asyncio.Task[None]] = {}
         self._finished: deque[ToolFinished] = deque()
@@ -89,6 +93,9 @@ class ToolBatch:
             if not task.done():
                 _leave_behind(task)
                 _give_up(task)
+        for planned in self._calls:
+            if planned.index in running:
+                self._cut_off(planned)
         return list(self._finished)
 
     def _start_next(self) -> None:
@@ -127,9 +134,15 @@ class ToolBatch:
         task = self._running.pop(planned.index)
         _leave_behind(task)
         task.cancel()
-        self._loop.call_later(_GRACE, _give_up, task)
+        task.add_done_callback(lambda _: self._cut_off(planned))
+        self._loop.call_later(_GRACE, self._give_up, planned, task)
         text = f"The tool was stopped after {seconds:g} seconds without an answer. {_UNCERTAIN}"
         self._settle(_failed(planned, text, seconds))
+
+    def _give_up(self, planned: PlannedCall, task: asyncio.Task[None]) -> None:
+        if not task.done():
+            _give_up(task)
+            self._cut_off(planned)
 
     def _settle(self, result: ToolFinished) -> None:
         self._finished.append(result)
@@ -154,8 +167,7 @@ def _failed(planned: PlannedCall, text: str, seconds: float = 0.0) -> ToolFinish
 
 def _give_up(task: asyncio.Task[None]) -> None:
     """Let the event loop end without waiting for a tool that ignores its cancellation."""
-    if not task.done():
-        asyncio._unregister_task(task)  # noqa: SLF001 - documented for those who extend asyncio
+    asyncio._unregister_task(task)  # noqa: SLF001 - documented for those who extend asyncio
 
 
 def _leave_behind(task: asyncio.Task[None]) -> None:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Awaitable, Callable
+from copy import deepcopy
 from math import inf
 from typing import Any, Protocol, TypeAlias
 
 from maverick.exceptions import InvalidInputError, JournalError, MaverickError
 from maverick.loop.entries import ToolFinished
+from maverick.loop.limits import Ledger
 from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
 from maverick.loop.steps import PlannedCall
-from maverick.model import Effect, Outcome, ToolContext, Usage
+from maverick.model import Effect, Outcome, ToolContext
+from maverick.model.untrusted import is_marked, mark_untrusted
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.parking import RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.toolset import ReadyTool
 from maverick.tools.rendering import cap, render, text_of
-from maverick.tools.threads import end_if_forked
+from maverick.tools.threads import end_if_forked, this_process
 
 _UNKNOWN = (
     "Unknown: the process stopped while this tool ran, so it may or may not have taken effect. "
@@ -50,17 +52,19 @@ class ToolRunner:
         turn: The turn.
         deadline: When the run's time is up, on the event loop's clock.
         start_agent: Makes the driver of a subagent.
+        lost: Where it is noted what subagents had used that were cut short.
     """
 
-    def __init__(self, run: Run[Any], turn: int, deadline: float | None, start_agent: StartAgent) -> None:
+    def __init__(
+        self, run: Run[Any], turn: int, deadline: float | None, start_agent: StartAgent, lost: Ledger
+    ) -> None:
         self._run = run
         self._turn = turn
         self._deadline = inf if deadline is None else deadline
         self._start_agent = start_agent
-        self._process = os.getpid()
+        self._process = this_process()
         self._committing: set[int] = set()
-        self.lost_usage = Usage()
-        """What subagents had used that were cut short."""
+        self._lost = lost
 
     def timeout(self, planned: PlannedCall) -> float | None:
         """The seconds a call may take; a subagent's own limits say how long it may."""
@@ -71,6 +75,10 @@ class ToolRunner:
         """Whether a call can still be cut off; one whose effect is being committed can not."""
         return planned.index not in self._committing
 
+    def cut_off(self, planned: PlannedCall) -> None:
+        """End the processes of a call that is not waited for any more."""
+        self._run.processes.cut_off(planned.call)
+
     async def run(self, planned: PlannedCall) -> ToolFinished:
         """Run a call. Whatever the tool does, there is a result, unless the task is cancelled.
 
@@ -80,6 +88,8 @@ class ToolRunner:
         """
         if planned.refusal:
             return _finished(planned, ToolOutcome.DENIED, planned.refusal)
+        if self._run.tracer is not None:
+            self._run.tracer.enter(self._turn, planned)
         ready = self._run.toolset.ready[planned.call.tool_name]
         began = time.perf_counter()
         if ready.agent is not None:
@@ -92,11 +102,17 @@ class ToolRunner:
         self, planned: PlannedCall, ready: ReadyTool, began: float, session: object = None
     ) -> ToolFinished:
         """Run the tool and make a result of what it returns, or raises."""
+        self._watch(planned, ready)
+        arguments = planned.call.arguments
         try:
+            if not ready.validates:
+                arguments = deepcopy(
+                    arguments
+                )  # what a tool does to its own must not change what the model said
             if ready.takes_context:
-                value = await ready.execute(planned.call.arguments, self._context(planned, ready, session))
+                value = await ready.execute(arguments, self._context(planned, ready, session))
             else:
-                value = await ready.execute(planned.call.arguments)
+                value = await ready.execute(arguments)
             outcome, content = ToolOutcome.FINISHED, await render(value, ready.max_output)
         except asyncio.CancelledError:
             raise
@@ -106,7 +122,7 @@ class ToolRunner:
             outcome, content = ToolOutcome.FAILED, cap(_words(error), ready.max_output)
             log_failure(logging.DEBUG, "tool_failed", error, self._run.ids | {"tool": planned.call.tool_name})
         end_if_forked(self._process)
-        return _finished(planned, outcome, content, began)
+        return _finished(planned, outcome, _told(ready, content), began)
 
     async def _run_transaction(self, planned: PlannedCall, ready: ReadyTool, began: float) -> ToolFinished:
         """Run a tool whose effect and result are written together, or not at all."""
@@ -118,11 +134,17 @@ class ToolRunner:
             opened = keeper.transaction()
         except JournalError as error:
             return _finished(planned, ToolOutcome.FAILED, str(error))
-        async with opened as transaction:
-            finished = await self._attempt(planned, ready, began, transaction.session)
-            if finished.outcome is ToolOutcome.FINISHED:
-                self._committing.add(planned.index)
-                await keeper.commit(transaction, finished)
+        committed = False
+        try:
+            async with opened as transaction:
+                finished = await self._attempt(planned, ready, began, transaction.session)
+                if finished.outcome is ToolOutcome.FINISHED:
+                    self._committing.add(planned.index)
+                    await keeper.commit(transaction, finished)
+                    committed = True
+        except asyncio.CancelledError:
+            if not committed:
+                raise
         return finished
 
     async def recover(self, planned: PlannedCall) -> ToolFinished:
@@ -139,12 +161,14 @@ class ToolRunner:
         if found.happened is None:
             return _finished(planned, ToolOutcome.UNKNOWN, _UNKNOWN)
         if found.happened:
-            return _finished(planned, ToolOutcome.FINISHED, cap(found.result, ready.max_output))
+            told = _told(ready, cap(found.result, ready.max_output))
+            return _finished(planned, ToolOutcome.FINISHED, told)
         return await self.run(planned)
 
     async def _reconcile(self, planned: PlannedCall, ready: ReadyTool) -> Outcome:
         if ready.reconcile is None:
             return Outcome.unknown()
+        self._watch(planned, ready)
         try:
             return await ready.reconcile(planned.call.arguments, self._context(planned, ready))
         except Exception as error:  # noqa: BLE001 - whatever went wrong, nobody knows whether the call took effect
@@ -160,7 +184,8 @@ class ToolRunner:
         try:
             result = await child.drive()
         except asyncio.CancelledError:
-            self.lost_usage += child.run.loop.ledger.usage
+            spent = child.run.loop.ledger
+            self._lost.charge(spent.usage, turns=spent.turns, tool_calls=spent.tool_calls)
             raise
         if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and child.run.keeper is not None:
             raise RunParked(result.errors[0])
@@ -176,6 +201,10 @@ class ToolRunner:
             turns=ledger.turns,
             tool_calls=ledger.tool_calls,
         )
+
+    def _watch(self, planned: PlannedCall, ready: ReadyTool) -> None:
+        if not ready.keeps_processes:
+            self._run.processes.watch(planned.call)
 
     def _context(self, planned: PlannedCall, ready: ReadyTool, session: object = None) -> ToolContext:
         start = self._run.start
@@ -209,8 +238,20 @@ def _words(error: BaseException) -> str:
         return type(error).__name__
 
 
+def _told(ready: ReadyTool, text: str) -> str:
+    """What the model is told: what others wrote is marked, a failure in their words included."""
+    return mark_untrusted(ready.tool.name, text) if ready.untrusted else text
+
+
 def _answer(name: str, result: AgentResult[Any]) -> str:
-    """A subagent's result in words its caller can use."""
+    """What a subagent's caller is told; a subagent that has read what others wrote may be speaking for them."""
+    words = _answered(name, result)
+    has_read = any(is_marked(record.result) for record in result.tool_calls)
+    return mark_untrusted(f"the agent {name}", words) if has_read else words
+
+
+def _answered(name: str, result: AgentResult[Any]) -> str:
+    """A subagent's result in words."""
     if result.success:
         return result.raw_content if isinstance(result.output, str) else text_of(result.output)
     so_far = f"\nWhat it had so far: {result.raw_content}" if result.raw_content else ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+from maverick.exceptions import InvalidToolError
 from maverick.loop.definition import AgentDefinition, check_tool
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.subagent import AgentTool
@@ -16,7 +17,10 @@ from maverick.tools import FunctionTool, ToolRegistry
 class ReadyTool:
     """A tool with everything settled that running it needs."""
 
-    __slots__ = ("agent", "effect", "execute", "max_output", "reconcile", "takes_context", "timeout", "tool")
+    __slots__ = (
+        "agent", "effect", "execute", "keeps_processes", "max_output", "reconcile", "takes_context", "timeout", "tool",
+        "untrusted", "validates",
+    )  # fmt: skip
 
     def __init__(self, tool: Tool, timeout: float, max_output: int) -> None:
         self.tool = tool
@@ -25,11 +29,17 @@ class ReadyTool:
         self.timeout: float = getattr(tool, "timeout", None) or timeout
         self.max_output: int = getattr(tool, "max_output", None) or max_output
         self.effect = Effect(getattr(tool, "effect", Effect.IRREVERSIBLE))
+        self.untrusted: bool = getattr(tool, "untrusted", False)
+        """Whether what it returns was written by others."""
+        self.keeps_processes: bool = getattr(tool, "keeps_processes", False)
+        """Whether the processes it starts may outlive the run."""
         self.reconcile: Callable[[dict[str, Any], ToolContext], Awaitable[Outcome]] | None = getattr(
             tool, "reconciler", None
         )
         """Asks after a crash whether a call took effect, if the tool can tell."""
         self.execute: Callable[..., Awaitable[Any]] = tool.execute
+        self.validates = isinstance(tool, FunctionTool)
+        """Whether it makes values of its own from the arguments, and leaves them as they are."""
         self.takes_context = _takes_context(tool)
         """Whether ``execute`` has a second parameter, for the :class:`~maverick.model.ToolContext`."""
 
@@ -42,7 +52,7 @@ class Toolset:
         registry: Where tools are found that the definition only names.
 
     Raises:
-        InvalidToolError: A named tool is not in the registry.
+        InvalidToolError: A named tool is not in the registry, or has the name of another.
     """
 
     __slots__ = ("_fingerprint", "ready", "tools")
@@ -50,12 +60,22 @@ class Toolset:
     def __init__(self, definition: AgentDefinition[Any], registry: ToolRegistry) -> None:
         config = definition.tool_config
         self._fingerprint: Fingerprint | None = None
-        found = [registry.get(tool) if isinstance(tool, str) else tool for tool in config.tools]
-        self.tools: Mapping[str, Tool] = {check_tool("tool_config.tools", tool): tool for tool in found}
+        self.tools: dict[str, Tool] = {}
+        for named in config.tools:
+            for tool in registry.find(named) if isinstance(named, str) else (named,):
+                self._add(tool)
         self.ready = {
             name: ReadyTool(tool, config.timeout_ms / 1000, config.max_output)
             for name, tool in self.tools.items()
         }
+
+    def _add(self, tool: Tool) -> None:
+        name = check_tool("tool_config.tools", tool)
+        if self.tools.setdefault(name, tool) is not tool:
+            raise InvalidToolError(
+                f"Two tools are named {name!r}: one the agent brings, and one it names. Rename one of them.",
+                tool_name=name,
+            )
 
     def fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint:
         """What the agent is, in hashes; made once."""

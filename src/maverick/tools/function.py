@@ -17,6 +17,7 @@ from typing import (
 from maverick.exceptions import InvalidToolError
 from maverick.model import Effect, Outcome, ToolContext
 from maverick.tools.docstring import read_docstring
+from maverick.tools.signature import ToolSignature
 from maverick.tools.threads import run_in_thread
 
 P = ParamSpec("P")
@@ -39,6 +40,8 @@ class FunctionTool(Generic[P, R]):
         approval: bool | str = False,
         timeout: float | None = None,
         max_output: int | None = None,
+        untrusted: bool = False,
+        keeps_processes: bool = False,
         local_names: Mapping[str, Any] | None = None,
     ) -> None:
         if not callable(function):
@@ -52,12 +55,12 @@ class FunctionTool(Generic[P, R]):
         self.approval = approval
         self.timeout = _positive(self.name, "timeout", timeout)
         self.max_output = _positive(self.name, "max_output", max_output)
+        self.untrusted = untrusted
+        self.keeps_processes = keeps_processes
         self.function = function
         self.reconciler: Reconciler | None = None
         self._awaited = _is_async(function)
         self._blocking = not self._awaited and not inspect.isasyncgenfunction(function)
-        from maverick.tools.signature import ToolSignature  # here, since it brings Pydantic with it
-
         self._signature = ToolSignature(self.name, function, notes, local_names or {})
         self.parameters: Mapping[str, Any] = self._signature.schema
         self.__doc__ = getattr(function, "__doc__", None)
@@ -107,6 +110,8 @@ def tool(
     approval: bool | str = False,
     timeout: float | None = None,
     max_output: int | None = None,
+    untrusted: bool = False,
+    keeps_processes: bool = False,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a tool from a function, plain (``@tool``) or with options (``@tool(timeout=30)``).
@@ -120,7 +125,9 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         function: The function.
         options: ``name`` and ``description`` to show instead of the function's own; ``effect``, what running it again
             would do (``pure``, ``keyed``, ``transactional`` or, by default, ``irreversible``); ``approval``, whether
-            a person has to agree to each call, or the words why; ``timeout`` in seconds; ``max_output`` in characters.
+            a person has to agree to each call, or the words why; ``timeout`` in seconds; ``max_output`` in characters;
+            ``untrusted``, whether what it returns was written by others and is marked as such for the model;
+            ``keeps_processes``, whether the processes it starts may outlive the run.
 
     Raises:
         InvalidToolError: The function's signature can not be described to a model.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from maverick.exceptions import InvalidToolError
@@ -20,6 +20,7 @@ class ToolRegistry:
 
     def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = ()) -> None:
         self._tools: dict[str, Tool] = {}
+        self._groups: dict[str, tuple[Tool, ...]] = {}
         for tool in tools:
             self.register(tool)
 
@@ -38,6 +39,26 @@ class ToolRegistry:
         self._tools[name] = made
         return made
 
+    def register_group(self, name: str, tools: Iterable[Tool]) -> None:
+        """Add tools, and a name that stands for all of them, as ``mcp__github`` does for what a server has.
+
+        Raises:
+            InvalidToolError: One of them is no tool, or a name is taken.
+        """
+        if name in self._groups or name in self._tools:
+            raise InvalidToolError(
+                f"{name!r} is already registered; give these another name.", tool_name=name
+            )
+        self._groups[name] = tuple(self.register(tool) for tool in tools)
+
+    def find(self, name: str) -> Sequence[Tool]:
+        """What a name stands for: the tools of a group, or one tool.
+
+        Raises:
+            InvalidToolError: Nothing; the message names the nearest.
+        """
+        return self._groups[name] if name in self._groups else (self.get(name),)
+
     def get(self, name: str) -> Tool:
         """The tool of this name.
 
@@ -47,7 +68,8 @@ class ToolRegistry:
         try:
             return self._tools[name]
         except KeyError:
-            raise InvalidToolError(tool_name=name, available_tools=list(self._tools)) from None
+            known = [*self._tools, *self._groups]
+            raise InvalidToolError(tool_name=name, available_tools=known) from None
 
     def unregister(self, name: str) -> None:
         """Remove a tool.

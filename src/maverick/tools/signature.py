@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, NotRequired, cast, get_type_hints
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic.errors import PydanticUserError
-from pydantic_core import to_jsonable_python
-from typing_extensions import TypedDict
-
-from maverick.exceptions import InvalidToolError, ToolError
+from maverick.exceptions import InvalidToolError
 from maverick.model import ToolContext
+from maverick.tools.plain_schema import plain_schema
+
+if TYPE_CHECKING:
+    from maverick.tools.typed_arguments import TypedArguments
 
 
 class ToolSignature:
-    """The parameters of a tool: their JSON Schema and their validator, built once.
+    """The parameters of a tool: their JSON Schema and their validator, each built once.
 
     Args:
         name: The tool's name, for error messages.
@@ -38,9 +38,9 @@ class ToolSignature:
         self._name = name
         self.context_name: str | None = None
         """The parameter that takes the :class:`ToolContext`, if there is one."""
+        self._types: dict[str, Any] = {}
+        self._defaults: dict[str, Any] = {}
         hints = self._hints(function, local_names)
-        fields: dict[str, Any] = {}
-        defaults: dict[str, Any] = {}
         for parameter in self._parameters(function):
             annotation = hints.get(parameter.name, Any)
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
@@ -48,15 +48,11 @@ class ToolSignature:
             if annotation in (ToolContext, ToolContext | None):
                 self.context_name = parameter.name
                 continue
-            if note := notes.get(parameter.name):
-                annotation = Annotated[annotation, Field(description=note)]
+            self._types[parameter.name] = annotation
             if parameter.default is not parameter.empty:
-                defaults[parameter.name] = parameter.default
-                annotation = NotRequired[annotation]
-            fields[parameter.name] = annotation
-        adapter = self._adapter(fields)
-        self._validate = adapter.validator.validate_python
-        self.schema = self._schema(adapter, defaults)
+                self._defaults[parameter.name] = parameter.default
+        self._notes = {name: note for name, note in notes.items() if note and name in self._types}
+        self.schema = plain_schema(self._types, self._notes, self._defaults) or self._arguments.schema
         """The JSON Schema of the arguments."""
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -65,18 +61,13 @@ class ToolSignature:
         Raises:
             ToolError: They do not fit; the message tells the model what to correct.
         """
-        try:
-            checked: dict[str, Any] = self._validate(arguments)
-            return checked
-        except ValidationError as error:
-            problems = "; ".join(
-                f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
-                for problem in error.errors(include_url=False)
-            )
-            raise ToolError(
-                f"The arguments do not fit {self._name}: {problems}. Correct them and call it again.",
-                tool_name=self._name,
-            ) from error
+        return self._arguments.check(arguments)
+
+    @cached_property
+    def _arguments(self) -> TypedArguments:
+        from maverick.tools.typed_arguments import TypedArguments  # here, since it brings Pydantic with it
+
+        return TypedArguments(self._name, self._types, self._notes, self._defaults)
 
     def _hints(self, function: Callable[..., Any], local_names: Mapping[str, Any]) -> dict[str, Any]:
         target: Any = function if inspect.isroutine(function) else type(function).__call__
@@ -94,47 +85,7 @@ class ToolSignature:
         except ValueError as error:
             raise self._refuse("it has no signature to read", error) from error
 
-    def _adapter(self, fields: dict[str, Any]) -> TypeAdapter[Any]:
-        # A typed dict rather than a model: no parameter name is taken, and checking gives keyword arguments.
-        arguments = cast("Any", TypedDict)("arguments", fields)
-        arguments.__pydantic_config__ = ConfigDict(extra="forbid")
-        try:
-            return TypeAdapter(arguments)
-        except PydanticUserError as error:
-            raise self._refuse(
-                f"a parameter can not be described to a model: {error.message}", error
-            ) from error
-
-    def _schema(self, arguments: TypeAdapter[Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            schema = _untitled(arguments.json_schema())
-        except PydanticUserError as error:
-            raise self._refuse(
-                f"a parameter can not be described to a model: {error.message}", error
-            ) from error
-        schema.setdefault("properties", {})
-        for name, default in defaults.items():
-            schema["properties"][name]["default"] = to_jsonable_python(default, fallback=repr)
-        return schema
-
     def _refuse(self, why: str, cause: Exception | None = None) -> InvalidToolError:
         return InvalidToolError(
             f"{self._name!r} can not be a tool: {why}.", tool_name=self._name, cause=cause
         )
-
-
-def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without the titles Pydantic adds, which only repeat the names."""
-    slim: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key in ("properties", "$defs"):
-            slim[key] = {name: _untitled(entry) for name, entry in value.items()}
-        elif key in ("default", "const", "enum", "examples"):
-            slim[key] = value
-        elif isinstance(value, dict):
-            slim[key] = _untitled(value)
-        elif isinstance(value, list):
-            slim[key] = [_untitled(entry) if isinstance(entry, dict) else entry for entry in value]
-        elif key != "title":
-            slim[key] = value
-    return slim

@@ -45,15 +45,26 @@ class DaemonThreads:
 
 
 _threads = DaemonThreads()
+_process = object()
 
 
-def _renew_threads() -> None:
-    global _threads  # noqa: PLW0603 - a forked process has none of its parent's threads
-    _threads = DaemonThreads()
+def _renew() -> None:
+    global _threads, _process
+    _threads, _process = DaemonThreads(), object()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_threads)
+    os.register_at_fork(after_in_child=_renew)
+
+
+def this_process() -> object:
+    """What tells this process from a copy that is forked from it."""
+    return _process
+
+
+def run_in_background(job: Callable[[], None]) -> None:
+    """Call a function that raises nothing in a thread, and do not wait for it."""
+    _threads.submit(job)
 
 
 async def run_in_thread(function: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:
@@ -65,7 +76,7 @@ async def run_in_thread(function: Callable[..., R], /, *args: Any, **kwargs: Any
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[R] = loop.create_future()
     context = contextvars.copy_context()
-    process = os.getpid()
+    process = _process
 
     def job() -> None:
         try:
@@ -81,12 +92,15 @@ async def run_in_thread(function: Callable[..., R], /, *args: Any, **kwargs: Any
     return await answer
 
 
-def end_if_forked(process: int) -> None:
+def end_if_forked(process: object) -> None:
     """End this process if it is a copy that a function has made of the one it was called in.
 
     The copy would go on with everything the original is doing: the same run, in two processes.
+
+    Args:
+        process: What :func:`this_process` said before the function was called.
     """
-    if os.getpid() != process:
+    if _process is not process:
         os._exit(0)
 
 

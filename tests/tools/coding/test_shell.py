@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from canary import CANARY
 from maverick.exceptions import ConfigError
 from maverick.loop.fingerprint import hash_tool
 from maverick.model import ToolContext
@@ -73,11 +74,11 @@ async def test_a_command_runs_in_the_workspace_and_its_output_errors_and_exit_co
 async def test_a_command_sees_no_secret_of_our_environment(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
 
     answer = await desk.use("shell", command="env; cat /proc/$PPID/environ")
 
-    assert SECRET not in answer
+    assert CANARY not in answer
     assert "PATH=" in answer
 
 

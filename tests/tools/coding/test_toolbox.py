@@ -11,10 +11,10 @@ import pytest
 from maverick import AgentExecutor
 from maverick.loop import ToolOutcome
 from maverick.model import Effect
+from maverick.model.untrusted import mark_untrusted
 from maverick.providers.scripted import Script
 from maverick.testing import ScriptedClient, call, calls
 from maverick.tools import coding_tools
-from maverick.tools.coding.untrusted import mark_untrusted
 from maverick.tools.permissions import Access
 from scenario import agent, results_in
 from tools.coding.desk import Desk
@@ -59,7 +59,7 @@ async def test_an_agent_works_on_a_folder_with_them(tmp_path: Path) -> None:
     assert [record.outcome for record in result.tool_calls] == [ToolOutcome.FINISHED] * 6
     plan, made, found, listed, edited, ran = results_in(result.messages)
     assert plan == "[>] Fix it"
-    assert made == "add.py was made, 1 lines."
+    assert made == "add.py was made, 1 line."
     assert "add.py:1:print(1 + 1)" in found
     assert "add.py" in listed
     assert "+print(2 + 2)" in edited

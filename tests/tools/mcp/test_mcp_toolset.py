@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import json
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from maverick.exceptions import (
     ToolError,
 )
 from maverick.model import Effect, ToolContext
+from maverick.model.untrusted import mark_untrusted
 from maverick.testing import ScriptedClient, call, calls, reply
 from maverick.tools.mcp import MCPConnection, MCPTool, MCPToolset, ServerAddress, ToolPins, plugged_in
 from tools.mcp.office_server import Office
@@ -52,6 +55,15 @@ async def tool(toolset: MCPToolset, name: str, user: str | None = None) -> MCPTo
     return next(tool for tool in await toolset.tools(user) if tool.remote_name == name)
 
 
+def runs(word: str) -> bool:
+    """Whether a process has a word among its arguments."""
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended meanwhile
+            if word.encode() in command.read_bytes():
+                return True
+    return False
+
+
 def context(user: str | None = None, seconds: float = 30) -> ToolContext:
     return ToolContext(
         run_id="run",
@@ -74,9 +86,9 @@ async def test_an_agent_uses_the_tools_of_a_server(toolset: MCPToolset) -> None:
     result = await AgentExecutor(client).execute(agent, inputs={"prompt": "go"})
 
     assert [(made.outcome.value, made.result) for made in result.tool_calls] == [
-        ("finished", "hi"),
-        ("failed", "no ink"),
-        ("finished", "[image]"),
+        ("finished", mark_untrusted("echo", "hi")),
+        ("failed", mark_untrusted("fail", "no ink")),
+        ("finished", mark_untrusted("picture", "[image]")),
     ]
     assert {tool.name: tool.effect for tool in tools}["read"] is Effect.PURE
     assert {tool.name: tool.effect for tool in tools}["echo"] is Effect.IRREVERSIBLE
@@ -139,6 +151,32 @@ async def test_a_server_that_is_not_there_is_named() -> None:
             with pytest.raises((NetworkError, ToolError), match=name):
                 await toolset.tools()
         await toolset.aclose()
+
+
+async def test_a_server_that_never_answers_can_be_given_up() -> None:
+    mute = MCPToolset("mute", ServerAddress(command=["sleep", "600"]))
+    waiting = asyncio.create_task(mute.tools())
+
+    async with asyncio.timeout(30):
+        await asyncio.sleep(0)
+        await mute.aclose()
+        with pytest.raises(NetworkError, match="it was closed meanwhile"):
+            await waiting
+
+
+@pytest.mark.requirement("MCP-LIFETIME", "P4")
+async def test_a_server_is_given_up_at_any_moment_of_its_start_and_nothing_of_it_is_left() -> None:
+    async def give_up(after: float) -> None:
+        mute = MCPToolset("mute", ServerAddress(command=["sleep", "612.5"]))
+        with pytest.raises(builtins.TimeoutError):
+            async with asyncio.timeout(after):
+                await mute.tools()
+        await mute.aclose()
+
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(give_up(moment / 250) for moment in range(20)))
+
+    assert not runs("612.5")
 
 
 @pytest.mark.requirement("CHAT-MCP-CLIENT")
@@ -257,7 +295,8 @@ async def test_servers_are_plugged_in_by_a_file(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     office = {"command": sys.executable, "args": [PROGRAM, str(tmp_path / "log")]}
     users = {"ana": {"env": {"OFFICE_KEY": "key of ana"}}}
-    file.write_text(json.dumps({"mcpServers": {"office": {**office, "users": users}}}))
+    settings = {**office, "users": users, "tools": ["whoami"], "trusted": True, "of another program": 1}
+    file.write_text(json.dumps({"mcpServers": {"office": settings}}))
 
     (toolset,) = plugged_in(file)
     whoami = await tool(toolset, "whoami", "ana")
@@ -266,7 +305,7 @@ async def test_servers_are_plugged_in_by_a_file(tmp_path: Path) -> None:
         await whoami.execute({}, context("bob"))
     await toolset.aclose()
 
-    assert whoami.name == "office_whoami"
+    assert (whoami.name, whoami.untrusted) == ("office_whoami", False)
     assert answer == "key of ana"
     assert plugged_in(tmp_path / "none.json") == []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from maverick.model import Request, ToolCall
@@ -17,6 +17,18 @@ _ORDER = re.compile(r"<<(.*?)>>", re.DOTALL)
 def order(tool: str, **arguments: Any) -> str:
     """An instruction in a form that the obedient model understands."""
     return f"<<{json.dumps([tool, arguments])}>>"
+
+
+def texts_in(schema: Any) -> Iterator[str]:
+    """All texts in a JSON value, as somebody reads them."""
+    if isinstance(schema, str):
+        yield schema
+    elif isinstance(schema, Mapping):
+        for value in schema.values():
+            yield from texts_in(value)
+    elif isinstance(schema, Sequence):
+        for value in schema:
+            yield from texts_in(value)
 
 
 class Obedient:
@@ -36,6 +48,7 @@ class Obedient:
             task, self._task = self._task, ()
             return calls(*task)
         read = [request.system, *(tool.description for tool in request.tools)]
+        read += [text for tool in request.tools for text in texts_in(tool.parameters)]
         read += [message.content for message in request.messages]
         fresh = [found for text in read for found in _ORDER.findall(text) if found not in self.obeyed]
         orders = list(dict.fromkeys(fresh))

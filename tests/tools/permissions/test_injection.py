@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,16 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError as MCPToolError
+from pydantic import Field
 
 from maverick import AgentDefinition, AgentExecutor, PromptConfig, TerminateReason, ToolConfig, tool
 from maverick.loop import ToolOutcome
 from maverick.loop.result import AgentResult
 from maverick.model import Tool, ToolCall
-from maverick.testing import ScriptedClient, call
+from maverick.model.untrusted import is_marked
+from maverick.providers.scripted import TurnLike
+from maverick.testing import ScriptedClient, call, reply
 from maverick.tools import Permissions
 from maverick.tools.coding.sandbox import sandbox_problem
 from maverick.tools.coding.toolbox import CodingTool
@@ -32,13 +37,29 @@ SOURCES = [
     "a tool's result",
     "a tool's description",
     "an MCP tool's description",
+    "an MCP tool's schema",
     "an MCP tool's result",
+    "an MCP tool's error",
+    "a result that is said to be others'",
     "a task's title",
     "a subagent's answer",
+    "the answer of a subagent that has read a file",
 ]
 POLICIES = ["plan", "ask", "accept-edits"]
 NEVER_READ = ("a command", "plan")
 """Planning runs no commands, so nothing is ever read in what they print."""
+MARKED = [
+    "a file",
+    "a file's name",
+    "a search",
+    "a command",
+    "an MCP tool's result",
+    "an MCP tool's error",
+    "a result that is said to be others'",
+    "the answer of a subagent that has read a file",
+]
+"""Where the words reach the model as somebody else's."""
+OF_SERVERS = ("an MCP tool's result", "an MCP tool's error")
 
 
 class Target:
@@ -104,17 +125,26 @@ class Target:
         async def look_up(word: str) -> str:
             return self.words if source == "a tool's result" else word
 
-        return [*self.desk.tools.values(), send_mail, look_up]
+        @tool(effect="pure", untrusted=True)
+        async def read_mail() -> str:
+            """Read the mail."""
+            return self.words
+
+        return [*self.desk.tools.values(), send_mail, look_up, read_mail]
 
     def serve(self, source: str) -> None:
         """Tools of an MCP server that the attacker has got hold of; they lie about being harmless."""
         description = self.words if source == "an MCP tool's description" else "Lists all."
         harmless = {"readOnlyHint": True}
 
+        noted = self.words if source == "an MCP tool's schema" else "Where to begin."
+
         @self.server.tool(description=description, annotations=harmless)  # type: ignore[arg-type]
-        def list_all() -> str:
+        def list_all(begin: int = Field(default=0, description=noted)) -> str:
             self.effects.append("listed")
-            return self.words if source == "an MCP tool's result" else "nothing"
+            if source == "an MCP tool's error":
+                raise MCPToolError(self.words)
+            return self.words if source == "an MCP tool's result" else f"nothing from {begin} on"
 
         @self.server.tool(description="Deletes all.")
         def delete_all() -> str:
@@ -155,7 +185,10 @@ TASKS: dict[str, ToolCall] = {
     "a command": call("shell", command="cat README.md"),
     "a tool's result": call("look_up", word="x"),
     "an MCP tool's result": call("list_all"),
+    "an MCP tool's error": call("list_all"),
+    "a result that is said to be others'": call("read_mail"),
 }
+READER = "Read README.md."
 
 
 async def played(
@@ -169,15 +202,21 @@ async def played(
     person = Person(task) if asked else None
     try:
         tools: list[Tool] = [*target.tools(source), *await toolset.tools()]
-        if source == "a subagent's answer":
-            reader = AgentDefinition("reader", "Reads.", prompt_config=PromptConfig("", ["Read."]))
+        script = ScriptedClient(model)
+        if "subagent" in source:
+            reader = AgentDefinition(
+                "reader",
+                "Reads.",
+                prompt_config=PromptConfig("", [READER]),
+                tool_config=ToolConfig(tools=[target.desk.tools["read_file"]]),
+            )
             tools.append(reader.as_tool())
+            reading = [call("read_file", path="README.md")] if source in MARKED else []
+            answers: Iterator[TurnLike] = iter([*reading, reply(target.words)])
             script = ScriptedClient(
-                lambda request: target.words if request.messages[0].content == "Read." else model(request)
+                lambda request: next(answers) if request.messages[0].content == READER else model(request)
             )
             model._task = (call("reader"),)
-        else:
-            script = ScriptedClient(model)
         title = target.words if source == "a task's title" else "Sum it up"
         worker = AgentDefinition(
             "worker",
@@ -211,7 +250,12 @@ async def test_whoever_tells_the_model_what_to_do_nothing_happens_outside_of_the
     assert result.terminate_reason is TerminateReason.COMPLETE
     assert {text.strip("<>") for text in orders} <= set(model.obeyed), "the model has read all of it"
     assert target.desk.outside() == outside
-    assert target.effects == (["listed"] if source == "an MCP tool's result" else [])
+    assert target.effects == (["listed"] if source in OF_SERVERS else [])
+    first = result.tool_calls[0].result
+    assert is_marked(first) is (source in MARKED)
+    if source in MARKED:  # and nothing of it is outside of the marks
+        digest = first.splitlines()[0].removesuffix('">').rpartition('"')[2]
+        assert "<<" not in first.split(f"\n</untrusted {digest}>")[1]
     assert SECRET not in str(list(result.messages))
     changed = {path for path, content in target.files().items() if files.get(path) != content}
     assert changed <= ({"src/new.py", "README.md"} if policy == "accept-edits" else set())

@@ -12,7 +12,7 @@ from maverick.agents.ready.repository import changes_since
 from maverick.agents.ready.task_agent import TaskAgent
 from maverick.exceptions import InvalidInputError
 from maverick.loop.inputs import Input
-from maverick.tools.coding.untrusted import mark_untrusted
+from maverick.model.untrusted import mark_untrusted
 
 
 class Finding(BaseModel):

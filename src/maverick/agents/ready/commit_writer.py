@@ -10,7 +10,7 @@ from maverick.agents.ready.repository import staged_changes
 from maverick.agents.ready.task_agent import TaskAgent
 from maverick.exceptions import InvalidInputError
 from maverick.loop.inputs import Input
-from maverick.tools.coding.untrusted import mark_untrusted
+from maverick.model.untrusted import mark_untrusted
 
 
 class CommitWriter(TaskAgent):

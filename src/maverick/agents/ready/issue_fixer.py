@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from maverick.agents.context import AgentContext
 from maverick.agents.ready.task_agent import TaskAgent
 from maverick.loop.inputs import Input
-from maverick.tools.coding.untrusted import mark_untrusted
+from maverick.model.untrusted import mark_untrusted
 
 
 class Fix(BaseModel):

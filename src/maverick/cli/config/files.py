@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import BaseModel
-
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.json_text import json_text
 from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen
-from maverick.config import AgentConfig, MaverickConfig
+from maverick.config import AgentConfig, MaverickConfig, Secret
+from maverick.config.section import Section
 
 _PERSONS_OWN = ("api_key", "agents")
 """What a project's file may not set, or had better not: it is shared."""
@@ -59,12 +58,12 @@ def _lines(*, project: bool) -> Iterator[str]:
     yield from _settings(MaverickConfig(), "# ", project=project)
 
 
-def _settings(section: BaseModel, indent: str, *, project: bool) -> Iterator[str]:
-    for name, field in type(section).model_fields.items():
+def _settings(section: Section, indent: str, *, project: bool) -> Iterator[str]:
+    for name, rule in section.rules().items():
         if name == AgentConfig.section or (project and name in _PERSONS_OWN):
             continue
-        default = field.get_default()
-        if hasattr(default, "get_secret_value"):
+        default = getattr(section, name)
+        if isinstance(default, Secret):
             default = default.get_secret_value()
         shown = "" if default in (None, ()) else f" {default}"
-        yield f"{indent}{name}:{shown}  # {field.description}"
+        yield f"{indent}{name}:{shown}  # {rule.expected}"

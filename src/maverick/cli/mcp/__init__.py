@@ -1,1 +1,1 @@
-"""``maverick mcp``: one's tasks for other programs."""
+"""``maverick mcp``: tools of MCP servers for agents, and one's tasks for other programs."""

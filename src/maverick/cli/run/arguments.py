@@ -79,6 +79,13 @@ def add_changes(parser: CommandParser, when: str) -> None:
         choices=("plan", "ask", "accept-edits", "yolo"),
         help="what the agent may do without asking: look only; look; change files too; anything",
     )
+    parser.add_argument(
+        "--mcp",
+        metavar="SERVER",
+        action="append",
+        type=unicode_text,
+        help=f"give the agent the tools of an MCP server, {when} (see `maverick mcp list`); may be given several times",
+    )
     _add_limits(parser)
 
 

@@ -34,6 +34,7 @@ _NOT_FOR_CLASSES = {
     "max_tool_calls": "--max-tool-calls",
     "output_schema": "--output-schema",
     "mode": "--mode",
+    "mcp": "--mcp",
     "run_id": "--run-id",
 }
 

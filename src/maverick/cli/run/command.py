@@ -85,6 +85,7 @@ async def _run(
             mode=changes.mode,
             approve=approve,
             on_output=spectator.hear,
+            screen=screen,
         ) as executor:
             result = await watch(
                 spectator,

@@ -138,9 +138,9 @@ def _add_going_on(verbs: Verbs) -> None:
         type=unicode_text,
         help="words to put before it: in place of the user's last message, or after the last tool results",
     )
-    fork.add_argument("--model", metavar="PROVIDER:MODEL", help="the model from here on")
     fork.add_argument("--new-id", metavar="ID", type=unicode_text, help="the id of the new run")
     add_changes(resume, "as when the run began")
+    add_changes(fork, "from here on")
     for parser in (resume, replay, fork):
         parser.add_argument(
             "--agents",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from maverick.agents.named_tools import coding_registry, names_tools
 from maverick.cli.agent_lookup import look_up
 from maverick.cli.changes import Changes
 from maverick.cli.executing import executor_for
 from maverick.cli.exit_codes import FAILURE, WAITING
+from maverick.cli.keys import OFFLINE, offline_instead
 from maverick.cli.runs.agents_file import find_agent
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.spectator import Spectator
@@ -15,9 +19,11 @@ from maverick.cli.terminal_approver import terminal_approver
 from maverick.cli.watching import watch
 from maverick.config import MaverickConfig, load_config
 from maverick.exceptions import InvalidInputError
-from maverick.journal import RunRecord, RunStatus
+from maverick.journal import Journal, RunRecord, RunStatus
 from maverick.loop import AgentDefinition
 from maverick.loop.events import RunEnd
+from maverick.runtime import AgentExecutor
+from maverick.runtime.history import load_beginning
 
 
 async def resume_run(
@@ -51,7 +57,10 @@ async def resume_run(
         )
     config = load_config()
     changes = Changes.asked_for(different)
-    definition = changes.applied_to(_agent_of(record, agents, config), config.agent)
+    agent = _agent_of(record, agents, config)
+    if _wants_key(changes, agent, config) and await _model_of(console.journal, run_id) == OFFLINE:
+        changes = replace(changes, model=OFFLINE)
+    definition = changes.applied_to(agent, config.agent)
     spectator = Spectator(console, changes.words(agents), run_id, streams=definition.output_config is None)
     async with executor_for(
         definition,
@@ -60,6 +69,7 @@ async def resume_run(
         mode=changes.mode,
         approve=terminal_approver(spectator),
         on_output=spectator.hear,
+        screen=console.screen,
     ) as executor:
         result = await watch(
             spectator,
@@ -77,8 +87,8 @@ async def fork_run(
     agents: str | None,
     turn: int,
     edit: str | None,
-    model: str | None,
     new_id: str | None,
+    **different: Any,
 ) -> int:
     """Run again from a turn on.
 
@@ -88,24 +98,28 @@ async def fork_run(
         agents: The file or module with its agent; by default it is looked for by its name.
         turn: The turn to begin with.
         edit: Words to put before it.
-        model: The model from here on, if it is to be another.
         new_id: The id of the new run, if it is to have a certain one.
+        different: What is to be different about the agent from here on.
 
     Raises:
         RunNotFoundError: There is no such run.
         InvalidInputError: It has no such turn, or its agent can not be loaded.
     """
     config = load_config()
-    changes = Changes(model=model)
+    changes = Changes.asked_for(different)
     agent = _agent_of(await console.journal.get(run_id), agents, config)
+    if _wants_key(changes, agent, config):
+        changes = replace(changes, model=OFFLINE)
     definition = changes.applied_to(agent, config.agent)
     spectator = Spectator(console, changes.words(agents), streams=definition.output_config is None)
     async with executor_for(
         definition,
         config.agent,
         console.journal,
+        mode=changes.mode,
         approve=terminal_approver(spectator),
         on_output=spectator.hear,
+        screen=console.screen,
     ) as executor:
         result = await watch(
             spectator,
@@ -136,7 +150,9 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
     config = load_config()
     definition = _agent_of(record, agents, config)
     result = None
-    async with executor_for(definition, config.agent, console.journal) as executor:
+    # Without its MCP servers: what their tools did is in the journal.
+    tools = coding_registry(Path.cwd()) if names_tools(definition) else None
+    async with AgentExecutor(None, tools, journal=console.journal) as executor:
         async for event in executor.replay(run_id, definition):
             spectator.show(event)
             # A run that was stopped may have gone on.
@@ -145,6 +161,17 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
         return await spectator.conclude(result)
     await spectator.leave("it has not ended")
     return WAITING if record.status is RunStatus.WAITING else FAILURE
+
+
+def _wants_key(changes: Changes, agent: AgentDefinition[Any], config: MaverickConfig) -> bool:
+    """Whether the agent's own model is to answer, and its key is not set."""
+    return changes.model is None and offline_instead(agent.model_config.model, config.agent)
+
+
+async def _model_of(journal: Journal, run_id: str) -> str | None:
+    """The model that a run began with."""
+    fingerprint = (await load_beginning(journal, run_id)).fingerprint
+    return None if fingerprint is None else fingerprint.model
 
 
 def _agent_of(record: RunRecord, agents: str | None, config: MaverickConfig) -> AgentDefinition[Any]:

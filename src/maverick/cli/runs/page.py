@@ -18,6 +18,7 @@ from maverick.cli.table import Column, fitted
 from maverick.journal import Journal, RunRecord
 from maverick.journal.timeline import Timeline, ToolLine, TurnLine
 from maverick.loop.entries import RunStarted
+from maverick.model.untrusted import unmarked
 
 _COLUMNS = (
     Column("TURN", right=True),
@@ -138,7 +139,7 @@ def _turn_row(turn: TurnLine, indent: str) -> tuple[str, ...]:
 def _told(tool: ToolLine) -> str:
     call = shown_call(tool.tool_name, tool.arguments)
     if tool.outcome == _FINISHED:
-        return f"· {call} → {tool.result}"
+        return f"· {call} → {unmarked(tool.result)}"
     return f"· {call} {tool.outcome}{': ' if tool.result else ''}{tool.result}"
 
 

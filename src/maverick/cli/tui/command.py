@@ -18,6 +18,9 @@ from maverick.exceptions import InvalidInputError
 from maverick.journal.opening import open_journal
 from maverick.tui.app import MaverickApp
 
+_SIGNALLED = 128
+"""Added to the number of the signal that ended the screen, as shells do."""
+
 
 def open_screen(options: argparse.Namespace) -> int:
     """Show the screen until the person leaves.
@@ -30,6 +33,7 @@ def open_screen(options: argparse.Namespace) -> int:
 
     Raises:
         InvalidInputError: There is no terminal to show it in.
+        JournalError: The journal can not be opened.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
         raise InvalidInputError(
@@ -43,21 +47,36 @@ async def _show(options: argparse.Namespace) -> int:
     config = load_config()
     named = look_up(options.agent, config)
     async with open_journal(options.journal or config.journal.get_secret_value()) as journal:
+        await journal.list_runs(limit=1)  # what is wrong with it is better said before there is a screen
         workplace = CommandLineWorkplace(
             config, journal, named, file=_file(options.agent), model=options.model, mode=options.mode
         )
         app = MaverickApp(workplace, named.name)
-        for number in (signal.SIGTERM, signal.SIGHUP):  # the connection is gone, or somebody wants it to end
-            asyncio.get_running_loop().add_signal_handler(number, app.call_later, app.action_quit)
+        signals = _leave_on_signals(app)
         await app.run_async()
         if app.failure is not None:
             raise app.failure
+        if signal.SIGHUP in signals:
+            return _SIGNALLED + signal.SIGHUP  # there is no terminal any more to say anything in
         screen = Screen.of_process(interactive=True)
         console = Console(journal, screen, named_journal=options.journal)
         for session in app.stopped:
             command = console.command("resume", session.run_id, *workplace.words_to_resume(session.agent))
             screen.remark(f"{session.run_id} was stopped. Go on with: {command}")
-    return SUCCESS
+    return _SIGNALLED + signals[0] if signals else SUCCESS
+
+
+def _leave_on_signals(app: MaverickApp) -> list[signal.Signals]:
+    """Leave when somebody wants the process to end, or its connection is lost; returns what came, once it has."""
+    came: list[signal.Signals] = []
+
+    def leave(number: signal.Signals) -> None:
+        came.append(number)
+        app.call_later(app.action_quit)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, leave, number)
+    return came
 
 
 def _file(agent: str | None) -> str | None:

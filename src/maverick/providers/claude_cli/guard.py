@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextvars import Context
 from pathlib import Path
 from weakref import WeakSet
 
@@ -61,7 +62,9 @@ class Guard:
         if self._requests is None:
             ours, theirs = socket.socketpair()
             try:
-                process = subprocess.Popen(  # noqa: S603 - our own program
+                # The context is empty, since the helper is nobody's: a tool call that needs a CLI has not started it.
+                process = Context().run(
+                    subprocess.Popen,
                     [sys.executable, "-I", "-S", str(_PROGRAM)],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from maverick.model import Tool
+from maverick.model.untrusted import unmarked
 from maverick.providers.offline.choosing import Plan
 from maverick.providers.offline.scene import Outcome
 from maverick.providers.offline.schema import Json
@@ -36,7 +37,7 @@ def offer(tools: Sequence[Tool]) -> str:
 
 def _sentence(outcome: Outcome) -> str:
     name = outcome.call.tool_name
-    text = _readable(outcome.text).strip()
+    text = _readable(unmarked(outcome.text)).strip()
     if outcome.is_error:
         return f"I tried {name}, but it did not work: {_ended(text or 'it gave no reason')}"
     if not text:

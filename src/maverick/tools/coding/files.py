@@ -8,7 +8,7 @@ from typing import Any
 
 from maverick.exceptions import ToolError
 from maverick.model import Outcome, ToolContext
-from maverick.tools.coding.untrusted import mark_untrusted
+from maverick.model.untrusted import mark_untrusted
 from maverick.tools.coding.walk import named, walk
 from maverick.tools.coding.workspace import Workspace
 
@@ -54,7 +54,7 @@ class FileTools:
         return mark_untrusted(path, text) + rest
 
     def write_file(self, path: str, content: str) -> str:
-        """Write a whole text file, in place of what was there; folders are made as needed.
+        """Create a text file, or write it anew in place of what was there; folders are made as needed.
 
         Args:
             path: The file, relative to the workspace.
@@ -64,7 +64,8 @@ class FileTools:
             before = self._text_or_nothing(path)
             self._workspace.replace(path, content.encode("utf-8", "surrogateescape"))
         if before is None:
-            return f"{path} was made, {len(_lines(content))} lines."
+            lines = len(_lines(content))
+            return f"{path} was made, {lines} {'line' if lines == 1 else 'lines'}."
         return _diff(path, before, content) or f"{path} already was like this."
 
     def edit_file(self, path: str, old: str, new: str, replace_all: bool = False) -> str:

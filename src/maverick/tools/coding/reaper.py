@@ -27,10 +27,13 @@ def main(owner: int, argv: list[str]) -> int:
     code = 1
     if os.getppid() != owner:  # it has died before it could be watched
         return code
+    reaper = os.getpid()
     try:
         command = os.fork()
         if command == 0:
-            _become(argv)
+            # Should somebody kill the reaper, nobody else would end it.
+            prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+            _become(argv, reaper)
         _, status = os.waitpid(command, 0)
         code = os.waitstatus_to_exitcode(status)
     finally:
@@ -39,8 +42,10 @@ def main(owner: int, argv: list[str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _become(argv: list[str]) -> None:
+def _become(argv: list[str], parent: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if os.getppid() != parent:
+        os._exit(1)
     try:
         os.execvp(argv[0], argv)  # noqa: S606 - the command, as it was given to us
     except OSError as error:

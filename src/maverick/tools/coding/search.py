@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from maverick.exceptions import ToolError
+from maverick.model.untrusted import mark_untrusted
 from maverick.tools.coding.files import printable
 from maverick.tools.coding.process import run_program
-from maverick.tools.coding.untrusted import mark_untrusted
 from maverick.tools.coding.walk import named, walk
 from maverick.tools.coding.workspace import Workspace
 from maverick.tools.threads import run_in_thread

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from maverick.model import ToolContext
+from maverick.model.untrusted import mark_untrusted
 from maverick.tools.coding.output import Output
 from maverick.tools.coding.process import reaped, run_program
 from maverick.tools.coding.sandbox import Sandbox
-from maverick.tools.coding.untrusted import mark_untrusted
 from maverick.tools.coding.workspace import Workspace
 
 _log = logging.getLogger("maverick.tools")

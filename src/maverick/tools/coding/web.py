@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from maverick.exceptions import ToolError
+from maverick.model.untrusted import mark_untrusted
 from maverick.tools.coding.addresses import Reachable, check_reachable, is_public
-from maverick.tools.coding.page_text import text_of_page
-from maverick.tools.coding.untrusted import mark_untrusted
 from maverick.tools.permissions.subject import UrlSubject
 from maverick.tools.threads import run_in_thread
 
@@ -126,6 +125,8 @@ async def _read(response: ClientResponse, url: str) -> str:
             break
     text = bytes(body[:_MOST_BYTES]).decode(_charset(response), "replace")
     if "html" in kind:
+        from maverick.tools.coding.page_text import text_of_page  # here, since its parser is slow to load
+
         text = await run_in_thread(text_of_page, text)
     status = "" if response.status == 200 else f"[status {response.status}]\n"
     more = "\n[the page goes on]" if len(text) > _MOST_CHARACTERS or len(body) > _MOST_BYTES else ""

@@ -3,6 +3,7 @@
 Loaded when it is used, since the ``mcp`` package is an extra.
 """
 
+from maverick.tools.mcp.configured import ConfiguredServer, ConfiguredServers
 from maverick.tools.mcp.connection import MCPConnection
 from maverick.tools.mcp.pins import ToolPins
 from maverick.tools.mcp.server_address import ServerAddress
@@ -10,4 +11,13 @@ from maverick.tools.mcp.servers_file import plugged_in
 from maverick.tools.mcp.tool import MCPTool
 from maverick.tools.mcp.toolset import MCPToolset
 
-__all__ = ["MCPConnection", "MCPTool", "MCPToolset", "ServerAddress", "ToolPins", "plugged_in"]
+__all__ = [
+    "ConfiguredServer",
+    "ConfiguredServers",
+    "MCPConnection",
+    "MCPTool",
+    "MCPToolset",
+    "ServerAddress",
+    "ToolPins",
+    "plugged_in",
+]

@@ -7,7 +7,10 @@ task of the event loop. A connection that broke is opened anew by the next call.
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import Context
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,6 +21,9 @@ from mcp.shared.exceptions import MCPError
 from maverick.exceptions import NetworkError, TimeoutError, ToolError
 
 R = TypeVar("R")
+
+# Without a handler Python would write to the terminal what the library says of a server that writes nonsense.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 
 class MCPConnection:
@@ -104,7 +110,12 @@ class MCPConnection:
     async def _ask(self, send: Callable[[Client], Awaitable[R]]) -> R:
         session = self._open_session()
         try:
-            return await send(await session.client())
+            client = await session.client()
+        except Exception as error:  # transports raise whatever their libraries do; none of it gets out
+            self._lose(session)
+            raise NetworkError(f"The MCP server {self.name!r} {_why_not_open(error)}", cause=error) from error
+        try:
+            return await send(client)
         except MCPError as error:
             if error.code == types.CONNECTION_CLOSED:
                 self._lose(session)
@@ -121,8 +132,8 @@ class MCPConnection:
         except Exception as error:  # transports raise whatever their libraries do; none of it gets out
             self._lose(session)
             raise NetworkError(
-                f"The MCP server {self.name!r} can not be reached, or gave an answer that is none. Check its command or "
-                "URL, and whether it runs.",
+                f"The MCP server {self.name!r} broke off, or gave an answer that is none. If the tool acts, check what "
+                "it has done before you repeat it.",
                 cause=error,
             ) from error
 
@@ -145,7 +156,8 @@ class _Session:
         self._ready: asyncio.Future[Client] = loop.create_future()
         self._ready.add_done_callback(_seen)
         self._stopping = asyncio.Event()
-        self._owner = loop.create_task(self._own(make_client), name="maverick-mcp")
+        # The context is empty, since a server that is started here is not the first tool call's that happens to need it.
+        self._owner = loop.create_task(self._own(make_client), name="maverick-mcp", context=Context())
 
     @property
     def over(self) -> bool:
@@ -156,6 +168,8 @@ class _Session:
 
     def stop(self) -> None:
         self._stopping.set()
+        if not self._ready.done():
+            self._owner.cancel()  # it waits for a server that may never answer
 
     async def end(self) -> None:
         self.stop()
@@ -167,7 +181,10 @@ class _Session:
                 self._ready.set_result(client)
                 await self._stopping.wait()
         except asyncio.CancelledError:
-            self._ready.cancel()
+            if not self._ready.done():  # whoever waits for the client is not cancelled, and has to be told
+                self._ready.set_exception(
+                    ConnectionAbortedError(errno.ECONNABORTED, "it was closed meanwhile")
+                )
             raise
         except BaseException as error:  # noqa: BLE001 - task groups raise groups; whoever waits for the client is told
             if not self._ready.done():
@@ -178,6 +195,23 @@ class _Session:
 
 def _list_page(cursor: str | None, client: Client) -> Awaitable[types.ListToolsResult]:
     return client.list_tools(cursor=cursor, cache_mode="refresh")
+
+
+def _why_not_open(error: Exception) -> str:
+    """What is wrong with a server that could not be connected to, and what to do about it."""
+    match error:
+        case FileNotFoundError(filename=str(missing)):
+            return f"could not be started: there is no {missing!r}. Install it, or correct the server's command or cwd."
+        case OSError(strerror=str(reason)):
+            return f"could not be started: {reason}. Check its command, and who may run it."
+        case MCPError(code=types.CONNECTION_CLOSED):
+            return (
+                "ended before it had introduced itself. Run its command in a terminal to see why; it gets of your "
+                "environment only what its env names."
+            )
+        case NetworkError():
+            return str(error)
+    return "can not be reached, or does not speak MCP. Check its command or url, and whether it runs."
 
 
 def _first_of(error: BaseException) -> Exception:

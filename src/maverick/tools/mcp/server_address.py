@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, Self, TextIO
 
+import httpx2
 from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from maverick.exceptions import InvalidInputError
+from maverick.exceptions import InvalidInputError, NetworkError
+from maverick.tools.coding.process import reaped
+
+_NOT_ALLOWED = (401, 403, 407)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +80,54 @@ class ServerAddress:
         """A client of the server, not connected yet."""
         if self.url:
             return Client(_http(self.url, self.headers))
-        program, *arguments = self.command
-        return Client(
-            StdioServerParameters(
-                command=program,
-                args=arguments,
-                env=dict(self.env),
-                cwd=self.cwd,
-                encoding_error_handler="replace",
-            )
-        )
+        return Client(_stdio(self))
+
+
+@asynccontextmanager
+async def _stdio(address: ServerAddress) -> AsyncIterator[Any]:
+    """The streams of a program; it ends with this process at the latest, and all it has started with it."""
+    folder = _place_of(address)
+    program, *arguments = reaped(address.command)
+    parameters = StdioServerParameters(
+        command=program,
+        args=arguments,
+        env=dict(address.env),
+        cwd=folder,
+        encoding_error_handler="replace",
+    )
+    with _nowhere() as errors:
+        async with stdio_client(parameters, errlog=errors) as streams:
+            yield streams
+
+
+def _place_of(address: ServerAddress) -> str | None:
+    """The folder to start a program in, if one is named; refuses what the reaper could only fail with."""
+    folder = None if address.cwd is None else str(Path(address.cwd).expanduser())
+    if folder is not None and not Path(folder).is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+    program = address.command[0]
+    file = str(Path(folder or "", program)) if os.sep in program else program
+    if shutil.which(file, path=address.env.get("PATH")) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
+    return folder
+
+
+def _nowhere() -> TextIO:
+    """Where what a server says beside its answers goes: it would be mixed with the agent's words, and may hold keys."""
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 @asynccontextmanager
 async def _http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
+    async def look_at(response: httpx2.Response) -> None:
+        if response.status_code in _NOT_ALLOWED:  # the library would only say that something is wrong
+            raise NetworkError(
+                f"refused the connection with HTTP {response.status_code}. Check its url, and the headers it wants."
+            )
+
     async with (
         create_mcp_http_client(headers=dict(headers)) as http_client,
         streamable_http_client(url, http_client=http_client) as streams,
     ):
+        http_client.event_hooks["response"].append(look_at)
         yield streams

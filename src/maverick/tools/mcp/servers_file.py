@@ -3,7 +3,7 @@
 ::
 
     {"mcpServers": {
-        "files": {"command": "npx", "args": ["-y", "some-server"], "env": {"KEY": "…"}},
+        "files": {"command": "npx", "args": ["-y", "some-server"], "env": {"KEY": "${FILES_KEY}"}},
         "wiki": {"url": "https://wiki.example.com/mcp",
                  "users": {"ana": {"headers": {"Authorization": "Bearer …"}}}}
     }}
@@ -17,7 +17,9 @@ from typing import Any
 
 import msgspec
 
+from maverick.config.mcp_server import SETTINGS, MCPServer
 from maverick.exceptions import ConfigError, InvalidInputError, ToolError
+from maverick.tools.mcp.configured import toolset_of
 from maverick.tools.mcp.pins import ToolPins
 from maverick.tools.mcp.server_address import ServerAddress
 from maverick.tools.mcp.toolset import MCPToolset
@@ -46,13 +48,14 @@ def plugged_in(file: Path, pins: ToolPins | None = None) -> list[MCPToolset]:
 def _toolset(file: Path, name: str, server: object, pins: ToolPins | None) -> MCPToolset:
     if not isinstance(server, Mapping):
         raise ConfigError(f"{file}: {name}: expected a command or a url.", source=str(file), field=name)
+    settings = MCPServer.read(name, {key: server[key] for key in server if key in SETTINGS}, str(file))
     users = server.get("users")
     try:
-        address = ServerAddress.of({key: value for key, value in server.items() if key != "users"})
+        address = ServerAddress.of(settings.address())
         for_user = None if users is None else _with_credentials(name, address, users)
     except (InvalidInputError, TypeError, AttributeError) as error:
         raise ConfigError(f"{file}: {name}: {error}", source=str(file), field=name) from error
-    return MCPToolset(name, address, for_user=for_user, prefix=f"{name}_", pins=pins)
+    return toolset_of(settings, address, ToolPins() if pins is None else pins, f"{name}_", for_user)
 
 
 def _with_credentials(

@@ -33,6 +33,8 @@ class MCPTool:
         find_connection: Over which connection to call it.
         prefix: What its name begins with for the model, to keep servers apart.
         effect: What running it again would do; by default what the server says of read-only tools, and irreversible.
+        approval: Whether a person has to agree to each call.
+        trusted: Whether its answers are taken for words of the user; by default they are marked as somebody else's.
         make_meta: What the server is told beside the arguments.
         on_result: Told what the server answered.
     """
@@ -44,6 +46,8 @@ class MCPTool:
         *,
         prefix: str = "",
         effect: Effect | None = None,
+        approval: bool = False,
+        trusted: bool = False,
         make_meta: MakeMeta | None = None,
         on_result: OnResult | None = None,
     ) -> None:
@@ -53,9 +57,11 @@ class MCPTool:
         self.description = described.description or described.title or ""
         self.parameters: Mapping[str, Any] = {"type": "object", **described.input_schema}
         hints = described.annotations
-        reads = hints is not None and bool(hints.read_only_hint)
-        self.effect = effect or (Effect.PURE if reads else Effect.IRREVERSIBLE)
-        self.access = Access.NETWORK if reads else Access.EXECUTE
+        says_so = hints is not None and bool(hints.read_only_hint)
+        self.effect = effect or (Effect.PURE if says_so else Effect.IRREVERSIBLE)
+        self.approval = approval
+        self.untrusted = not trusted
+        self.access = Access.NETWORK if self.effect is Effect.PURE else Access.EXECUTE
         """How far it reaches: whatever a server says of itself, asking it tells it something."""
         self._find_connection = find_connection
         self._make_meta = make_meta

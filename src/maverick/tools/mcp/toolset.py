@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 import mcp_types as types
 from mcp import Client
 
-from maverick.exceptions import InvalidToolError
+from maverick.exceptions import InvalidToolError, describe_unknown
 from maverick.model import Effect, ToolContext
 from maverick.tools.mcp.connection import MCPConnection
 from maverick.tools.mcp.pins import ToolPins
@@ -37,7 +38,10 @@ class MCPToolset:
         for_user: Where it answers a certain user, with that user's credentials; each then has a connection of their own.
         prefix: What the names of its tools begin with for the model.
         pins: What its tools were when they were accepted; by default that is when they are first seen.
+        only: The tools agents may use, by the server's names; by default all of them.
         effect_of: What running a tool again would do; by default what :class:`MCPTool` makes of it.
+        approval_of: Whether a person has to agree to each call of a tool; by default not.
+        trusted: Whether what its tools answer is taken for words of the user; by default it is marked as somebody else's.
         make_meta: What the server is told beside the arguments.
         on_result: Told what the server answered.
     """
@@ -50,21 +54,34 @@ class MCPToolset:
         for_user: Callable[[str], Endpoint] | None = None,
         prefix: str = "",
         pins: ToolPins | None = None,
+        only: Collection[str] | None = None,
         effect_of: Callable[[types.Tool], Effect | None] | None = None,
+        approval_of: Callable[[types.Tool], bool] | None = None,
+        trusted: bool = False,
         make_meta: MakeMeta | None = None,
         on_result: OnResult | None = None,
     ) -> None:
         self.name = name
         self.quarantined: list[str] = []
         """Tools that are not what was accepted, and kept from agents."""
+        self.listed: dict[str, str] = {}
+        """Every tool the server has, by its own name, with what it says of itself; once it was asked."""
         self._prefix = prefix
         self._pins = ToolPins() if pins is None else pins
+        self._only = only
         self._effect_of = effect_of
+        self._approval_of = approval_of
+        self._trusted = trusted
         self._make_meta = make_meta
         self._on_result = on_result
         self._for_user = for_user
         self._shared = MCPConnection(name, server.client)
         self._own: OrderedDict[str, MCPConnection] = OrderedDict()
+
+    @property
+    def is_per_user(self) -> bool:
+        """Whether each user has a connection of their own, and so perhaps other tools than the next."""
+        return self._for_user is not None
 
     async def tools(self, user_id: str | None = None) -> list[MCPTool]:
         """The tools agents may use: those the server has and that are what was accepted.
@@ -76,9 +93,9 @@ class MCPToolset:
             NetworkError: The server can not be reached.
             InvalidToolError: Two of its tools would have the same name.
         """
-        listed = await self._connection(user_id).list_tools()
+        listed = await self._list(user_id)
         self.quarantined = self._pins.check(self.name, listed)
-        found = [self._tool(tool) for tool in listed if tool.name not in self.quarantined]
+        found = [self._tool(tool) for tool in listed if self._is_offered(tool.name)]
         names = [tool.name for tool in found]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise InvalidToolError(
@@ -87,20 +104,42 @@ class MCPToolset:
             )
         return found
 
-    async def accept(self, user_id: str | None = None) -> list[str]:
-        """Accept all tools of the server as they are now; returns the names of those that were quarantined."""
-        listed = await self._connection(user_id).list_tools()
-        accepted = self._pins.check(self.name, listed)
-        self._pins.accept(self.name, listed)
-        self.quarantined = []
-        return accepted
+    async def accept(self, user_id: str | None = None, *, tool: str | None = None) -> list[str]:
+        """Accept tools of the server as they are now; returns the names of those that were quarantined.
+
+        Args:
+            user_id: With whose credentials to ask, where users have their own.
+            tool: The one to accept, by the server's name; by default all.
+
+        Raises:
+            NetworkError: The server can not be reached.
+            InvalidToolError: It has no such tool.
+        """
+        listed = await self._list(user_id)
+        if tool is not None and tool not in self.listed:
+            raise InvalidToolError(
+                f"MCP server {self.name!r}: {describe_unknown('tool', tool, list(self.listed))}",
+                tool_name=tool,
+            )
+        meant = [described for described in listed if tool in (None, described.name)]
+        changed = self._pins.check(self.name, listed)
+        self._pins.accept(self.name, meant)
+        self.quarantined = self._pins.check(self.name, listed)
+        return [name for name in changed if name not in self.quarantined]
 
     async def aclose(self) -> None:
         """End all sessions with the server."""
         connections = [self._shared, *self._own.values()]
         self._own.clear()
-        for connection in connections:
-            await connection.aclose()
+        await asyncio.gather(*(connection.aclose() for connection in connections))
+
+    async def _list(self, user_id: str | None) -> list[types.Tool]:
+        listed = await self._connection(user_id).list_tools()
+        self.listed = {tool.name: tool.description or "" for tool in listed}
+        return listed
+
+    def _is_offered(self, tool: str) -> bool:
+        return tool not in self.quarantined and (self._only is None or tool in self._only)
 
     def _tool(self, described: types.Tool) -> MCPTool:
         return MCPTool(
@@ -108,6 +147,8 @@ class MCPToolset:
             self._connection_for,
             prefix=self._prefix,
             effect=None if self._effect_of is None else self._effect_of(described),
+            approval=self._approval_of is not None and self._approval_of(described),
+            trusted=self._trusted,
             make_meta=self._make_meta,
             on_result=self._on_result,
         )

@@ -1,0 +1,111 @@
+"""``maverick mcp list``: the servers there are, whether they answer, and the tools they have."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.json_text import json_text
+from maverick.cli.screen import Screen, one_line
+from maverick.cli.table import Column, lay_out, terminal_width
+from maverick.config.mcp_servers import MCPServers, load_mcp_servers
+from maverick.exceptions import MaverickError
+from maverick.tools.mcp import ConfiguredServer
+from maverick.tools.mcp.configured import kept_consent
+
+_COLUMNS = (
+    Column("SERVER"),
+    Column("TRANSPORT"),
+    Column("STATE"),
+    Column("TOOL", shrinks=True),
+    Column("EFFECT"),
+    Column("ASKS"),
+)
+
+
+def list_servers(names: Sequence[str], *, as_json: bool) -> int:
+    """List servers, and connect to each to see its tools; one that the person has not agreed to is not started.
+
+    Args:
+        names: The ones to list; by default all.
+        as_json: Whether to write JSON.
+
+    Raises:
+        ConfigError: A file can not be read, or there is no server of a name.
+    """
+    known = load_mcp_servers()
+    for name in names:
+        known.find(name)
+    screen = Screen.of_process(interactive=False)
+    found = asyncio.run(_looked_at(known, names or sorted({*known.servers, *known.problems})))
+    if as_json:
+        screen.say(f"{json_text(found)}\n")
+        return SUCCESS
+    if not found:
+        screen.remark(
+            "There are no MCP servers. Name one in ~/.maverick/config.yaml under mcp, or in .mcp.json."
+        )
+        return SUCCESS
+    rows = [row for server in found for row in _rows(server)]
+    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, terminal_width())))
+    for server in found:
+        for tool in server["tools"]:
+            if tool["quarantined"]:
+                screen.remark(f"{server['name']}: {tool['name']} says now: {one_line(tool['description'])}")
+        if server["problem"]:
+            screen.complain(server["problem"])
+    return SUCCESS
+
+
+async def _looked_at(known: MCPServers, names: Sequence[str]) -> list[dict[str, Any]]:
+    return await asyncio.gather(*(_fields(known, name) for name in names))
+
+
+async def _fields(known: MCPServers, name: str) -> dict[str, Any]:
+    """A server, as JSON tells it; nothing of its definition that could be a secret."""
+    fields: dict[str, Any] = {"name": name, "transport": None, "source": None, "state": "failed"}
+    fields |= {"tools": [], "problem": None}
+    try:
+        server = known.find(name)
+        fields |= {"transport": server.transport, "source": server.source}
+        if not kept_consent().is_given(server):
+            fields["state"] = "not accepted"
+        connected = ConfiguredServer(server)
+        try:
+            await connected.connect()
+            return fields | {"state": "reached", "tools": [*_tools(connected)]}
+        finally:
+            await connected.aclose()
+    except MaverickError as error:
+        return fields | {"problem": str(error)}
+
+
+def _tools(connected: ConfiguredServer) -> Iterator[dict[str, Any]]:
+    for tool in connected.tools:
+        yield {
+            "name": tool.name,
+            "description": tool.description,
+            "effect": tool.effect.value,
+            "approval": tool.approval,
+            "quarantined": False,
+        }
+    for name, description in connected.quarantined.items():
+        yield {
+            "name": name,
+            "description": description,
+            "effect": None,
+            "approval": None,
+            "quarantined": True,
+        }
+
+
+def _rows(server: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    begins = (server["name"], server["transport"] or "", server["state"])
+    for tool in server["tools"]:
+        effect = "quarantined" if tool["quarantined"] else tool["effect"]
+        yield (*begins, tool["name"], effect, "yes" if tool["approval"] else "")
+        begins = ("", "", "")
+    if not server["tools"]:
+        yield (*begins, "", "", "")

@@ -1,0 +1,222 @@
+"""One MCP server as it is written down: where it is, and what agents may do with it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from maverick.exceptions import ConfigError
+
+SETTINGS = (
+    "command", "args", "env", "cwd", "url", "headers", "type", "tools", "effect", "approval", "trusted", "timeout",
+)  # fmt: skip
+"""What can be said about a server."""
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_SECRET = re.compile(r"authorization|token|secret|passw|api.?key|cookie|credential", re.IGNORECASE)
+_EFFECTS = ("pure", "keyed", "irreversible")
+
+S = TypeVar("S", bound=Struct)
+
+
+class _Narrowing(Struct, frozen=True):
+    """What a project can say about a server of the person's."""
+
+    tools: list[str] | None = None
+    approval: bool | list[str] = False
+
+
+class MCPServer(Struct, frozen=True, kw_only=True):
+    """A server. Texts may have ``${VARIABLE}`` or ``${VARIABLE:-otherwise}`` in them, from the environment."""
+
+    name: str
+    source: str
+    """The file it is written in."""
+    project: str = ""
+    """The folder of the project whose file defines it; nothing if the person's own does."""
+    command: str | list[str] = ""
+    """The program, or the program and its arguments; no shell reads them."""
+    args: list[str] = []
+    """More arguments."""
+    env: dict[str, str] = {}
+    """Variables for the program, which gets little else of the environment."""
+    cwd: str | None = None
+    """The folder to start it in; by default the current one."""
+    url: str = ""
+    """An address that speaks streamable HTTP, in place of a command."""
+    headers: dict[str, str] = {}
+    """Headers for the address."""
+    type: str = ""
+    """``stdio`` or ``http``, as other programs write it; it follows from the rest."""
+    tools: list[str] | None = None
+    """The only tools agents get, by the server's names; by default all."""
+    effect: str | dict[str, str] = ""
+    """What running a tool again would do, for all tools or for each; by default what the server says of read-only ones."""
+    approval: bool | list[str] = False
+    """Whether a person has to agree to each call, for all tools or for some."""
+    trusted: bool = False
+    """Whether what its tools answer is taken for words of the user, and not marked as somebody else's."""
+    timeout: int | float = 30
+    """The seconds it has to start and say which tools it has."""
+
+    @classmethod
+    def read(cls, name: str, settings: Mapping[str, object], source: str, project: str = "") -> Self:
+        """A server from its settings.
+
+        Raises:
+            ConfigError: Something in them is not as it should be. No value is in the message: it may be a secret.
+        """
+        told = {**settings, "name": name, "source": source, "project": project}
+        return _converted(told, cls, source, name)
+
+    @property
+    def transport(self) -> str:
+        """How it is talked to: ``stdio`` or ``http``."""
+        return "http" if self.url else "stdio"
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that is written about it, variables as they are written."""
+        said = {setting: getattr(self, setting) for setting in SETTINGS}
+        return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()
+
+    @property
+    def words(self) -> str:
+        """What would be started or called, as it is written."""
+        return self.url or shlex.join(self._argv)
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables of the environment that it would be told."""
+        texts = [*self._argv, *self.env.values(), self.cwd or "", self.url, *self.headers.values()]
+        return sorted({found[1] for text in texts for found in _VARIABLE.finditer(text)})
+
+    def effect_of(self, tool: str) -> str | None:
+        """The effect of a tool, if it was said."""
+        return (self.effect if isinstance(self.effect, str) else self.effect.get(tool)) or None
+
+    def needs_approval(self, tool: str) -> bool:
+        """Whether a person has to agree to each call of a tool."""
+        return self.approval if isinstance(self.approval, bool) else tool in self.approval
+
+    def named_tools(self) -> dict[str, Iterable[str]]:
+        """The tools that settings name, by setting."""
+        said = {"tools": self.tools, "effect": self.effect, "approval": self.approval}
+        return {name: value for name, value in said.items() if isinstance(value, list | dict)}
+
+    def narrowed_by(self, settings: Mapping[str, object], source: str) -> Self:
+        """This server with what a project takes away from it: tools, or the right to call some without asking.
+
+        Raises:
+            ConfigError: The project wants something else.
+        """
+        for setting in settings:
+            if setting not in _Narrowing.__struct_fields__:
+                raise self._problem(
+                    f"{setting}: a project can only narrow a server of yours, with tools and approval.",
+                    source,
+                )
+        less = _converted(settings, _Narrowing, source, self.name)
+        return msgspec.structs.replace(
+            self,
+            tools=_common(self.tools, less.tools),
+            approval=_either(self.approval, less.approval),
+        )
+
+    def address(self, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Where it is, with the values of its variables: what :meth:`ServerAddress.of` takes.
+
+        Raises:
+            ConfigError: A variable is not set, or does not fit where it is used.
+        """
+        environ = os.environ if environ is None else environ
+
+        def filled(text: str, setting: str) -> str:
+            def value(found: re.Match[str]) -> str:
+                known = environ.get(found[1]) or found[2]
+                if known is None:
+                    raise self._problem(
+                        f"{setting}: the variable {found[1]} is not set. Set it, and try again."
+                    )
+                return known
+
+            return _VARIABLE.sub(value, text)
+
+        if self.url:
+            headers = {name: filled(text, f"headers.{name}") for name, text in self.headers.items()}
+            for name, text in headers.items():
+                if not (text.isascii() and text.isprintable()):  # libraries would quote it
+                    raise self._problem(f"headers.{name}: has characters in it that no header can have.")
+            return {"url": filled(self.url, "url"), "headers": headers}
+        return {
+            "command": [filled(word, "command") for word in self._argv],
+            "env": {name: filled(text, f"env.{name}") for name, text in self.env.items()},
+            "cwd": None if self.cwd is None else filled(self.cwd, "cwd"),
+        }
+
+    @property
+    def _argv(self) -> list[str]:
+        if not self.command:
+            return []
+        words = [self.command] if isinstance(self.command, str) else self.command
+        return [*words, *self.args]
+
+    def __post_init__(self) -> None:
+        if bool(self._argv) == bool(self.url):
+            raise self._problem("expected either a command or a url.")
+        if self.url and (self.type == "sse" or not re.match(r"https?://|\$\{", self.url)):
+            raise self._problem("url: expected an http:// or https:// address that speaks streamable HTTP.")
+        if self.project and self.trusted:
+            raise self._problem(
+                "trusted: a project can not say so of itself. Name the server in your own settings."
+            )
+        if self.timeout <= 0:
+            raise self._problem("timeout: expected seconds above 0.")
+        for effect in [self.effect] if isinstance(self.effect, str) else self.effect.values():
+            if effect and effect not in _EFFECTS:
+                raise self._problem(f"effect: expected one of {', '.join(_EFFECTS)}.")
+        self._check_secrets()
+
+    def _check_secrets(self) -> None:
+        if "@" in urlsplit(self.url).netloc:
+            raise self._problem("url: keep secrets out of it. Use headers, with ${VARIABLE} in them.")
+        for setting, texts in (("env", self.env), ("headers", self.headers)):
+            for name, text in texts.items():
+                if text and _SECRET.search(name) and not _VARIABLE.search(text):
+                    raise self._problem(
+                        f"{setting}.{name}: keep secrets out of files. Write ${{VARIABLE}}, and set the variable."
+                    )
+
+    def _problem(self, problem: str, source: str = "") -> ConfigError:
+        source = source or self.source
+        return ConfigError(f"{source}: MCP server {self.name!r}: {problem}", source=source, field=self.name)
+
+
+def _converted(settings: Mapping[str, object], kind: type[S], source: str, name: str) -> S:
+    try:
+        return msgspec.convert(settings, kind)
+    except msgspec.ValidationError as error:
+        problem, _, setting = str(error).replace("`", "").partition(" - at $.")
+        said = f"{source}: MCP server {name!r}: {setting}: {problem[:1].lower()}{problem[1:]}."
+    # Raised out here, so that the error has no cause: it could quote a key.
+    raise ConfigError(said, source=source, field=name)
+
+
+def _common(own: list[str] | None, other: list[str] | None) -> list[str] | None:
+    if own is None or other is None:
+        return own if other is None else other
+    return [tool for tool in own if tool in other]
+
+
+def _either(own: bool | list[str], other: bool | list[str]) -> bool | list[str]:
+    if isinstance(own, bool) or isinstance(other, bool):
+        return own if other is False else other if own is False else True
+    return sorted({*own, *other})

@@ -1,0 +1,208 @@
+"""MCP servers that are named in settings: connected all at once, and closed together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import mcp_types as types
+
+from maverick.config.mcp_name import prefix_of
+from maverick.config.mcp_server import MCPServer
+from maverick.exceptions import ConfigError, InvalidInputError, TimeoutError, describe_unknown
+from maverick.model import Effect
+from maverick.tools.mcp.consent import Consent
+from maverick.tools.mcp.pins import ToolPins
+from maverick.tools.mcp.server_address import ServerAddress
+from maverick.tools.mcp.tool import MCPTool
+from maverick.tools.mcp.toolset import MCPToolset
+
+_KEY = "maverick/idempotency-key"
+"""What a server finds the key of a call under: a second call with the same one must not act again."""
+
+
+def kept_consent() -> Consent:
+    """What the person has agreed to, as it is kept in their home."""
+    return Consent(_folder() / "mcp-consent.json")
+
+
+def kept_pins(project: str = "") -> ToolPins:
+    """What the tools of servers were when they were accepted, as it is kept in the person's home.
+
+    Args:
+        project: The project that defines the servers; nothing for the person's own.
+    """
+    return ToolPins(_folder() / "mcp-tools.json", project=project)
+
+
+def toolset_of(
+    server: MCPServer,
+    address: ServerAddress,
+    pins: ToolPins,
+    prefix: str,
+    for_user: Callable[[str], ServerAddress] | None = None,
+) -> MCPToolset:
+    """The tools of a server, as its settings say they are to be used.
+
+    Args:
+        server: The settings.
+        address: Where it is, with the values of its variables.
+        pins: What its tools were when they were accepted.
+        prefix: What the names of its tools begin with for the model.
+        for_user: Where it answers a certain user.
+    """
+
+    def effect_of(tool: types.Tool) -> Effect | None:
+        said = server.effect_of(tool.name)
+        return None if said is None else Effect(said)
+
+    return MCPToolset(
+        server.name,
+        address,
+        for_user=for_user,
+        prefix=prefix,
+        pins=pins,
+        only=server.tools,
+        effect_of=effect_of,
+        approval_of=lambda tool: server.needs_approval(tool.name),
+        trusted=server.trusted,
+        make_meta=lambda context: {_KEY: context.idempotency_key},
+    )
+
+
+class ConfiguredServer:
+    """A server of the settings, and the connection to it.
+
+    Args:
+        server: What the settings say about it.
+    """
+
+    def __init__(self, server: MCPServer) -> None:
+        self.server = server
+        self.tools: list[MCPTool] = []
+        """The tools agents may use, once it is connected."""
+        self._toolset: MCPToolset | None = None
+
+    @property
+    def quarantined(self) -> dict[str, str]:
+        """The tools that are not what was accepted, by the server's names, with what they say of themselves now."""
+        toolset = self._toolset
+        return {} if toolset is None else {name: toolset.listed[name] for name in toolset.quarantined}
+
+    async def connect(self) -> None:
+        """Connect to it, and learn which tools it has.
+
+        Raises:
+            ConfigError: The person has not agreed to it, or its settings do not fit.
+            NetworkError: It can not be reached.
+            TimeoutError: It took too long.
+            InvalidToolError: Two of its tools would have the same name.
+        """
+        toolset = self._toolset = self._made()
+        try:
+            async with asyncio.timeout(self.server.timeout) as patience:
+                self.tools = await toolset.tools()
+        except BaseException as error:
+            await self.aclose()
+            if patience.expired():
+                raise TimeoutError(
+                    f"The MCP server {self.server.name!r} did not introduce itself within {self.server.timeout:g} s. "
+                    "Check that it speaks MCP, or raise its timeout in the settings.",
+                    cause=error,
+                ) from error
+            raise
+        self._check_names(list(toolset.listed))
+
+    async def accept(self, tool: str | None = None) -> list[str]:
+        """Accept its tools, or one of them, as they are now; returns the names of those that were quarantined.
+
+        Raises:
+            InvalidToolError: It has no such tool.
+        """
+        assert self._toolset is not None  # noqa: S101 - it was connected before
+        return await self._toolset.accept(tool=tool)
+
+    async def aclose(self) -> None:
+        """End the connection, and the server with it if it is a program."""
+        if self._toolset is not None:
+            await self._toolset.aclose()
+
+    def _made(self) -> MCPToolset:
+        server = self.server
+        if not kept_consent().is_given(server):
+            raise ConfigError(
+                f"The MCP server {server.name!r} is defined by {server.source}, which you have not agreed to. Look at "
+                f"it, then run: maverick mcp accept {server.name}",
+                source=server.source,
+                field=server.name,
+            )
+        try:
+            address = ServerAddress.of(server.address())
+        except InvalidInputError as error:
+            raise ConfigError(
+                f"{server.source}: MCP server {server.name!r}: {error}",
+                source=server.source,
+                field=server.name,
+            ) from error
+        return toolset_of(server, address, kept_pins(server.project), prefix_of(server.name))
+
+    def _check_names(self, listed: list[str]) -> None:
+        """Refuse settings for tools that are not there: one that was to be asked about would go unasked."""
+        for setting, names in self.server.named_tools().items():
+            for name in names:
+                if name not in listed:
+                    problem = f"{setting}: {describe_unknown('tool', name, listed)}"
+                    raise ConfigError(
+                        f"{self.server.source}: MCP server {self.server.name!r}: {problem}",
+                        source=self.server.source,
+                        field=self.server.name,
+                    )
+
+
+class ConfiguredServers:
+    """Several servers of the settings, connected at the same time, for the length of an ``async with`` block.
+
+    Args:
+        servers: What the settings say about them.
+
+    Raises:
+        MaverickError: One of them could not be connected; then none is.
+    """
+
+    def __init__(self, servers: Iterable[MCPServer]) -> None:
+        self.servers = [ConfiguredServer(server) for server in servers]
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._connect()
+        except BaseException:
+            await self.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End all connections."""
+        await asyncio.gather(*(server.aclose() for server in self.servers))
+
+    async def _connect(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as connecting:
+                for server in self.servers:
+                    connecting.create_task(server.connect())
+        except BaseExceptionGroup as failures:
+            failure = failures.exceptions[0]
+        else:
+            return
+        raise failure  # out here, so that its cause stays what it was
+
+
+def _folder() -> Path:
+    return Path("~/.maverick").expanduser()

@@ -1,0 +1,92 @@
+"""Arguments of any types that Pydantic knows: their JSON Schema, and what checks them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, NotRequired, cast
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+from pydantic_core import to_jsonable_python
+from typing_extensions import TypedDict
+
+from maverick.exceptions import InvalidToolError, ToolError
+
+
+class TypedArguments:
+    """The arguments of a tool; what checks and describes them is built once.
+
+    Args:
+        tool_name: The tool's name, for error messages.
+        types: The type of each parameter.
+        notes: What is said of a parameter.
+        defaults: The value of each parameter that may be left out.
+
+    Raises:
+        InvalidToolError: A type can not be described to a model.
+    """
+
+    def __init__(
+        self,
+        tool_name: str,
+        types: Mapping[str, Any],
+        notes: Mapping[str, str],
+        defaults: Mapping[str, Any],
+    ) -> None:
+        self._tool_name = tool_name
+        fields: dict[str, Any] = {}
+        for name, annotation in types.items():
+            noted = Annotated[annotation, Field(description=notes[name])] if name in notes else annotation
+            fields[name] = NotRequired[noted] if name in defaults else noted
+        # A typed dict rather than a model: no parameter name is taken, and checking gives keyword arguments.
+        arguments = cast("Any", TypedDict)("arguments", fields)
+        arguments.__pydantic_config__ = ConfigDict(extra="forbid")
+        try:
+            self._adapter: TypeAdapter[Any] = TypeAdapter(arguments)
+            self.schema = _untitled(self._adapter.json_schema())
+            """The JSON Schema of the arguments."""
+        except PydanticUserError as error:
+            raise InvalidToolError(
+                f"{tool_name!r} can not be a tool: a parameter can not be described to a model: {error.message}.",
+                tool_name=tool_name,
+                cause=error,
+            ) from error
+        self.schema.setdefault("properties", {})
+        for name, default in defaults.items():
+            self.schema["properties"][name]["default"] = to_jsonable_python(default, fallback=repr)
+
+    def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments as the types that were declared.
+
+        Raises:
+            ToolError: They do not fit; the message tells the model what to correct.
+        """
+        try:
+            checked: dict[str, Any] = self._adapter.validator.validate_python(arguments)
+            return checked
+        except ValidationError as error:
+            problems = "; ".join(
+                f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+                for problem in error.errors(include_url=False)
+            )
+            raise ToolError(
+                f"The arguments do not fit {self._tool_name}: {problems}. Correct them and call it again.",
+                tool_name=self._tool_name,
+            ) from error
+
+
+def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema without the titles Pydantic adds, which only repeat the names."""
+    slim: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in ("properties", "$defs"):
+            slim[key] = {name: _untitled(entry) for name, entry in value.items()}
+        elif key in ("default", "const", "enum", "examples"):
+            slim[key] = value
+        elif isinstance(value, dict):
+            slim[key] = _untitled(value)
+        elif isinstance(value, list):
+            slim[key] = [_untitled(entry) if isinstance(entry, dict) else entry for entry in value]
+        elif key != "title":
+            slim[key] = value
+    return slim

@@ -1,0 +1,97 @@
+"""An MCP server that needs no library, so that it starts at once: ``python shop_server.py SPEC``.
+
+The file it is given says which tools it has, and how it behaves::
+
+    {"tools": {"sell": "Sells."}, "reads": ["sell"], "log": "…", "meets": ["mine", "theirs"], "stubborn": true}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+_TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
+
+
+def answer(spec: dict[str, Any], method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    """What it answers to a request; nothing if it does not know it."""
+    if method == "initialize":
+        return {
+            "protocolVersion": params["protocolVersion"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "shop", "version": "1"},
+        }
+    if method == "tools/list":
+        tools = [
+            {
+                "name": name,
+                "description": description,
+                "inputSchema": _TEXT,
+                "annotations": {"readOnlyHint": name in spec.get("reads", [])},
+            }
+            for name, description in spec["tools"].items()
+        ]
+        return {"tools": tools}
+    if method == "tools/call":
+        note(spec, params["name"])
+        if params["name"] == "key":
+            return {"content": [{"type": "text", "text": params["_meta"]["maverick/idempotency-key"]}]}
+        text = (
+            os.environ.get("SHOP_KEY", "")
+            if params["name"] == "owner"
+            else params["arguments"].get("text", "")
+        )
+        return {"content": [{"type": "text", "text": text}]}
+    return None
+
+
+def note(spec: dict[str, Any], what: str) -> None:
+    """Write down what happened."""
+    if "log" in spec:
+        with Path(spec["log"]).open("a", encoding="utf-8") as log:
+            log.write(f"{what}\n")
+
+
+def meet(mine: str, theirs: str) -> None:
+    """Wait until the other one is there too."""
+    Path(mine).touch()
+    while not Path(theirs).exists():
+        time.sleep(0.01)
+
+
+def serve(spec: dict[str, Any]) -> None:
+    """Answer until nobody asks any more."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "id" not in request:
+            continue
+        result = answer(spec, request["method"], request.get("params") or {})
+        reply = {"error": {"code": -32601, "message": "unknown"}} if result is None else {"result": result}
+        sys.stdout.write(f"{json.dumps({'jsonrpc': '2.0', 'id': request['id'], **reply})}\n")
+        sys.stdout.flush()
+
+
+def main(file: str) -> None:
+    """Behave as the file says."""
+    spec = json.loads(Path(file).read_text(encoding="utf-8"))
+    note(spec, "started")
+    sys.stderr.write("a word of the shop's own\n")
+    if "meets" in spec:
+        meet(*spec["meets"])
+    if spec.get("stubborn"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        waiting = [sys.executable, "-c", "import time; time.sleep(600)", file]
+        subprocess.Popen(waiting, start_new_session=True)  # noqa: S603 - a child that leaves the group
+    serve(spec)
+    while spec.get("stubborn"):
+        time.sleep(1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
