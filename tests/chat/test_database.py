@@ -23,7 +23,15 @@ from maverick.exceptions import InvalidInputError, StorageError
 def test_the_migrations_make_the_tables_that_the_program_uses(any_database: Database) -> None:
     inspector = inspect(any_database.engine)
 
-    for name in ("tasks", "conversations", "messages", "tool_calls", "changes", "confirmations"):
+    for name in (
+        "tasks",
+        "conversations",
+        "messages",
+        "tool_calls",
+        "changes",
+        "confirmations",
+        "heard_requests",
+    ):
         made = {column["name"]: column for column in inspector.get_columns(name)}
         used = SQLModel.metadata.tables[name].columns
         assert made.keys() == {column.name for column in used}
@@ -57,7 +65,9 @@ def test_two_processes_that_start_at_once_make_one_database(tmp_path: Path) -> N
         thread.join()
 
     with databases[0].session() as session:
-        assert session.execute(text("SELECT count(*) FROM schema_versions")).scalar_one() == 1
+        assert session.execute(text("SELECT count(*) FROM schema_versions")).scalar_one() == len(
+            CHAT.migrations
+        )
     for database in databases:
         database.close()
 

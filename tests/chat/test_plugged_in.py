@@ -11,9 +11,10 @@ from mcp import Client
 from chat.parlour import Parlour
 from maverick.chat import Database
 from maverick.exceptions import InvalidToolError
+from maverick.model.untrusted import mark_untrusted
 from maverick.testing import ScriptedClient, call, calls, reply
 from maverick.tools.mcp import MCPToolset
-from tools.mcp.office_server import Office
+from tools.mcp.office_server import TOOLS, Office
 
 
 @pytest.mark.requirement("CHAT-MCP-CLIENT")
@@ -33,8 +34,32 @@ async def test_the_agent_has_the_tools_of_another_server_with_each_users_own_key
     await parlour.aclose()
 
     said = [result.tool_calls[0].result["data"] for result in results]
-    assert said == ["key of ana", "key of bob"]
+    assert said == [mark_untrusted("office_whoami", f"key of {user}") for user in ("ana", "bob")]
     assert parlour.titles("ana") == parlour.titles("bob") == ["x"]
+
+
+@pytest.mark.requirement("CHAT-MCP-CLIENT", "P6")
+async def test_a_user_is_offered_what_the_server_offers_them_and_not_what_it_offers_others(
+    database: Database, tmp_path: Path
+) -> None:
+    office = MCPToolset(
+        "office",
+        Office(tmp_path / "log"),
+        for_user=lambda user: Office(tmp_path / "log", TOOLS if user == "ana" else {"echo": TOOLS["echo"]}),
+        prefix="office_",
+    )
+    client = ScriptedClient(lambda _: reply("Hello."))
+    parlour = Parlour(database, client=client, toolsets=[office])
+
+    for user in ("ana", "bob", "ana"):
+        await parlour.say("hello", user)
+    await parlour.aclose()
+
+    offered = [
+        {tool.name for tool in asked.tools if tool.name.startswith("office_")} for asked in client.requests
+    ]
+    assert offered[0] == offered[2] == {f"office_{name}" for name in TOOLS}
+    assert offered[1] == {"office_echo"}
 
 
 @pytest.mark.requirement("CHAT-MCP-CLIENT")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -13,9 +14,13 @@ from typing import Any
 import pytest
 
 from chat.parlour import Parlour
-from maverick.chat import AgentResult, Database
-from maverick.chat.phrases import STOPPED, TOO_MUCH
+from leaping_clock import LeapingClock
+from maverick.chat import AgentResult, AnswerTimeoutError, Database
+from maverick.chat.confirmations import ConfirmationStore
+from maverick.chat.database import owned_session
+from maverick.chat.phrases import OUT_OF_TIME, STOPPED, TOO_MUCH
 from maverick.chat.prompt import CHAT_LIMITS
+from maverick.chat.tables import ConfirmationStatus
 from maverick.exceptions import TimeoutError
 from maverick.journal import SqliteJournal
 from maverick.loop import RunConfig
@@ -73,6 +78,37 @@ async def test_a_run_that_takes_too_long_raises_a_timeout_error(database: Databa
 
     assert CHAT_LIMITS.timeout_ms == 30_000
     assert isinstance(caught.value, builtins.TimeoutError)
+
+
+@pytest.mark.requirement("004-TIMEOUT", "CHAT-KEYED")
+@pytest.mark.parametrize("kept", [True, False])
+async def test_past_the_time_it_is_told_what_was_done_and_asking_again_does_it_no_second_time(
+    kept: bool, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = LeapingClock(monkeypatch)
+
+    def answer(request: Request) -> Any:
+        if not request.messages[-1].tool_call_id:
+            return call("add_task", title="milk")
+        clock.leap(31)
+        return reply("late", delay=60)
+
+    async with SqliteJournal(tmp_path / "runs.db") as journal:
+        parlour = Parlour(database, client=ScriptedClient(answer), journal=journal if kept else None)
+        errors = []
+        for _ in range(2):
+            with pytest.raises(AnswerTimeoutError) as caught:
+                await parlour.runner.run(parlour.context(), "add milk", request_id="r1")
+            errors.append(caught.value)
+        await parlour.aclose()
+
+    for error in errors:
+        assert "See what its tools have done" in str(error)
+        assert not error.retryable
+        assert [record.tool_name for record in error.result.tool_calls] == ["add_task"]
+        assert not error.result.success
+        assert error.result.response == f"{OUT_OF_TIME}\nGot it! Added 'milk' to your list. Anything else?"
+    assert parlour.titles() == ["milk"]
 
 
 @pytest.mark.requirement("004-G-USER", "004-ISOLATION-INJECTED", "P6")
@@ -215,6 +251,84 @@ async def test_a_request_sent_again_after_a_crash_goes_on_and_acts_once(
 
     assert result.response == "Got it! Added 'buy milk' to your list. Anything else?"
     assert parlour.titles() == ["buy milk"]
+
+
+@pytest.mark.requirement("CHAT-KEYED", "CHAT-CONFIRM")
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_question_outlives_the_request_that_asked_it_being_sent_again(
+    kept: bool, database: Database, tmp_path: Path
+) -> None:
+    async with SqliteJournal(tmp_path / "runs.db") as journal:
+        parlour = Parlour(database, journal=journal if kept else None)
+        parlour.add("buy milk", "buy eggs")
+
+        await parlour.runner.run(parlour.context(), "delete all tasks", request_id="r1")
+        asked = await parlour.say("delete all tasks", request_id="r1")
+        await parlour.runner.run(parlour.context(), "yes delete all", request_id="r2")
+        done = await parlour.say("yes delete all", request_id="r2")
+        await parlour.aclose()
+
+    assert asked.response == "That's a big action. Confirm with 'yes delete all'."
+    assert done.response == "Done! I've deleted 2 tasks."
+    assert parlour.titles() == []
+
+
+@pytest.mark.requirement("P1", "CHAT-CONFIRM")
+@pytest.mark.parametrize("last_write", range(3, 11))
+async def test_a_question_outlives_a_crash_of_the_request_that_asked_it(
+    last_write: int, database: Database, tmp_path: Path
+) -> None:
+    journal = SqliteJournal(tmp_path / "runs.db")
+    journal.on_write = _pull_the_plug_at(last_write)
+    doomed = Parlour(database, journal=journal)
+    doomed.add("buy milk", "buy eggs")
+    with suppress(PulledPlug):
+        await doomed.runner.run(doomed.context(), "delete all tasks", request_id="r1")
+    await doomed.aclose()
+    await journal.aclose()
+
+    async with SqliteJournal(tmp_path / "runs.db") as found:
+        parlour = Parlour(database, journal=found)
+        await parlour.say("delete all tasks", request_id="r1")
+        done = await parlour.say("yes delete all", request_id="r2")
+        await parlour.aclose()
+
+    assert done.response == "Done! I've deleted 2 tasks."
+
+
+@pytest.mark.requirement("CHAT-KEYED", "CHAT-CONFIRM")
+async def test_an_old_yes_that_is_sent_again_does_not_answer_a_newer_question(
+    database: Database, tmp_path: Path
+) -> None:
+    async with SqliteJournal(tmp_path / "runs.db") as journal:
+        parlour = Parlour(database, journal=journal)
+        parlour.add("buy milk", "buy eggs")
+        await parlour.say("delete milk")
+        await parlour.say("yes delete", request_id="old")
+        await parlour.say("delete eggs")
+
+        await parlour.say("yes delete", request_id="old")
+        with owned_session(database.session, "ana") as session:
+            asked = ConfirmationStore(session, "ana", "talk").open()
+        await parlour.aclose()
+
+    assert asked is not None
+    assert asked.status == ConfirmationStatus.PENDING
+    assert parlour.titles() == ["buy eggs"]
+
+
+@pytest.mark.requirement("CHAT-KEYED", "CHAT-CONFIRM")
+def test_a_request_that_comes_twice_at_once_is_heard_once(any_database: Database) -> None:
+    def hear(_: int) -> bool:
+        with owned_session(any_database.session, "ana", writes=True) as session:
+            return ConfirmationStore(session, "ana", "talk").hear("yes", "r1")
+
+    with owned_session(any_database.session, "ana", writes=True) as session:
+        ConfirmationStore(session, "ana", "talk").ask("delete_task", "binding", "yes", "Really?")
+    with ThreadPoolExecutor(4) as threads:
+        heard = list(threads.map(hear, range(8)))
+
+    assert sorted(heard) == [False] * 7 + [True]
 
 
 def _pull_the_plug_at(number: int) -> Callable[[str, bool], None]:

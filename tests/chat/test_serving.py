@@ -17,12 +17,13 @@ import uvicorn
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from canary import CANARY
 from chat.parlour import Parlour
 from maverick.chat import Database, MCPToolServer
 from maverick.chat.serving import KEY, KnownTokens, http_app
 from maverick.exceptions import InvalidInputError
 
-TOKENS = {"token-of-ana-0123456789": "ana", "token-of-bob-0123456789": "bob"}
+TOKENS = {CANARY: "ana", "token-of-bob-0123456789": "bob"}
 Connect: TypeAlias = Callable[..., AbstractAsyncContextManager[Client]]
 """Connects as a user; further arguments are the client's."""
 
@@ -155,7 +156,14 @@ async def test_a_client_can_send_a_call_again_under_its_key(connect: Connect, da
 
 @pytest.mark.requirement("CHAT-MCP-SERVER")
 @pytest.mark.parametrize(
-    "header", [None, "Bearer", "Bearer wrong-token-0123456789", "Basic YTpi", "token-of-ana-0123456789"]
+    "header",
+    [
+        None,
+        "Bearer",
+        "Bearer wrong-token-0123456789",
+        "Basic YTpi",
+        pytest.param(CANARY, id="a token without its scheme"),
+    ],
 )
 async def test_without_a_good_token_there_is_nothing_over_http(
     header: str | None, database: Database

@@ -13,15 +13,18 @@ from typing import Any, Self
 import aiohttp
 import uvicorn
 
+from canary import CANARY
 from maverick.chat import AgentRunner, Database, MCPToolServer
+from maverick.chat.prompt import CHAT_LIMITS
 from maverick.journal import Journal
+from maverick.loop import RunConfig
 from maverick.model import LLMClient, Request, Response, StreamItem, TextDelta
 from maverick.providers.base import Client
 from maverick.server import Principal, ServerLimits, TokenSigner, Verifier, create_app
 
 PATIENCE = 30
 """Seconds that anything may take on a busy machine."""
-SECRET = b"a secret that is only good for tests"
+SECRET = CANARY.encode()
 
 
 class ChatServer:
@@ -34,6 +37,7 @@ class ChatServer:
         journal: Where runs are kept.
         verifier: Proves who users are.
         metrics_token: What a collector of metrics proves itself with.
+        run_config: How much an answer may take.
     """
 
     def __init__(
@@ -45,11 +49,16 @@ class ChatServer:
         journal: Journal | None = None,
         verifier: Verifier | None = None,
         metrics_token: str | None = None,
+        run_config: RunConfig = CHAT_LIMITS,
     ) -> None:
         self.database = Database(location)
         self.signer = TokenSigner(SECRET)
         runner = AgentRunner(
-            self.database.session, MCPToolServer(self.database.session), client=client, journal=journal
+            self.database.session,
+            MCPToolServer(self.database.session),
+            client=client,
+            journal=journal,
+            limits=run_config,
         )
         self.app = create_app(
             runner,

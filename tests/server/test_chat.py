@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from maverick.model import Usage
+from leaping_clock import LeapingClock
+from maverick.chat.phrases import OUT_OF_TIME
+from maverick.loop import RunConfig
+from maverick.model import Request, Usage
 from maverick.providers.scripted import TurnLike
 from maverick.server import ServerLimits
 from maverick.testing import ScriptedClient, call, reply
-from server.chat_server import ChatServer, Person, SlowModel
+from server.chat_server import PATIENCE, ChatServer, Person, SlowModel
 
 
 async def titles(person: Person) -> list[str]:
@@ -215,3 +219,28 @@ async def test_tools_act_for_the_user_of_the_token_whatever_the_model_says(tmp_p
         await ana.say("add milk")
 
         assert (await titles(ana), await titles(bob)) == (["milk"], [])
+
+
+@pytest.mark.requirement("SERVER-IDEMPOTENT", "004-TIMEOUT")
+async def test_an_answer_that_takes_too_long_tells_what_was_done_and_is_the_same_when_it_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = LeapingClock(monkeypatch)
+
+    def answer(request: Request) -> Any:
+        if not request.messages[-1].tool_call_id:
+            return call("add_task", title="buy milk")
+        clock.leap(PATIENCE * 2 / 3)
+        return reply("late", delay=60)
+
+    limits = RunConfig(timeout_ms=PATIENCE * 500)
+    async with ChatServer(tmp_path / "chat.db", client=ScriptedClient(answer), run_config=limits) as server:
+        ana = server.person("ana")
+        first, again = [await ana.say("add buy milk", headers={"Idempotency-Key": "once"}) for _ in range(2)]
+        added = await titles(ana)
+
+    assert again.body == first.body
+    assert first["status"] == "failed"
+    assert first["response"] == f"{OUT_OF_TIME}\nGot it! Added 'buy milk' to your list. Anything else?"
+    assert [made["tool_name"] for made in first["tool_calls"]] == ["add_task"]
+    assert added == ["buy milk"]

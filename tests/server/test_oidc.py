@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
@@ -17,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from maverick.exceptions import InvalidInputError
 from maverick.server import OidcVerifier
 from maverick.server.refusal import RequestRefusedError
-from server.chat_server import ChatServer
+from server.chat_server import PATIENCE, ChatServer
 
 AUDIENCE = "maverick"
 
@@ -28,6 +29,10 @@ class SignInService:
     def __init__(self) -> None:
         self.keys: dict[str, rsa.RSAPrivateKey] = {}
         self.asked = 0
+        self.down = False
+        self.open = asyncio.Event()
+        self.open.set()
+        self.knocked = asyncio.Event()
         self.add_key("first")
 
     def add_key(self, key_id: str) -> None:
@@ -53,6 +58,11 @@ class SignInService:
 
     async def _keys(self, _: web.Request) -> web.Response:
         self.asked += 1
+        if not self.open.is_set():
+            self.knocked.set()
+            await self.open.wait()
+        if self.down:
+            raise web.HTTPServiceUnavailable
         keys = [
             {**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key())), "kid": key_id}
             for key_id, key in self.keys.items()
@@ -151,6 +161,84 @@ async def test_a_sign_in_service_that_is_down_is_no_fault_of_the_user() -> None:
         await OidcVerifier(service.url, AUDIENCE).verify(service.token())
 
     assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "5"})
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    at = 0.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+HOUR = 3600
+
+
+@pytest.mark.requirement("SERVER-OIDC")
+async def test_keys_are_used_for_a_day_while_the_sign_in_service_is_down(
+    service: SignInService, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Clock()
+    verifier = OidcVerifier(service.url, AUDIENCE, clock=clock)
+    await verifier.verify(service.token())
+    service.down = True
+
+    clock.at = 23 * HOUR
+    late = await verifier.verify(service.token())
+    warned = [record.levelname for record in caplog.records]
+    clock.at = 25 * HOUR
+    with pytest.raises(RequestRefusedError) as refused:
+        await verifier.verify(service.token())
+    service.down = False
+    clock.at += HOUR
+    back = await verifier.verify(service.token())
+
+    assert late.user_id == back.user_id == f"{service.url}|ana"
+    assert warned == ["WARNING"]
+    assert refused.value.status == 503
+
+
+@pytest.mark.requirement("SERVER-OIDC")
+async def test_a_sign_in_service_that_is_down_is_not_asked_with_every_request(service: SignInService) -> None:
+    clock, statuses = Clock(), []
+    verifier = OidcVerifier(service.url, AUDIENCE, clock=clock)
+    service.down = True
+    for _ in range(3):
+        with pytest.raises(RequestRefusedError) as refused:
+            await verifier.verify(service.token())
+        statuses.append(refused.value.status)
+    asked = service.asked
+    service.down = False
+    clock.at = 10
+    await verifier.verify(service.token())
+    service.down = True
+    clock.at = 2 * HOUR
+    for _ in range(3):
+        await verifier.verify(service.token())
+
+    assert (statuses, asked) == ([503] * 3, 1)
+    assert service.asked == 3
+
+
+@pytest.mark.requirement("SERVER-OIDC")
+async def test_nobody_waits_for_keys_that_another_request_asks_for_if_theirs_is_known(
+    service: SignInService,
+) -> None:
+    clock = Clock()
+    verifier = OidcVerifier(service.url, AUDIENCE, clock=clock)
+    await verifier.verify(service.token())
+    clock.at = 2 * HOUR
+    service.open.clear()
+    asking = asyncio.create_task(verifier.verify(service.token()))
+    async with asyncio.timeout(PATIENCE):
+        await service.knocked.wait()
+
+        served = await verifier.verify(service.token())
+        service.open.set()
+        await asking
+
+    assert served.user_id == f"{service.url}|ana"
 
 
 @pytest.mark.requirement("SERVER-OIDC")

@@ -15,9 +15,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from canary import CANARY, lookout
+from maverick.cli.main import main
 from server.chat_server import PATIENCE, Person
 
-CREDENTIALS = {"name": "ana", "password": "correct horse"}
+CREDENTIALS = {"name": "ana", "password": CANARY}
 
 
 class Served:
@@ -55,7 +57,7 @@ async def serving(home: Path, *options: str) -> AsyncIterator[Served]:
     finally:
         if process.returncode is None:
             process.kill()
-        await process.wait()
+        lookout.look("the output of a server", await process.communicate())
 
 
 @pytest.mark.requirement("SERVER-COMMAND", "SERVER-REVIVE")
@@ -91,15 +93,10 @@ async def test_a_server_that_is_killed_mid_answer_is_followed_by_one_that_comple
 
 
 @pytest.mark.requirement("SERVER-COMMAND")
-async def test_a_sign_in_service_needs_an_audience(tmp_path: Path) -> None:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "maverick", "serve", "--oidc-issuer", "https://login.example", "--no-browser"),
-        env={**os.environ, "HOME": str(tmp_path)},
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(PATIENCE):
-        _, complained = await process.communicate()
+def test_a_sign_in_service_needs_an_audience(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
 
-    assert process.returncode == 2
-    assert b"--oidc-audience" in complained
+    assert main(["serve", "--oidc-issuer", "https://login.example", "--no-browser"]) == 2
+    assert "--oidc-audience" in capsys.readouterr().err

@@ -11,12 +11,13 @@ import jwt
 import pytest
 from sqlalchemy import text
 
+from canary import CANARY
 from maverick.exceptions import InvalidInputError
 from maverick.server import ServerLimits, TokenSigner
 from maverick.server.passwords import hash_password, is_password
 from server.chat_server import SECRET, ChatServer, Person
 
-CREDENTIALS = {"name": "ana", "password": "correct horse"}
+CREDENTIALS = {"name": "ana", "password": CANARY}
 
 
 def claims(**changes: Any) -> dict[str, Any]:
@@ -73,9 +74,9 @@ async def test_passwords_are_kept_as_salted_hashes(server: ChatServer) -> None:
     with server.database.session() as session:
         kept = session.connection().execute(text("SELECT * FROM accounts")).all()
 
-    assert "correct horse" not in str(kept)
+    assert CANARY not in str(kept)
     assert hash_password("correct horse") != hash_password("correct horse")
-    assert is_password("correct horse", kept[0].password)
+    assert is_password(CANARY, kept[0].password)
 
 
 @pytest.mark.requirement("SERVER-SIGN-IN")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maverick.chat.context import AgentContext, MessageHistory
     from maverick.chat.database import Database, get_session
-    from maverick.chat.result import AgentResult, ToolCallRecord
+    from maverick.chat.result import AgentResult, AnswerTimeoutError, ToolCallRecord
     from maverick.chat.runner import AgentRunner
     from maverick.chat.tool_server import MCPToolServer
 
@@ -19,6 +19,7 @@ _HOME_OF = {
     "AgentContext": "maverick.chat.context",
     "AgentResult": "maverick.chat.result",
     "AgentRunner": "maverick.chat.runner",
+    "AnswerTimeoutError": "maverick.chat.result",
     "Database": "maverick.chat.database",
     "MCPToolServer": "maverick.chat.tool_server",
     "MessageHistory": "maverick.chat.context",
@@ -30,6 +31,7 @@ __all__ = [
     "AgentContext",
     "AgentResult",
     "AgentRunner",
+    "AnswerTimeoutError",
     "Database",
     "MCPToolServer",
     "MessageHistory",

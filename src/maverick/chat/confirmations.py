@@ -6,7 +6,7 @@ import re
 import secrets
 from datetime import datetime, timedelta
 
-from sqlalchemy import update
+from sqlalchemy import text, update
 from sqlmodel import Session, col, select
 
 from maverick.chat.tables import Confirmation, ConfirmationStatus, now
@@ -53,12 +53,19 @@ class ConfirmationStore:
         self._session.flush()
         return asked
 
-    def hear(self, message: str) -> bool:
+    def hear(self, message: str, request: str | None = None) -> bool:
         """Take in what the user says: the phrase that was asked for approves, anything else withdraws the question.
 
+        Args:
+            message: What they say.
+            request: The request they say it with, if it can be sent again: it is heard the first time only, since a
+                question that was asked later is not what it answers.
+
         Returns:
-            Whether an action may go ahead now.
+            Whether an action may go ahead because of it.
         """
+        if request is not None and not self._is_new(request):
+            return False
         asked = self.open()
         if asked is None:
             return False
@@ -100,6 +107,14 @@ class ConfirmationStore:
         self._move(ConfirmationStatus.PENDING, ConfirmationStatus.CANCELLED)
         self._move(ConfirmationStatus.APPROVED, ConfirmationStatus.CANCELLED)
 
+    def _is_new(self, request: str) -> bool:
+        """Write down that a request is heard; returns whether it was not before."""
+        statement = text(
+            "INSERT INTO heard_requests (user_id, request) VALUES (:user_id, :request) ON CONFLICT DO NOTHING"
+        )
+        values = {"user_id": self._user_id, "request": request}
+        return bool(self._session.connection().execute(statement, values).rowcount)
+
     def _move(self, old: ConfirmationStatus, new: ConfirmationStatus, *conditions: object) -> bool:
         statement = (
             update(Confirmation)
@@ -116,6 +131,6 @@ class ConfirmationStore:
         return bool(self._session.execute(statement).rowcount)  # type: ignore[attr-defined]  # of a cursor result
 
 
-def _plain(text: str) -> str:
-    """A text without what people vary: case, punctuation and spaces."""
-    return " ".join(re.findall(r"\w+", text.casefold()))
+def _plain(said: str) -> str:
+    """Words without what people vary: case, punctuation and spaces."""
+    return " ".join(re.findall(r"\w+", said.casefold()))

@@ -42,6 +42,19 @@ def explain(reason: TerminateReason) -> str:
     return phrases.TROUBLE
 
 
+def tell_unfinished(calls: Sequence[ToolCallRecord], said: str) -> str:
+    """What was done before the time was up, in words for the user.
+
+    Args:
+        calls: The tool calls that were made until then.
+        said: What the user said.
+    """
+    if not calls:
+        return phrases.TROUBLE
+    done = _messages([call for call in calls if call.result.get("success")])
+    return polish("\n".join((phrases.OUT_OF_TIME, *done)), calls, said)
+
+
 def polish(text: str, calls: Sequence[ToolCallRecord], said: str) -> str:
     """A model's answer as the user may read it.
 

@@ -128,5 +128,13 @@ _FIRST = Migration(
     postgres=owned_by_user("tasks", "conversations", "messages", "tool_calls", "changes", "confirmations"),
 )
 
-CHAT = Schema("chat", (_FIRST,))
+_HEARD_REQUESTS = Migration(
+    statements=(
+        """CREATE TABLE heard_requests (
+            user_id VARCHAR NOT NULL, request VARCHAR NOT NULL, PRIMARY KEY (user_id, request))""",
+    ),
+    postgres=owned_by_user("heard_requests"),
+)
+
+CHAT = Schema("chat", (_FIRST, _HEARD_REQUESTS))
 """The tables of :mod:`maverick.chat.tables`."""

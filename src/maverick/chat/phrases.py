@@ -13,6 +13,7 @@ RESPONSE_LENGTH = 500
 
 TROUBLE = "I'm having a bit of trouble right now. Please try again."
 TOO_MUCH = "That's more than I can do in one go. Could you ask me for fewer things at once?"
+OUT_OF_TIME = "I ran out of time before I was done. Please check your list before you ask again."
 STOPPED = "I stopped, as you asked."
 DECLINED = "All right, I'll leave everything as it is."
 NOTHING_TO_UNDO = "There is nothing to undo."

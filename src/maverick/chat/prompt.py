@@ -9,6 +9,10 @@ from maverick.model import Tool
 
 CHAT_LIMITS = RunConfig(max_turns=12, timeout_ms=30_000, max_tool_calls=10, max_retries=2)
 """Ten tool calls and thirty seconds an answer."""
+MESSAGE_LENGTH = 10_000
+"""How many characters a message of the user may have."""
+REMEMBERED_MESSAGES = 40
+"""How many messages of a conversation the model is shown."""
 
 _SYSTEM_PROMPT = """\
 You help one person with their list of tasks. Today is ${today}.

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from maverick.exceptions import TimeoutError
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRecord:
@@ -38,3 +40,16 @@ class AgentResult:
     def has_tool_calls(self) -> bool:
         """Whether the agent called any tool."""
         return len(self.tool_calls) > 0
+
+
+class AnswerTimeoutError(TimeoutError):
+    """An answer took longer than it may; ``result`` is what there is of it.
+
+    Args:
+        message: What happened and what to do next.
+        result: The tools that were called until then, and what they did in words for the user.
+    """
+
+    def __init__(self, message: str, result: AgentResult, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.result = result

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import logging
 import os
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -19,12 +20,12 @@ from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
 from maverick.chat.context import AgentContext
 from maverick.chat.database import SessionFactory, owned_session
-from maverick.chat.friendly import explain, polish
-from maverick.chat.prompt import CHAT_LIMITS, chat_agent
-from maverick.chat.result import AgentResult, ToolCallRecord
+from maverick.chat.friendly import explain, polish, tell_unfinished
+from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent
+from maverick.chat.result import AgentResult, AnswerTimeoutError, ToolCallRecord
 from maverick.chat.tables import storable
 from maverick.chat.tool_server import MCPToolServer
-from maverick.exceptions import MaverickError, RunExistsError, TimeoutError
+from maverick.exceptions import MaverickError, RunExistsError
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition, RunConfig, TerminateReason
 from maverick.loop import AgentResult as RunResult
@@ -38,9 +39,8 @@ from maverick.runtime.run import Listener
 from maverick.tools.mcp import MCPToolset
 from maverick.tools.threads import run_in_thread
 
-_LONGEST_MESSAGE = 10_000
-_REMEMBERED = 40
-"""How many messages of the conversation the model is shown."""
+_MOST_AGENTS = 64
+"""How many users' agents are kept, where users have tools of their own; the one not used for longest makes room."""
 
 
 @dataclass(slots=True)
@@ -89,12 +89,17 @@ class AgentRunner:
         self._today = today
         self._tools = tuple(tools)
         self._task_tools = MCPToolset(
-            "tasks", mcp_server.in_process(), effect_of=_effect, make_meta=_caller, on_result=_keep
+            "tasks",
+            mcp_server.in_process(),
+            effect_of=_effect,
+            trusted=True,  # it is this program, and what it says of a user's tasks is the user's
+            make_meta=_caller,
+            on_result=_keep,
         )
         self._toolsets = tuple(toolsets)
         self._executor = AgentExecutor(_offline() if client is None else client, journal=journal)
-        self._keeps_runs = journal is not None
-        self._agent: AgentDefinition | None = None
+        self._has_tools_by_user = any(toolset.is_per_user for toolset in self._toolsets)
+        self._agents: OrderedDict[str | None, AgentDefinition] = OrderedDict()
 
     async def run(
         self,
@@ -116,7 +121,7 @@ class AgentRunner:
             The answer, and the tools that were called for it. Errors are told in it, in words for the user.
 
         Raises:
-            TimeoutError: It took longer than the limits allow.
+            AnswerTimeoutError: It took longer than the limits allow; what was done until then is in its ``result``.
         """
         return await self._answer(context, message, request_id, signal, None)
 
@@ -145,15 +150,17 @@ class AgentRunner:
             await asyncio.wait([running])
 
     async def agent(self, user_id: str | None = None) -> AgentDefinition:
-        """The agent that answers, with all its tools; call it at the start to find mistakes in the setup early.
+        """The agent that answers a user, with all its tools; call it at the start to find mistakes in the setup early.
 
         A plugged-in server that can not be reached is left out, and asked again with the next message.
 
         Raises:
             InvalidToolError: Two tools have the same name.
         """
-        if self._agent is not None:
-            return self._agent
+        whose = user_id if self._has_tools_by_user else None
+        if whose in self._agents:
+            self._agents.move_to_end(whose)
+            return self._agents[whose]
         tools: list[Tool] = [*await self._task_tools.tools(), *self._tools]
         all_there = True
         for toolset in self._toolsets:
@@ -164,7 +171,9 @@ class AgentRunner:
                 log_failure(logging.WARNING, "mcp_server_left_out", error, {"server": toolset.name})
         agent = chat_agent(self._model, tools, self._limits)
         if all_there:
-            self._agent = agent
+            self._agents[whose] = agent
+            if len(self._agents) > _MOST_AGENTS:
+                self._agents.popitem(last=False)
         return agent
 
     async def aclose(self) -> None:
@@ -182,15 +191,14 @@ class AgentRunner:
         on_activity: Listener | None,
     ) -> AgentResult:
         message = storable(message).strip()
-        if not message or len(message) > _LONGEST_MESSAGE:
+        if not message or len(message) > MESSAGE_LENGTH:
             return _failure(phrases.missing("what you would like me to do, in a few words"))
         turn = _Turn(context.conversation_id)
         token = _turn.set(turn)
         try:
-            await run_in_thread(self._hear, context, message)
-            result = await self._execute(
-                context, message, _run_id(context, request_id), signal=signal, on_activity=on_activity
-            )
+            run_id = _run_id(context, request_id)
+            await run_in_thread(self._hear, context, message, None if request_id is None else run_id)
+            result = await self._execute(context, message, run_id, signal=signal, on_activity=on_activity)
         except Exception as error:  # noqa: BLE001 - the contract: whatever happens, the user is told in friendly words
             log_failure(logging.ERROR, "chat_failed", error, {"conversation_id": context.conversation_id})
             return _failure(phrases.TROUBLE)
@@ -214,14 +222,10 @@ class AgentRunner:
         except RunExistsError:  # the request was sent before: its run goes on, or gives its answer again
             return await self._executor.resume(run_id, agent, **options)
 
-    def _hear(self, context: AgentContext, message: str) -> None:
+    def _hear(self, context: AgentContext, message: str, request: str | None) -> None:
         """See whether the message answers a question that was asked before; it is the user's, and not the model's."""
-        ids = (context.user_id, context.conversation_id)
-        with owned_session(self._session_factory, context.user_id) as session:
-            if ConfirmationStore(session, *ids).open() is None:
-                return
         with owned_session(self._session_factory, context.user_id, writes=True) as session:
-            ConfirmationStore(session, *ids).hear(message)
+            ConfirmationStore(session, context.user_id, context.conversation_id).hear(message, request)
 
     def _friendly(self, result: RunResult[Any], turn: _Turn, message: str) -> AgentResult:
         calls = [_record(record, turn.results) for record in result.tool_calls]
@@ -230,14 +234,23 @@ class AgentRunner:
         if result.success:
             return AgentResult(True, polish(result.raw_content, calls, message), calls)
         if result.terminate_reason is TerminateReason.TIMEOUT:
-            seconds = (self._limits.timeout_ms or 0) / 1000
-            raise TimeoutError(
-                f"The answer took longer than {seconds:g} seconds. Please try again.", cause=result.errors[0]
-            )
+            raise self._timed_out(calls, message, result.errors[0])
         error = explain(result.terminate_reason)
         stopped = result.terminate_reason is TerminateReason.ABORTED and result.raw_content
         return AgentResult(
             False, polish(result.raw_content, calls, message) if stopped else error, calls, error
+        )
+
+    def _timed_out(
+        self, calls: Sequence[ToolCallRecord], message: str, cause: Exception
+    ) -> AnswerTimeoutError:
+        words = tell_unfinished(calls, message)
+        advice = "See what its tools have done before you ask again." if calls else "Please try again."
+        return AnswerTimeoutError(
+            f"The answer took longer than {(self._limits.timeout_ms or 0) / 1000:g} seconds. {advice}",
+            AgentResult(False, words, calls, words),
+            cause=cause,
+            retryable=not calls,
         )
 
 
@@ -263,7 +276,7 @@ def _spoken(context: AgentContext) -> list[Message]:
     """What was said, as a model is told it: beginning with the user, and not all of a long conversation."""
     said = [
         Message(Role.USER if past.role == "user" else Role.ASSISTANT, past.content)
-        for past in context.message_history[-_REMEMBERED:]
+        for past in context.message_history[-REMEMBERED_MESSAGES:]
         if past.content.strip()
     ]
     while said and said[0].role is not Role.USER:

@@ -136,6 +136,15 @@ class Change(SQLModel, table=True):
     created_at: datetime = _moment()
 
 
+class HeardRequest(SQLModel, table=True):
+    """A request whose message was taken in as the answer to an open question, or was found to be none."""
+
+    __tablename__ = "heard_requests"
+
+    user_id: str = Field(primary_key=True)
+    request: str = Field(primary_key=True)
+
+
 class ConfirmationStatus(StrEnum):
     """What became of a question."""
 

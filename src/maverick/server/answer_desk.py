@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from maverick.chat import AgentResult, AgentRunner, phrases
-from maverick.exceptions import MaverickError, TimeoutError
+from maverick.chat import AgentResult, AgentRunner, AnswerTimeoutError, phrases
+from maverick.exceptions import MaverickError
 from maverick.loop.events import AgentActivityEvent, RunEnd
 from maverick.runtime import AbortSignal
 from maverick.runtime.event_log import log_failure
@@ -28,9 +28,12 @@ from maverick.tools.threads import run_in_thread
 _KEPT = 120.0
 """Seconds the events of an answer are kept after its end; then only its words are."""
 _LOOK_AGAIN = 1.0
-"""Seconds between two looks at an answer that another process makes."""
+"""Seconds between two looks at what another process has made of an answer, or wants of it."""
 _EVENTS_AN_ATTEMPT = 1 << 20
 """Where the numbers of the next attempt's events begin: after all of the one before."""
+
+
+_STOPPED = "the user stopped it"
 
 
 @dataclass(slots=True)
@@ -52,11 +55,12 @@ class Answer:
             RequestRefusedError: The server was shut down before.
         """
         await self.log.closed()
-        if self.log.newest.name != EventName.DONE:
+        newest = self.log.newest
+        if newest is None or newest.name != EventName.DONE:
             raise RequestRefusedError(
                 503, "unavailable", "The server is restarting. Ask for the answer again."
             )
-        return AnswerBody.model_validate(self.log.newest.data)
+        return AnswerBody.model_validate(newest.data)
 
 
 class AnswerDesk:
@@ -106,7 +110,7 @@ class AnswerDesk:
         record = found.record
         answer = Answer(user_id, record.run_id, conversation_id=record.conversation_id)
         self._answers[user_id, record.run_id] = answer
-        self._spawn(self._make_in_place(answer, found))
+        self._spawn(answer, self._make(answer, found), takes_place=True)
         self._updates.publish(user_id, CONVERSATIONS)
         return answer
 
@@ -126,24 +130,29 @@ class AnswerDesk:
             _conclude(answer, record, body)
             return answer
         self._answers[user_id, run_id] = answer
-        self._spawn(self._await_other(answer))
+        self._spawn(answer, self._await_other(answer))
         return answer
 
     async def stop(self, user_id: str, run_id: str) -> Answer:
-        """Stop an answer; what there is of it is kept. One that is over stays as it is.
+        """Stop an answer, wherever it is made; what there is of it is kept. One that is over stays as it is.
 
         Raises:
             RequestRefusedError: The user has no such answer.
         """
         answer = await self.find(user_id, run_id)
-        answer.signal.abort("the user stopped it")
+        answer.signal.abort(_STOPPED)
+        if not answer.log.is_closed:  # another process may be the one that makes it
+            await run_in_thread(self._store.want_stop, user_id, run_id)
         return answer
 
     async def stop_in(self, user_id: str, conversation_id: str) -> None:
-        """Stop what is being answered in a conversation, and wait until it is over."""
+        """Stop what is being answered in a conversation and is known here, and wait until it is over.
+
+        A process that answers in it unknown to this one stops when it finds that the conversation is gone.
+        """
         for answer in list(self._answers.values()):
             if (answer.user_id, answer.conversation_id) == (user_id, conversation_id):
-                answer.signal.abort("the conversation is deleted")
+                await self.stop(user_id, answer.run_id)
                 await answer.log.closed()
 
     async def aclose(self) -> None:
@@ -154,17 +163,16 @@ class AnswerDesk:
         if tasks:
             await asyncio.wait(tasks)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, answer: Answer, work: Coroutine[Any, Any, None], *, takes_place: bool = False) -> None:
+        def end(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            if takes_place:
+                self._places.give_back(answer.user_id)
+            self._leave(answer)
+
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _make_in_place(self, answer: Answer, assignment: Assignment) -> None:
-        try:
-            await self._make(answer, assignment)
-        finally:
-            self._places.give_back(answer.user_id)
-            self._leave(answer)
+        task.add_done_callback(end)  # and no part of the work, which may be cancelled before it begins
 
     async def _await_other(self, answer: Answer) -> None:
         """Watch an answer that another process makes, and make it if that process is gone."""
@@ -181,8 +189,6 @@ class AnswerDesk:
         except MaverickError as error:
             log_failure(logging.WARNING, "answer_not_found_again", error, {"run_id": answer.run_id})
             answer.log.append(EventName.DONE, _trouble(answer).model_dump(mode="json"))
-        finally:
-            self._leave(answer)
 
     async def _make(self, answer: Answer, assignment: Assignment) -> None:
         record = assignment.record
@@ -190,7 +196,7 @@ class AnswerDesk:
         answer.log.append(
             EventName.START, {"run_id": record.run_id, "conversation_id": record.conversation_id}
         )
-        async with _sign_of_life(self._store, answer.user_id, record):
+        async with self._in_touch(answer, record):
             result = await self._run(answer, assignment)
         status = AnswerStatus.COMPLETE if result.success else AnswerStatus.FAILED
         if answer.signal.aborted and not result.success:
@@ -215,6 +221,28 @@ class AnswerDesk:
         for what in (TASKS, CONVERSATIONS):
             self._updates.publish(answer.user_id, what)
 
+    @contextlib.asynccontextmanager
+    async def _in_touch(self, answer: Answer, record: AnswerRecord) -> AsyncIterator[None]:
+        """Keep the right to write into the conversation, and stop if another process was told to, while it takes."""
+
+        async def renew() -> None:
+            await run_in_thread(self._store.renew, answer.user_id, record)
+
+        async def heed() -> None:
+            if not await run_in_thread(self._store.is_wanted, answer.user_id, record.run_id):
+                answer.signal.abort(_STOPPED)
+
+        chores = [
+            asyncio.create_task(_repeat(chore, seconds, record.run_id))
+            for chore, seconds in ((renew, LEASE / 3), (heed, _LOOK_AGAIN))
+        ]
+        try:
+            yield
+        finally:
+            for chore in chores:
+                chore.cancel()
+            await asyncio.wait(chores)
+
     async def _run(self, answer: Answer, assignment: Assignment) -> AgentResult:
         stream = self._runner.stream(
             assignment.context, assignment.message, request_id=answer.run_id, signal=answer.signal
@@ -225,8 +253,8 @@ class AnswerDesk:
                     if isinstance(item, AgentResult):
                         return item
                     self._tell(answer, item)
-        except TimeoutError:
-            return AgentResult(False, phrases.TROUBLE, (), phrases.TROUBLE)
+        except AnswerTimeoutError as error:
+            return error.result
         raise AssertionError("a stream ends with its result")
 
     def _tell(self, answer: Answer, event: AgentActivityEvent) -> None:
@@ -249,24 +277,14 @@ class AnswerDesk:
         asyncio.get_running_loop().call_later(_KEPT, self._answers.pop, key, None)
 
 
-@contextlib.asynccontextmanager
-async def _sign_of_life(store: AnswerStore, user_id: str, record: AnswerRecord) -> AsyncIterator[None]:
-    """Keep the right to write into the conversation for as long as it takes."""
-
-    async def renew() -> None:
-        while True:
-            await asyncio.sleep(LEASE / 3)
-            try:
-                await run_in_thread(store.renew, user_id, record)
-            except MaverickError as error:  # the next one may do; without any, somebody else takes over
-                log_failure(logging.WARNING, "answer_not_renewed", error, {"run_id": record.run_id})
-
-    renewing = asyncio.create_task(renew())
-    try:
-        yield
-    finally:
-        renewing.cancel()
-        await asyncio.wait([renewing])
+async def _repeat(chore: Callable[[], Coroutine[Any, Any, None]], seconds: float, run_id: str) -> None:
+    """Do something again and again."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await chore()
+        except MaverickError as error:  # the next one may do; without any, somebody else takes over
+            log_failure(logging.WARNING, "answer_out_of_touch", error, {"run_id": run_id})
 
 
 def _conclude(answer: Answer, record: AnswerRecord, body: AnswerBody) -> None:

@@ -82,6 +82,17 @@ class AnswerRecords:
             last_event=last_event,
         )
 
+    def want_stop(self, run_id: str) -> None:
+        """Have an answer stopped by the process that makes it."""
+        self._execute(
+            "UPDATE answers SET stop_wanted = TRUE WHERE user_id = :user_id AND run_id = :run_id",
+            run_id=run_id,
+        )
+
+    def is_wanted(self, run_id: str) -> bool:
+        """Whether an answer is to go on: its conversation is there, and nobody wants it stopped."""
+        return self._first("run_id = :run_id AND NOT stop_wanted", run_id=run_id) is not None
+
     def take_over(self, record: AnswerRecord) -> bool:
         """Begin an answer again that nobody makes any more; returns ``False`` if somebody else was faster."""
         return bool(

@@ -13,6 +13,7 @@ from maverick.chat import AgentContext, AgentResult
 from maverick.chat.confirmations import ConfirmationStore
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import SessionFactory, owned_session
+from maverick.chat.prompt import REMEMBERED_MESSAGES
 from maverick.chat.rewinding import rewind
 from maverick.chat.tables import ChatMessage, ConfirmationStatus, Conversation, ToolCall, now
 from maverick.exceptions import StorageError
@@ -27,8 +28,6 @@ LEASE = 10.0
 """Seconds after which a run that gives no sign of life is taken for dead."""
 DENIAL = "No, leave it as it is."
 """What is said for a user who does not agree."""
-_REMEMBERED = 40
-"""How many messages of a conversation are loaded for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,7 @@ class AnswerStore:
                 session, user_id, conversation.id, question.replaces
             ):
                 raise not_found("message")
-            before = conversations.messages(conversation.id, limit=_REMEMBERED)
+            before = conversations.messages(conversation.id, limit=REMEMBERED_MESSAGES)
             said = conversations.save_user_message(conversation.id, question.message, run_id=run_id)
             record = AnswerRecord(run_id, conversation.id, digest, request_key)
             records.add(record)
@@ -137,6 +136,16 @@ class AnswerStore:
         """Give a sign of life."""
         with owned_session(self._session_factory, user_id, writes=True) as session:
             ConversationStore(session, user_id).claim(record.conversation_id, record.run_id, seconds=LEASE)
+
+    def want_stop(self, user_id: str, run_id: str) -> None:
+        """Have an answer stopped, whichever process makes it."""
+        with owned_session(self._session_factory, user_id, writes=True) as session:
+            AnswerRecords(session, user_id).want_stop(run_id)
+
+    def is_wanted(self, user_id: str, run_id: str) -> bool:
+        """Whether an answer is to go on."""
+        with owned_session(self._session_factory, user_id) as session:
+            return AnswerRecords(session, user_id).is_wanted(run_id)
 
     def keep(
         self,
@@ -206,7 +215,9 @@ class AnswerStore:
             if not conversations.claim(record.conversation_id, record.run_id, seconds=LEASE):
                 return None
             taken = replace(record, attempt=record.attempt + 1)
-            return _assignment(user_id, taken, messages[max(0, place - _REMEMBERED) : place], messages[place])
+            return _assignment(
+                user_id, taken, messages[max(0, place - REMEMBERED_MESSAGES) : place], messages[place]
+            )
 
     def _check_spending(self, session: Session, user_id: str, running: int) -> None:
         limit = self._limits.spend_usd_per_day

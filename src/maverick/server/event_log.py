@@ -36,9 +36,9 @@ class EventLog:
         return self._closed
 
     @property
-    def newest(self) -> StreamEvent:
-        """The newest event; there has to be one."""
-        return self._events[-1]
+    def newest(self) -> StreamEvent | None:
+        """The newest event, if anything has happened."""
+        return self._events[-1] if self._events else None
 
     def append(self, name: EventName, data: Mapping[str, Any]) -> None:
         """Add an event."""

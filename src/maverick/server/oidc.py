@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 import aiohttp
 import jwt
 
 from maverick.exceptions import InvalidInputError
+from maverick.runtime.event_log import log_failure
 from maverick.server.principal import Principal
 from maverick.server.refusal import RequestRefusedError, unauthorized
 
@@ -18,8 +21,13 @@ ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
 
 _FETCH_SECONDS = 10
 _KEYS_LAST = 3600
+"""Seconds after which the keys are asked for anew."""
+_KEYS_LAST_AT_MOST = 24 * 3600
+"""Seconds for which they are used while the issuer can not be asked."""
 _ASK_AGAIN = 30
 """Seconds between two questions for keys, when a token names one that is not known."""
+_TRY_AGAIN = 5
+"""Seconds between two questions for keys, when the issuer can not be asked."""
 
 
 class OidcVerifier:
@@ -31,6 +39,7 @@ class OidcVerifier:
         jwks_url: Where its keys are; by default what its discovery document says.
         algorithms: The algorithms that are accepted.
         name_claim: The claim with the user's name.
+        clock: Tells the time in seconds.
     """
 
     def __init__(
@@ -41,6 +50,7 @@ class OidcVerifier:
         jwks_url: str | None = None,
         algorithms: tuple[str, ...] = ALGORITHMS,
         name_claim: str = "name",
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if unfit := set(algorithms) - set(ALGORITHMS):
             raise InvalidInputError(
@@ -52,8 +62,12 @@ class OidcVerifier:
         self._jwks_url = jwks_url
         self._algorithms = list(algorithms)
         self._name_claim = name_claim
+        self._clock = clock
         self._keys: dict[str, jwt.PyJWK] = {}
+        self._fetched_at = float("-inf")
         self._asked_at = float("-inf")
+        self._failure: Exception | None = None
+        """Why the issuer could not be asked the last time, if it could not."""
         self._asking = asyncio.Lock()
 
     async def verify(self, token: str) -> Principal:
@@ -80,31 +94,50 @@ class OidcVerifier:
         return Principal(f"{self._issuer}|{claims['sub']}", str(claims.get(self._name_claim, "")))
 
     async def _key(self, key_id: str) -> jwt.PyJWK:
-        async with self._asking:
-            age = time.monotonic() - self._asked_at
-            if age > _KEYS_LAST or (key_id not in self._keys and age > _ASK_AGAIN):
-                self._keys = await self._fetch_keys()
-                self._asked_at = time.monotonic()
-        if key_id not in self._keys:
+        # Whose key is known does not wait for a question that somebody else has asked.
+        if not self._knows(key_id) or not self._asking.locked():
+            async with self._asking:
+                if self._should_ask(key_id):
+                    await self._ask()
+        if self._knows(key_id):
+            return self._keys[key_id]
+        if self._failure is None:
             raise jwt.InvalidKeyError("no such key")
-        return self._keys[key_id]
+        raise RequestRefusedError(
+            503,
+            "unavailable",
+            "The sign-in service can not be reached right now. Try again in a moment.",
+            {"Retry-After": str(_TRY_AGAIN)},
+            cause=self._failure,
+        )
+
+    def _knows(self, key_id: str) -> bool:
+        return key_id in self._keys and self._clock() - self._fetched_at <= _KEYS_LAST_AT_MOST
+
+    def _should_ask(self, key_id: str) -> bool:
+        at, pause = self._clock(), _ASK_AGAIN if self._failure is None else _TRY_AGAIN
+        is_due = at - self._fetched_at > _KEYS_LAST or not self._knows(key_id)
+        return is_due and at - self._asked_at > pause
+
+    async def _ask(self) -> None:
+        """Ask the issuer for its keys; those it gave before stay if it can not be asked."""
+        try:
+            self._keys = await self._fetch_keys()
+        except (aiohttp.ClientError, TimeoutError, LookupError, ValueError, jwt.PyJWTError) as error:
+            self._failure = error
+            log_failure(logging.WARNING, "sign_in_keys_not_fetched", error, {"issuer": self._issuer})
+        else:
+            self._failure = None
+            self._fetched_at = self._clock()
+        self._asked_at = self._clock()
 
     async def _fetch_keys(self) -> dict[str, jwt.PyJWK]:
         timeout = aiohttp.ClientTimeout(total=_FETCH_SECONDS)
-        try:
-            async with aiohttp.ClientSession(timeout=timeout, raise_for_status=True) as http:
-                if self._jwks_url is None:
-                    url = f"{self._issuer.rstrip('/')}/.well-known/openid-configuration"
-                    self._jwks_url = str((await _json(http, url))["jwks_uri"])
-                found = jwt.PyJWKSet.from_dict(await _json(http, self._jwks_url))
-        except (aiohttp.ClientError, TimeoutError, LookupError, ValueError, jwt.PyJWTError) as error:
-            raise RequestRefusedError(
-                503,
-                "unavailable",
-                "The sign-in service can not be reached right now. Try again in a moment.",
-                {"Retry-After": "5"},
-                cause=error,
-            ) from error
+        async with aiohttp.ClientSession(timeout=timeout, raise_for_status=True) as http:
+            if self._jwks_url is None:
+                url = f"{self._issuer.rstrip('/')}/.well-known/openid-configuration"
+                self._jwks_url = str((await _json(http, url))["jwks_uri"])
+            found = jwt.PyJWKSet.from_dict(await _json(http, self._jwks_url))
         return {key.key_id or "": key for key in found.keys}
 
 

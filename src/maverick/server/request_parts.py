@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import Header, Path, Request
 from pydantic import AfterValidator, Field
 
+from maverick.chat.prompt import MESSAGE_LENGTH
 from maverick.server.event_stream import EVENT_STREAM, StreamFormat
 from maverick.server.refusal import RefusalBody
 
@@ -23,7 +24,7 @@ def _is_writing(text: str) -> str:
     return text
 
 
-Words = Annotated[str, Field(min_length=1, max_length=10_000), AfterValidator(_is_writing)]
+Words = Annotated[str, Field(min_length=1, max_length=MESSAGE_LENGTH), AfterValidator(_is_writing)]
 """What a user says."""
 Id = Annotated[str, Field(pattern=_ID)]
 """The id of a conversation, an answer or an approval."""

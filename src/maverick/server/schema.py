@@ -18,5 +18,9 @@ _FIRST = Migration(
     postgres=owned_by_user("answers", "spending"),
 )
 
-SERVER = Schema("server", (_FIRST,))
+_STOPS = Migration(
+    statements=("ALTER TABLE answers ADD COLUMN stop_wanted BOOLEAN NOT NULL DEFAULT FALSE",),
+)
+
+SERVER = Schema("server", (_FIRST, _STOPS))
 """The tables of this package. ``accounts`` is asked before it is known who somebody is, so it has no owner's fence."""

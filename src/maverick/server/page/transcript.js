@@ -72,7 +72,10 @@ export class Transcript {
 
   /** Answer the question whether to go ahead. */
   decide(approval, approved) {
-    if (this.following) return;
+    if (this.following) {
+      this.next = () => this.decide(approval, approved); // the question is there before its answer has ended
+      return;
+    }
     this.last?.settle();
     this.showUser({ content: approved ? approval.phrase : "No, leave it as it is." });
     this.follow({ begin: { path: `/api/approvals/${approval.id}/${approved ? "approve" : "deny"}` } });
@@ -138,16 +141,20 @@ export class Transcript {
   }
 
   rest() {
+    const { next } = this;
     this.following = null;
+    this.next = null;
     this.runId = null;
     this.node.removeAttribute("aria-busy");
     this.listeners.onBusy(false);
+    next?.();
   }
 
   /** Look away; the answer is made all the same. */
   leave() {
     const following = this.following;
     if (!following) return;
+    this.next = null;
     this.rest();
     following.abort();
   }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 from pydantic import BaseModel
 
@@ -17,7 +19,36 @@ from maverick.server.service import Service
 from maverick.server.sign_in import User
 
 router = APIRouter(prefix="/api/approvals", tags=["approvals"], responses=REFUSALS)
-_DECISION = {**ANSWER, **NOT_FOUND, **CONFLICT}
+_DECIDED = {**ANSWER, **NOT_FOUND, **CONFLICT}
+
+
+class Decision:
+    """A decision on a question, made of the parts of its request."""
+
+    def __init__(
+        self,
+        approval_id: PathId,
+        request: Request,
+        user: User,
+        service: Service,
+        format: StreamFormat | None = None,  # noqa: A002 - what it is called in the address
+        idempotency_key: IdempotencyKey = None,
+    ) -> None:
+        self._approval_id = approval_id
+        self._user = user
+        self._service = service
+        self._format = stream_format(request, format)
+        self._key = idempotency_key
+
+    async def take(self, *, approved: bool) -> AnswerBody | Response:
+        """Decide, and give the answer that the conversation goes on with."""
+        question = Question.deciding(self._approval_id, approved=approved)
+        answer = await self._service.answers.start(self._user.user_id, question, self._key)
+        return await answered(self._service, self._user, answer, self._format)
+
+
+Deciding = Annotated[Decision, Depends()]
+"""A decision, for a route."""
 
 
 class ApprovalList(BaseModel):
@@ -34,31 +65,13 @@ def list_approvals(user: User, service: Service) -> ApprovalList:
     return ApprovalList(approvals=[ApprovalBody.of(question) for question in asked])
 
 
-@router.post("/{approval_id}/approve", response_model=None, responses=_DECISION)
-async def approve(
-    approval_id: PathId,
-    request: Request,
-    user: User,
-    service: Service,
-    format: StreamFormat | None = None,  # noqa: A002 - what it is called in the address
-    idempotency_key: IdempotencyKey = None,
-) -> AnswerBody | Response:
+@router.post("/{approval_id}/approve", response_model=None, responses=_DECIDED)
+async def approve(decision: Deciding) -> AnswerBody | Response:
     """Agree. The action goes ahead, and the conversation with it: the answer is as that of ``POST /api/chat``."""
-    question = Question.deciding(approval_id, approved=True)
-    answer = await service.answers.start(user.user_id, question, idempotency_key)
-    return await answered(service, user, answer, stream_format(request, format))
+    return await decision.take(approved=True)
 
 
-@router.post("/{approval_id}/deny", response_model=None, responses=_DECISION)
-async def deny(
-    approval_id: PathId,
-    request: Request,
-    user: User,
-    service: Service,
-    format: StreamFormat | None = None,  # noqa: A002 - what it is called in the address
-    idempotency_key: IdempotencyKey = None,
-) -> AnswerBody | Response:
+@router.post("/{approval_id}/deny", response_model=None, responses=_DECIDED)
+async def deny(decision: Deciding) -> AnswerBody | Response:
     """Disagree. Nothing is done, and the conversation goes on: the answer is as that of ``POST /api/chat``."""
-    question = Question.deciding(approval_id, approved=False)
-    answer = await service.answers.start(user.user_id, question, idempotency_key)
-    return await answered(service, user, answer, stream_format(request, format))
+    return await decision.take(approved=False)

@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
+from maverick.chat.prompt import MESSAGE_LENGTH
 from maverick.server.ag_ui import AgUiTeller
 from maverick.server.ai_sdk import AiSdkTeller
 from maverick.server.answer_store import Question
@@ -22,8 +23,6 @@ _STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {EVENT_STREAM: {"sc
 router = APIRouter(
     prefix="/api", tags=["other front ends"], responses={**REFUSALS, **NOT_FOUND, **CONFLICT, **_STREAM}
 )
-
-_LONGEST = 10_000
 
 
 class AgUiPart(BaseModel):
@@ -139,10 +138,10 @@ async def ai_sdk(body: AiSdkChat, user: User, service: Service) -> Response:
 
 
 def _spoken(said: str) -> str:
-    if not said.strip() or len(said) > _LONGEST or "\0" in said:
+    if not said.strip() or len(said) > MESSAGE_LENGTH or "\0" in said:
         raise RequestRefusedError(
             422,
             "invalid",
-            f"The newest message has to be the user's, with 1 to {_LONGEST} characters of text.",
+            f"The newest message has to be the user's, with 1 to {MESSAGE_LENGTH} characters of text.",
         )
     return said
