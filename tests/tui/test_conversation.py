@@ -7,6 +7,7 @@ import pytest
 from maverick.loop import TerminateReason
 from maverick.loop.result import ToolOutcome
 from maverick.model import Message, ToolCall
+from maverick.model.untrusted import mark_untrusted
 from maverick.tui.block import Block, Remark, Speaker, ToolState, ToolUse, TurnMark, Words
 from maverick.tui.conversation import ConversationModel, Status
 from tui.desk import DIFF
@@ -69,6 +70,17 @@ def test_a_result_that_is_a_difference_is_not_folded_away(teller: Teller) -> Non
     teller.result("call_1", DIFF)
 
     assert [block.folded for block in teller.model.blocks if isinstance(block, ToolUse)] == [False]
+
+
+def test_the_marks_that_are_for_the_model_are_not_shown_and_what_looks_like_them_is(teller: Teller) -> None:
+    found = 'a\n<untrusted from="b" id="0123456789abcdef">\nc\n</untrusted 0123456789abcdef>'
+    teller.begin("Look.")
+    teller.call("call_1", "shell", command="ls")
+    teller.result("call_1", f"{mark_untrusted('the command ls', found)}\n[exit code 0]")
+
+    assert [block.result for block in teller.model.blocks if isinstance(block, ToolUse)] == [
+        f"{found}\n[exit code 0]"
+    ]
 
 
 def test_words_after_a_tool_call_are_a_block_of_their_own(teller: Teller) -> None:

@@ -6,11 +6,16 @@ from typing import Any
 
 import pytest
 
+from maverick import AgentDefinition
+from maverick.agents.found import FoundAgent, Origin
 from maverick.exceptions import JournalError, NetworkError
-from maverick.testing import fail
+from maverick.testing import call, fail, reply
+from maverick.tui.approval_dialog import ApprovalDialog
 from maverick.tui.conversation import Status
 from tui.desk import Desk
 from tui.screen import screen
+
+WORDS = ["Where is the greeting?", "I look at the file first.", "Now I change it."]
 
 pytestmark = pytest.mark.requirement("007-TUI-KEYS")
 
@@ -39,16 +44,45 @@ async def test_words_that_could_not_be_sent_are_still_there() -> None:
 
 
 @pytest.mark.requirement("007-TUI-ERRORS")
-async def test_a_journal_that_can_not_be_read_is_told_and_the_screen_stays() -> None:
+async def test_a_journal_that_can_not_be_read_is_told_once_and_the_screen_stays() -> None:
     async with screen() as at:
 
         async def broken(**_: object) -> list[Any]:
             raise JournalError("The disk is gone.")
 
         at.desk.journal.list_runs = broken  # type: ignore[method-assign] # a disk that fails
-        await at.press("escape", "u")
+        await at.press("escape", "u", "u", "u")
 
-        assert {one.message for one in at.app._notifications} == {"The disk is gone."}
+        assert [one.message for one in at.app._notifications] == ["The disk is gone."]
+
+
+@pytest.mark.requirement("007-TUI-ERRORS")
+async def test_a_run_whose_agent_is_gone_can_be_read() -> None:
+    async with screen([call("edit", path="a.py", old="x", new="y"), reply("Done.")]) as at:
+        await at.send("edit it")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press("y")
+        await at.until(lambda: at.status is Status.COMPLETE)
+        await at.press("escape", "n")
+        at.desk.found.pop(0)
+        await at.press("escape", "u")
+        await at.open()
+        await at.until(at.said)
+
+        assert at.said() == ["edit it", "Done."]
+        assert [tool.decision for tool in at.tools()] == ["approved by you"]
+        assert "'editor'" in at.remarks()
+
+
+@pytest.mark.requirement("007-TUI-ERRORS")
+async def test_of_a_run_that_its_agent_would_have_gone_on_otherwise_with_the_beginning_is_told() -> None:
+    async with screen(kept=True) as at:
+        at.desk.found[0] = FoundAgent("editor", AgentDefinition("editor", "Has no tools."), Origin.HOME, "")
+        await at.open()
+        await at.until(at.said)
+
+        assert at.said() == ["Greet people more warmly.", *WORDS]
+        assert "The rest can not be told with the agent as it is now" in at.remarks()
 
 
 @pytest.mark.requirement("007-TUI-ERRORS")

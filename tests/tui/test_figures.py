@@ -9,7 +9,9 @@ from maverick.model import Usage
 from maverick.tui.diff import DiffLine, is_diff, read_diff
 from maverick.tui.figures import age, duration, money, tokens
 from maverick.tui.gauge import Gauge
+from maverick.tui.gauge_line import GaugeLine
 from maverick.tui.plain_text import one_line, plain, visible
+from tui.desk import Desk
 
 
 @pytest.mark.parametrize(
@@ -57,6 +59,23 @@ def test_a_gauge_without_limits_tells_what_was_used() -> None:
     meters = [(meter.words, meter.share) for meter in Gauge(usage=Usage(10, 2), turns=1).meters()]
 
     assert meters == [("0", None), ("12", None), ("$?", None), ("1", None)]
+
+
+@pytest.mark.requirement("007-TUI-GAUGE")
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [(60, "context 0/8k  tokens 0/50k  cost $0.00  turn 0/20"), (30, "context 0/8k  tokens 0/50k"), (10, "")],
+)
+async def test_the_last_figures_of_a_gauge_give_way_where_there_is_no_room(width: int, shown: str) -> None:
+    app = Desk().app()
+    async with app.run_test(size=(width, 15)):
+        app.session.model.gauge = Gauge(Limits(turns=20, tokens=50_000), 8_000)
+        app.draw()
+
+        bars = {ord(bar): None for bar in "█░"}
+        assert " ".join(str(app.query_one(GaugeLine).render()).translate(bars).split()) == " ".join(
+            shown.split()
+        )
 
 
 @pytest.mark.requirement("007-TUI-DIFF")

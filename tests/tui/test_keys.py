@@ -170,6 +170,22 @@ async def test_arrows_pages_home_and_end_move_the_cursor() -> None:
         assert places[6:] == [0, last, 0, last]
 
 
+async def test_what_the_cursor_is_on_stays_in_its_place_when_something_above_changes() -> None:
+    async with screen(kept=True) as at:
+        await at.open()
+        await at.press("up", "up", "up")
+        on, line, row = at.view.block, at.view.cursor, at.view.cursor - at.view.scroll_offset.y
+        await at.press("t")
+        hidden = (at.view.block, at.view.cursor, at.view.cursor - at.view.scroll_offset.y)
+        await at.press("b")
+        wide = at.view.block
+        await at.press("b", "t")
+
+        assert hidden == (on, line - 1, row)  # a line of thinking is gone
+        assert wide is on
+        assert (at.view.block, at.view.cursor) == (on, line)
+
+
 async def test_t_hides_the_models_thinking() -> None:
     async with screen(kept=True) as at:
         await at.open()

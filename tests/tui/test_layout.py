@@ -175,6 +175,29 @@ def test_a_narrower_screen_lays_everything_out_again(teller: Teller) -> None:
     assert layout.height > tall
 
 
+def test_a_line_is_found_again_on_a_narrower_screen_and_below_what_has_grown(teller: Teller) -> None:
+    teller.say("word " * 50)
+    teller.call("call_1", "look", path="a")
+    teller.result("call_1", "one\ntwo")
+    teller.say("some words, then the needle, and then some more words that nobody searches for")
+    layout = ConversationLayout(teller.model)
+    layout.update(30)
+    mark = layout.bookmark(layout.find("needle")[0])
+    (tool,) = (block for block in teller.model.blocks if isinstance(block, ToolUse))
+
+    assert mark is not None
+    for width in (30, 15, 60):
+        teller.model.fold(tool, folded=not tool.folded)
+        layout.update(width)
+        line = layout.line_at(mark)
+        assert line is not None
+        assert "needle" in "".join(layout.line(y).text for y in range(line - 1, line + 2))
+    teller.model.blocks.pop()
+    layout.update(30)
+    assert layout.line_at(mark) is None
+    assert layout.bookmark(layout.height) is None
+
+
 @pytest.mark.requirement("007-TUI-SEARCH")
 def test_lines_are_found_whatever_their_case(teller: Teller) -> None:
     teller.say("One Needle\nhay\nanother NEEDLE")

@@ -10,7 +10,7 @@ from maverick.testing import call, reply
 from maverick.tui.conversation import Status
 from maverick.tui.inputs_dialog import InputsDialog
 from maverick.tui.sidebar import Sidebar
-from tui.desk import keep, kept_entries
+from tui.desk import NOW, Desk, keep, kept_entries
 from tui.screen import screen
 
 pytestmark = pytest.mark.requirement("007-TUI-KEYS")
@@ -74,6 +74,35 @@ async def test_inputs_that_do_not_fit_are_told_and_escape_leaves_them_be() -> No
         await at.press("escape", "n", "escape")
 
         assert not isinstance(at.app.screen, InputsDialog)
+
+
+async def test_older_runs_appear_when_the_end_of_the_list_is_reached() -> None:
+    async with screen() as at:
+        for number in range(120):
+            await keep(at.desk.journal, kept_entries(f"kept_{number}", NOW - number))
+        await at.press("escape", "u")
+        listed = at.app.query_one("#runs", OptionList)
+        first = listed.option_count
+        listed.focus()
+        await at.press("end")
+        await at.until(lambda: listed.option_count == 100)
+        here = listed.highlighted
+        await at.press("end")
+        await at.until(lambda: listed.option_count == 120)
+        await at.press("end")
+
+        assert (first, here) == (50, 49)  # the list grows below the cursor
+        assert listed.option_count == 120
+
+
+async def test_a_small_terminal_has_the_lists_when_they_are_asked_for() -> None:
+    desk = Desk()
+    async with desk.app().run_test(size=(60, 15)) as pilot:
+        sidebar = pilot.app.query_one(Sidebar)
+        hidden = sidebar.display
+        await pilot.press("escape", "b")
+
+        assert (hidden, sidebar.display) == (False, True)
 
 
 async def test_leaving_stops_what_runs_and_says_which() -> None:

@@ -16,7 +16,7 @@ from maverick.tui.question import Question
 from tui.desk import NOW, Desk, fill, until
 from tui.telling import Teller
 
-SMALL, LARGE = (80, 24), (120, 40)
+TINY, SMALL, LARGE = (60, 15), (80, 24), (120, 40)
 SnapCompare = Callable[..., bool]
 Play = Callable[[Pilot[Any]], Awaitable[None]]
 
@@ -85,6 +85,45 @@ def test_a_live_run_with_subagents_and_every_kind_of_tool_call(
     assert snap_compare(screen(), terminal_size=size, run_before=play)
 
 
+MARKDOWN = """\
+# What I found
+
+The parser takes an **empty line** for the *end of the file*. See `parser.py`:
+
+```python
+def lines(text: str) -> list[str]:
+    "All lines."
+    while line := text.readline():  # not stripped
+        yield line
+```
+
+1. Read on, as [the manual](https://manual.example/io) says
+2. Add a test:
+   - an empty line
+   - 空の行 😀
+
+| case | before | after |
+|------|-------:|------:|
+| empty line | 1 | 3 |
+
+I will now change **this"""
+
+
+@BOTH
+@pytest.mark.requirement("007-TUI-MARKDOWN")
+def test_an_answer_in_markdown(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
+    async def play(pilot: Pilot[Any]) -> None:
+        app = app_of(pilot)
+        app.session.began_at = NOW - 12
+        teller = Teller(app.session.model)
+        teller.begin("Why do the tests fail?")
+        teller.turn(1)
+        teller.say(*MARKDOWN.splitlines(keepends=True))
+        await until(pilot, lambda: True)
+
+    assert snap_compare(screen(), terminal_size=size, run_before=play)
+
+
 @BOTH
 @pytest.mark.requirement("007-TUI-APPROVAL")
 def test_a_question_about_a_tool_call(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
@@ -95,6 +134,17 @@ def test_a_question_about_a_tool_call(snap_compare: SnapCompare, size: tuple[int
         await pilot.app.push_screen(ApprovalDialog(question, 0))
 
     assert snap_compare(screen(), terminal_size=size, run_before=play)
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+def test_a_long_question_in_a_terminal_that_is_too_small(snap_compare: SnapCompare) -> None:
+    async def play(pilot: Pilot[Any]) -> None:
+        question = Question(
+            "editor", "shell", {"command": "make all-of-it && " * 40 + "true"}, "it changes files"
+        )
+        await pilot.app.push_screen(ApprovalDialog(question, 0))
+
+    assert snap_compare(screen(), terminal_size=TINY, run_before=play)
 
 
 @pytest.mark.requirement("007-TUI-SEARCH")

@@ -63,6 +63,20 @@ def test_a_person_runs_an_agent_approves_its_tool_stops_it_resumes_it_and_leaves
     ]
 
 
+@pytest.mark.requirement("007-TUI-ERRORS")
+def test_a_journal_that_can_not_be_opened_is_told_before_there_is_a_screen(tmp_path: Path) -> None:
+    (tmp_path / "bad.db").write_text(
+        "not a database, and long enough not to be taken for one", encoding="utf-8"
+    )
+
+    with Terminal("--journal", "bad.db", home=tmp_path) as terminal:
+        terminal.expect("ended with 1")
+
+        shown = terminal.shown().replace("\n", "")
+        assert shown.startswith("maverick: The journal")
+        assert "file is not a database" in shown
+
+
 @pytest.mark.requirement("007-TUI-OFFLINE", "007-TUI-ERRORS")
 def test_without_a_key_the_offline_model_answers_and_the_screen_says_so(tmp_path: Path) -> None:
     broken = tmp_path / ".maverick" / "agents" / "broken.md"

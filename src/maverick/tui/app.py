@@ -14,7 +14,6 @@ from textual.widgets import Footer, OptionList
 
 from maverick.exceptions import MaverickError
 from maverick.tui.approval_dialog import Answer, ApprovalDialog
-from maverick.tui.block import Speaker, Words
 from maverick.tui.conversation import Status
 from maverick.tui.conversation_view import ConversationView
 from maverick.tui.figures import age
@@ -31,6 +30,7 @@ from maverick.tui.search_bar import SearchBar
 from maverick.tui.session import Session, new_run_id
 from maverick.tui.sidebar import Sidebar
 from maverick.tui.status_line import StatusLine
+from maverick.tui.terminal_driver import TerminalDriver
 from maverick.tui.workload import Workload, complain
 from maverick.tui.workplace import Workplace
 
@@ -58,7 +58,8 @@ class MaverickApp(App[None]):
     TITLE = "maverick"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = bindings(ANYWHERE)
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (70, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-high")]  # noqa: RUF012 - as Textual declares it
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class MaverickApp(App[None]):
         new_id: Callable[[], str] = new_run_id,
         grace: float = GRACE,
     ) -> None:
-        super().__init__()
+        super().__init__(driver_class=TerminalDriver)
         self.stopped: list[Session] = []
         """The conversations whose run was stopped because the person left."""
         self._workplace = workplace
@@ -77,6 +78,8 @@ class MaverickApp(App[None]):
         self._new_id = new_id
         self._grace = grace
         self._runs = RunList(workplace.journal)
+        self._trouble = ""
+        """Why the runs could not be read when they were last looked at."""
         self._sessions: list[Session] = []
         self._session = self._begin(agent)
         self._workload = Workload(clock, self._look_at_runs)
@@ -119,6 +122,9 @@ class MaverickApp(App[None]):
         await self._look_at_runs()
         self._prompt.focus()
         self._show(self._session)
+        self.app_resume_signal.subscribe(
+            self, lambda _: self.refresh(layout=True)
+        )  # the shell has written over it
         self.set_interval(FRAME, self.draw)
         self.set_interval(_LOOK, self._look_at_runs)
 
@@ -135,6 +141,12 @@ class MaverickApp(App[None]):
             await self.action_new()
         else:
             self._open(chosen)
+
+    async def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Read older runs when the person has come to the end of the list."""
+        listed = event.option_list
+        if listed.id == "runs" and event.option_index == listed.option_count - 1 and self._runs.reach_back():
+            await self._look_at_runs()
 
     async def on_prompt_box_sent(self, message: PromptBox.Sent) -> None:
         """Send the prompt to the agent, if it takes one."""
@@ -209,7 +221,7 @@ class MaverickApp(App[None]):
                 edit = words if words and words != said else None
                 self._workload.begin(forked, lambda: forked.fork(turn, edit, source))
 
-        said = self._said_in(session, source) if turn == 1 else ""
+        said = session.said_in(source) if turn == 1 else ""
         await self.push_screen(ForkDialog(source, turn, said), begin)
 
     def action_search(self) -> None:
@@ -323,17 +335,6 @@ class MaverickApp(App[None]):
             session.stop()
         return {Answer.APPROVE: True, Answer.DENY: False}.get(answer) if answer else None
 
-    def _said_in(self, session: Session, run_id: str) -> str:
-        """What the person said before the first turn of a run."""
-        said = [
-            block.text
-            for block in session.model.blocks
-            if isinstance(block, Words)
-            and block.speaker is Speaker.USER
-            and (block.run_id, block.turn) == (run_id, 0)
-        ]
-        return said[-1] if said else ""
-
     def _list_agents(self) -> None:
         agents = self._workplace.agents()
         self._sidebar.show_agents(agents, self._session.agent)
@@ -344,11 +345,14 @@ class MaverickApp(App[None]):
         try:
             await self._runs.look()
         except MaverickError as error:
-            self.notify(one_line(str(error)), severity="error")
+            if str(error) != self._trouble:  # once, not at every look
+                self.notify(one_line(str(error)), severity="error")
+            self._trouble = str(error)
             return
+        self._trouble = ""
         runs = self._runs
-        if not self._sidebar.is_attached:  # the screen closes
-            return
+        if not (self._sidebar.is_attached and self._sidebar.children) or self._is_stuck():
+            return  # the screen closes, or can not be drawn
         self._sidebar.show_runs(runs.records, runs.titles, self._session.run_id, self._clock())
         self._follow()
 
@@ -360,10 +364,14 @@ class MaverickApp(App[None]):
         if record is not None and left and record.entries > session.entries:
             self._workload.begin(session, lambda: session.open(record.run_id))
 
+    def _is_stuck(self) -> bool:
+        """Whether the terminal takes nothing at the moment: what runs goes on, and is drawn when it does again."""
+        return isinstance(self._driver, TerminalDriver) and self._driver.is_stuck
+
     def draw(self) -> None:
         """Draw what has changed."""
         session, model = self._session, self._session.model
-        if not self._view.is_attached:  # the screen opens or closes
+        if not self._view.is_attached or self._is_stuck():  # the screen opens or closes, or can not be drawn
             return
         self._view.show(model)
         self._view.draw()

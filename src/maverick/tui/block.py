@@ -61,10 +61,17 @@ class Words(Block):
     speaker: Speaker
     pieces: list[str] = field(default_factory=list)
     """In the order they came; none is ever changed."""
+    is_whole: bool = False
+    """Whether all is said."""
 
     def say(self, text: str) -> None:
         """Add some more."""
         self.pieces.append(text)
+        self.revision += 1
+
+    def end(self) -> None:
+        """Note that all is said."""
+        self.is_whole = True
         self.revision += 1
 
     @property

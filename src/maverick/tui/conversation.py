@@ -29,6 +29,7 @@ from maverick.loop.machine import RESUMABLE
 from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
 from maverick.model import Message, Role, Text, ToolCall
 from maverick.model import Thinking as ThinkingPart
+from maverick.model.untrusted import unmarked
 from maverick.tui.block import Block, Remark, Speaker, Tone, ToolState, ToolUse, TurnMark, Words
 from maverick.tui.diff import is_diff
 from maverick.tui.figures import duration, money, tokens
@@ -122,6 +123,7 @@ class ConversationModel:
 
     def become(self, run_id: str, why: str) -> None:
         """Go on as another run, which has all that is shown so far."""
+        self._hush_all()
         self.run_id, self.reason = run_id, None
         for block in self.blocks:
             block.run_id = run_id
@@ -132,8 +134,7 @@ class ConversationModel:
         last = next((block for block in reversed(self.blocks) if not isinstance(block, Remark)), None)
         if isinstance(last, Words) and last.speaker is Speaker.USER:
             self.blocks = [block for block in self.blocks if block is not last]
-        said = Words(run_id=self.run_id, turn=self._turn, speaker=Speaker.USER, pieces=[words])
-        self._add(said)
+        self._add_words(words, self._turn, Speaker.USER)
         self.revision += 1
 
     def park(self) -> None:
@@ -143,9 +144,10 @@ class ConversationModel:
 
     def leave(self) -> None:
         """Note that nobody runs it here any more, if it has not ended."""
+        self._hush_all()
         if self.status is Status.RUNNING:
             self.status = Status.LEFT
-            self.revision += 1
+        self.revision += 1
 
     # What each event means ----------------------------------------------------------------------------------------
 
@@ -217,6 +219,7 @@ class ConversationModel:
             self.edit(event.content)
 
     def _run_ended(self, event: RunEnd) -> None:
+        self._hush(event)
         if self._depth(event) == 0:
             self._end(event, event.result)
 
@@ -228,7 +231,7 @@ class ConversationModel:
         )
         if result.raw_content and not spoken:  # a run that is told again has its partial answer only here
             self._say(event, Speaker.ANSWER, result.raw_content)
-        self._hush(event)
+            self._hush(event)
         self.messages, self.reason = result.messages, result.terminate_reason
         if result.terminate_reason is TerminateReason.AWAITING_APPROVAL:
             self.park()
@@ -250,6 +253,10 @@ class ConversationModel:
     def _add(self, block: Block) -> None:
         self.blocks.append(block)
 
+    def _add_words(self, text: str, turn: int, speaker: Speaker) -> None:
+        """Show words that are whole."""
+        self._add(Words(run_id=self.run_id, turn=turn, speaker=speaker, pieces=[text], is_whole=True))
+
     def _remark_on(self, event: AgentActivityEvent, words: str, tone: Tone = Tone.PLAIN) -> None:
         self._hush(event)
         self._add(
@@ -259,6 +266,7 @@ class ConversationModel:
     def _say(self, event: AgentActivityEvent, speaker: Speaker, text: str) -> None:
         words = self._speaking.get(event.run_id)
         if words is None or words.speaker is not speaker:
+            self._hush(event)
             words = Words(run_id=self.run_id, turn=self._turn, depth=self._depth(event), speaker=speaker)
             self._speaking[event.run_id] = words
             self._add(words)
@@ -266,7 +274,14 @@ class ConversationModel:
 
     def _hush(self, event: AgentActivityEvent) -> None:
         """End what a run was saying: what comes next is a block of its own."""
-        self._speaking.pop(event.run_id, None)
+        words = self._speaking.pop(event.run_id, None)
+        if words is not None:
+            words.end()
+
+    def _hush_all(self) -> None:
+        while self._speaking:
+            _, words = self._speaking.popitem()
+            words.end()
 
     def _tool(self, event: AgentActivityEvent, call: ToolCall) -> ToolUse:
         self._hush(event)
@@ -305,7 +320,7 @@ class ConversationModel:
         elif part.text:
             answer = Speaker.ANSWER if isinstance(part, Text) else Speaker.THOUGHT
             speaker = Speaker.USER if role is Role.USER else answer
-            self._add(Words(run_id=self.run_id, turn=0, speaker=speaker, pieces=[part.text]))
+            self._add_words(part.text, 0, speaker)
 
     _HANDLERS: ClassVar[dict[type[Any], Any]] = {
         RunStart: _run_started,
@@ -327,7 +342,8 @@ class ConversationModel:
 
 
 def _settle(tool: ToolUse, result: str, outcome: ToolOutcome, duration_ms: int) -> None:
-    tool.state, tool.result, tool.outcome, tool.duration_ms = ToolState.OVER, result, outcome, duration_ms
+    tool.state, tool.outcome, tool.duration_ms = ToolState.OVER, outcome, duration_ms
+    tool.result = unmarked(result)  # the marks are for the model
     tool.folded = not is_diff(result)  # what it changed is what a person wants to see
     tool.revision += 1
 

@@ -68,37 +68,43 @@ class ConversationView(ScrollView, can_focus=True):
             self.draw()
 
     def draw(self) -> None:
-        """Draw what has changed since the last time, if anything has."""
+        """Draw what has changed since the last time, if anything has; what the cursor is on stays where it is."""
         width = self.scrollable_content_region.width
         state = (id(self._model), self._model.revision, width, self.thoughts)
         if state == self._drawn or width <= 0:
             return
         self._drawn = state
-        anchor = self.block
+        mark, below = self._layout.bookmark(self.cursor), self.cursor - round(self.scroll_y)
         self._layout.update(width, thoughts=self.thoughts)
-        if self._follows or anchor is None:
-            self.cursor = max(self._layout.height - 1, 0)
-        self.cursor = min(self.cursor, max(self._layout.height - 1, 0))
+        last = max(self._layout.height - 1, 0)
         self.virtual_size = Size(width, self._layout.height)
-        if self._follows:
+        line = None if self._follows or mark is None else self._layout.line_at(mark)
+        if line is None:
+            self.cursor = last
             self.scroll_end(animate=False, immediate=True)
+        elif line != self.cursor:
+            self.cursor = min(line, last)
+            self.scroll_to(y=self.cursor - below, animate=False, immediate=True)
         self.refresh()
 
     def search(self, wanted: str) -> None:
         """Find a text, unfolding what has it, and go to the nearest place; an empty one ends the search."""
         self._wanted = wanted
-        for tool in self._unfolded:
-            self._model.fold(tool, folded=True)
-        self._unfolded = [
+        before = {id(tool) for tool in self._unfolded}
+        found = [
             block
             for block in self._model.blocks
             if wanted
             and isinstance(block, ToolUse)
-            and block.folded
+            and (block.folded or id(block) in before)
             and wanted.casefold() in block.text.casefold()
         ]
+        still = {id(tool) for tool in found}
         for tool in self._unfolded:
+            self._model.fold(tool, folded=id(tool) not in still)
+        for tool in found:
             self._model.fold(tool, folded=False)
+        self._unfolded = found
         self.draw()
         self.find_next(0)
         self.refresh()

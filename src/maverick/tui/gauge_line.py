@@ -8,7 +8,7 @@ from textual.widgets import Static
 from maverick.tui.gauge import Gauge, Meter
 
 _BARS = (8, 4, 2, 0)
-"""How long bars are: as long as there is room for all figures."""
+"""How long bars are: as long as there is room for all figures. Without bars, the last figures give way."""
 _NEARLY, _ALMOST = 0.7, 0.9
 
 
@@ -19,11 +19,13 @@ class GaugeLine(Static):
 
     def show(self, gauge: Gauge) -> None:
         """Draw it, unless it is as it was."""
-        state = (tuple(gauge.meters()), self.size.width)
+        meters = tuple(gauge.meters())
+        state = (meters, self.size.width)
         if state == self._drawn:
             return
         self._drawn = state
-        lines = (Text("  ").join(_written(meter, bar) for meter in state[0]) for bar in _BARS)
+        shapes = [(meters, bar) for bar in _BARS] + [(meters[:many], 0) for many in (3, 2, 1)]
+        lines = (Text("  ").join(_written(meter, bar) for meter in shown) for shown, bar in shapes)
         self.update(next((line for line in lines if line.cell_len < self.size.width), Text()))
 
 

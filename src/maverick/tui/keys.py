@@ -40,6 +40,9 @@ ANYWHERE = (
     Key("y", "y", "copy", "copy what is at the cursor"),
     Key("b", "b", "sidebar", "show or hide agents and runs"),
     Key("u", "u", "look_again", "look for agents and runs again"),
+    Key(
+        "ctrl+z", "Ctrl-Z", "app.suspend_process", "go back to the shell, with all that runs held; fg returns"
+    ),
     Key("question_mark", "?", "help", "show this"),
     Key("f1", "F1", "help", "the same, wherever the cursor is", "Help", always=True),
     Key("q", "q", "quit", "leave"),

@@ -11,13 +11,12 @@ from maverick.tui.block import Block, Remark, Speaker, Tone, ToolUse, TurnMark, 
 from maverick.tui.conversation import ConversationModel
 from maverick.tui.line import Ink, Line, Span
 from maverick.tui.plain_text import plain
+from maverick.tui.spoken_lines import SpokenLines
 from maverick.tui.tool_lines import tool_lines
-from maverick.tui.wrapping import WrappedText, wrapped
+from maverick.tui.wrapping import wrapped
 
 _INDENT = 2
-_INKS = {Speaker.USER: Ink.USER, Speaker.ANSWER: Ink.ANSWER, Speaker.THOUGHT: Ink.THOUGHT}
 _TONES = {Tone.PLAIN: Ink.FAINT, Tone.GOOD: Ink.GOOD, Tone.BAD: Ink.BAD, Tone.ASKING: Ink.ASKING}
-_MARKS = {Speaker.USER: "› ", Speaker.ANSWER: "", Speaker.THOUGHT: ""}
 
 
 class Place(NamedTuple):
@@ -27,6 +26,15 @@ class Place(NamedTuple):
     line: int
 
 
+class Bookmark(NamedTuple):
+    """A line, so that it is found again when everything is laid out anew."""
+
+    block: Block
+    line: int
+    lines: int
+    """How many lines the block had."""
+
+
 @dataclass(slots=True)
 class _Laid:
     """A block's lines as they were when it had a certain revision."""
@@ -34,9 +42,8 @@ class _Laid:
     block: Block
     revision: int = -1
     lines: list[Line] = field(default_factory=list)
-    words: WrappedText | None = None
-    read: int = 0
-    """How many pieces of the words are in the lines."""
+    spoken: SpokenLines | None = None
+    """What makes the lines, if the block is words."""
 
 
 class ConversationLayout:
@@ -101,6 +108,21 @@ class ConversationLayout:
         """The first line of a block."""
         return next(top for top, one in zip(self._tops, self._laid, strict=True) if one.block is block)
 
+    def bookmark(self, y: int) -> Bookmark | None:
+        """What is at a line, if there is such a line."""
+        if not 0 <= y < self.height:
+            return None
+        place = self.place(y)
+        one = self._laid[place.block]
+        return Bookmark(one.block, place.line, len(one.lines))
+
+    def line_at(self, mark: Bookmark) -> int | None:
+        """Where what was at a line is now; nowhere if its block is gone."""
+        for top, one in zip(self._tops, self._laid, strict=True):
+            if one.block is mark.block:
+                return top + mark.line * len(one.lines) // mark.lines
+        return None
+
     def find(self, wanted: str) -> list[int]:
         """The lines that have a text in them, upper and lower case being the same."""
         wanted = wanted.casefold()
@@ -114,28 +136,19 @@ class ConversationLayout:
     def _lay(self, one: _Laid, before: Block | None) -> None:
         block, indent = one.block, " " * (_INDENT * one.block.depth)
         if isinstance(block, Words):
-            apart = block.depth == 0 and before is not None and not isinstance(before, TurnMark)
-            self._lay_words(one, block, indent, [Line()] if apart else [])
+            if block.speaker is Speaker.THOUGHT and not self._thoughts:
+                one.lines = []
+            else:
+                one.spoken = one.spoken or self._spoken(block, indent, before)
+                one.spoken.update()
+                one.lines = one.spoken.lines
         else:
             one.lines = [line.indented(indent) for line in self._lines_of(block, self._width - len(indent))]
         one.revision = block.revision
 
-    def _lay_words(self, one: _Laid, block: Words, indent: str, air: list[Line]) -> None:
-        if block.speaker is Speaker.THOUGHT and not self._thoughts:
-            one.lines = []
-            return
-        mark = _MARKS[block.speaker]
-        if one.words is None:
-            one.words = WrappedText(self._width - len(indent) - len(mark))
-            one.lines = [*air, Line()]
-        before = len(one.words.lines)
-        one.words.append(plain("".join(block.pieces[one.read :])))
-        one.read = len(block.pieces)
-        ink = _INKS[block.speaker]
-        del one.lines[-1]
-        for index, text in enumerate(one.words.lines[before - 1 :], before - 1):
-            lead = indent + (mark if index == 0 else " " * len(mark))
-            one.lines.append(Line((Span(lead, ink), Span(text, ink))))
+    def _spoken(self, words: Words, indent: str, before: Block | None) -> SpokenLines:
+        apart = words.depth == 0 and before is not None and not isinstance(before, TurnMark)
+        return SpokenLines(words, self._width, indent, apart=apart)
 
     def _lines_of(self, block: Block, width: int) -> Iterator[Line]:
         if isinstance(block, ToolUse):

@@ -21,6 +21,18 @@ class Ink(StrEnum):
     REMOVED = "removed"
     HUNK = "hunk"
     PLAIN = "plain"
+    TITLE = "title"
+    HEADING = "heading"
+    STRONG = "strong"
+    EMPHASIS = "emphasis"
+    STRUCK = "struck"
+    LINK = "link"
+    CODE = "code"
+    COMMENT = "comment"
+    KEYWORD = "keyword"
+    NAME = "name"
+    NUMBER = "number"
+    STRING = "string"
 
 
 class Span(NamedTuple):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from maverick.journal import Journal, RunRecord
 from maverick.loop.entries import RunStarted
 
-_MOST = 50
+_PAGE = 50
+"""How many runs are read at first, and how many more each time somebody wants to see older ones."""
 
 
 class RunList:
@@ -23,6 +24,14 @@ class RunList:
         self.titles: dict[str, str] = {}
         """What each was asked, by its id."""
         self._journal = journal
+        self._most = _PAGE
+
+    def reach_back(self) -> bool:
+        """Read older runs too from now on; says whether there may be any."""
+        if len(self.records) < self._most:
+            return False
+        self._most += _PAGE
+        return True
 
     async def look(self) -> None:
         """Read what has changed.
@@ -30,7 +39,7 @@ class RunList:
         Raises:
             JournalError: The journal can not be read.
         """
-        records = await self._journal.list_runs(limit=_MOST)
+        records = await self._journal.list_runs(limit=self._most)
         for record in records:
             if record.run_id not in self.titles:
                 self.titles[record.run_id] = await self._asked(record.run_id)

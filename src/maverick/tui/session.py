@@ -7,15 +7,15 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from maverick.exceptions import InvalidInputError
+from maverick.exceptions import AgentNotFoundError, InvalidInputError
 from maverick.journal import Approval, ApprovalStatus
 from maverick.journal.records import RunStatus
-from maverick.loop import AgentResult, TerminateReason
+from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
 from maverick.loop.entries import RunStarted
 from maverick.loop.events import TurnStart
 from maverick.model import ToolCall, ToolContext
 from maverick.runtime import AbortSignal, AgentExecutor
-from maverick.tui.block import ToolState, ToolUse
+from maverick.tui.block import Speaker, Tone, ToolState, ToolUse, Words
 from maverick.tui.conversation import ConversationModel, Status
 from maverick.tui.question import Ask, Question
 from maverick.tui.workplace import Prepared, Workplace
@@ -90,19 +90,28 @@ class Session:
         )
 
     async def open(self, run_id: str) -> None:
-        """Show a run that is kept, as far as it has come.
+        """Show a run that is kept, as far as it has come, or can be told with the agent as it is now.
 
         Raises:
-            MaverickError: It, or its agent, is not there, or it can not be told with the agent as it is now.
+            MaverickError: It is not there, or can not be read.
         """
         record = await self._workplace.journal.get(run_id)
         self.entries = record.entries
-        prepared = self._prepare()
         model = ConversationModel()
+        try:
+            definition = self._prepare().definition
+        except AgentNotFoundError as error:
+            definition = AgentDefinition(self.agent, "Is not there.", model_config=ModelConfig("offline:"))
+            model.remark(str(error), Tone.BAD)
         await self._tell_beginning(model, run_id)
-        async with self._workplace.executor(prepared.definition, None, None) as executor:
-            async for event in executor.replay(run_id, prepared.definition):
-                model.tell(event)
+        async with self._workplace.executor(definition, None, None) as executor:
+            try:
+                async for event in executor.replay(run_id, definition):
+                    model.tell(event)
+            except (
+                InvalidInputError
+            ) as error:  # the agent has changed, so that it would have gone on otherwise
+                model.remark(f"The rest can not be told with the agent as it is now: {error}", Tone.BAD)
         if record.status is RunStatus.WAITING:
             model.park()
         model.leave()
@@ -174,6 +183,17 @@ class Session:
             await self.resume()
         else:
             raise InvalidInputError("Nothing waits for your decision here.", field="run")
+
+    def said_in(self, run_id: str) -> str:
+        """What the person said last before the first turn of a run."""
+        said = [
+            block.text
+            for block in self.model.blocks
+            if isinstance(block, Words)
+            and block.speaker is Speaker.USER
+            and (block.run_id, block.turn) == (run_id, 0)
+        ]
+        return said[-1] if said else ""
 
     def stop(self) -> None:
         """Stop the run; what there is of its answer stays."""

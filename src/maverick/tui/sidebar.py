@@ -30,7 +30,7 @@ class Sidebar(Vertical):
         """The lists, each below its name."""
         yield Label("Agents", classes="title")
         yield OptionList(id="agents", compact=True)
-        yield Label("Runs", classes="title", id="runs-title")
+        yield Label("Runs: none yet", classes="title", id="runs-title")
         yield OptionList(id="runs", compact=True)
 
     @property

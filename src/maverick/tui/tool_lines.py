@@ -68,14 +68,9 @@ def result_lines(result: str, width: int) -> Iterator[Line]:
     """A result in full, differences coloured."""
     lines = plain(result).removesuffix("\n").split("\n")
     for line, kind in zip(lines, read_diff(lines), strict=True):
-        ink = _ink_of(line) if kind is None else _DIFF_INKS[kind]
+        ink = Ink.PLAIN if kind is None else _DIFF_INKS[kind]
         for text in wrapped(line, width):
             yield Line((Span(text, ink),))
-
-
-def _ink_of(line: str) -> Ink:
-    marks = line.startswith(("<untrusted ", "</untrusted "))
-    return Ink.FAINT if marks else Ink.PLAIN
 
 
 def _head(tool: ToolUse, width: int) -> Line:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from rich.cells import cell_len, get_character_cell_size
 
+from maverick.tui.line import Ink, Line, Span
+
 _WORD_OR_GAP = re.compile(r"\S+|\s+")
 
 
@@ -43,6 +45,21 @@ def wrapped(text: str, width: int) -> list[str]:
     laid_out = WrappedText(width)
     laid_out.append(text)
     return laid_out.lines
+
+
+def wrapped_line(line: Line, width: int) -> Iterator[Line]:
+    """The lines that a line takes, each piece of text in its ink."""
+    spans, (text, ink) = iter(line.spans), Span("", Ink.PLAIN)
+    for broken in _broken(line.text, max(width, 1)):
+        row, shown, left = [], len(broken.rstrip()), len(broken)
+        while left:
+            if not text:
+                text, ink = next(spans)
+            if part := text[:shown]:
+                row.append(Span(part, ink))
+            taken = min(len(text), left)
+            text, shown, left = text[taken:], max(shown - taken, 0), left - taken
+        yield Line(tuple(row))
 
 
 def cut(text: str, width: int) -> str:

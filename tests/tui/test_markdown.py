@@ -1,0 +1,328 @@
+"""Answers as the Markdown they are: section by section, as soon as each is whole."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from maverick.tui.block import Speaker, Words
+from maverick.tui.conversation import ConversationModel
+from maverick.tui.layout import ConversationLayout
+from maverick.tui.line import Ink, Line
+from maverick.tui.markdown import LONGEST, markdown_lines
+from maverick.tui.plain_text import plain
+from maverick.tui.spoken_lines import SpokenLines
+from tui.telling import Teller
+
+pytestmark = pytest.mark.requirement("007-TUI-MARKDOWN")
+
+PIECES = (
+    *(
+        "word",
+        " ",
+        "\n",
+        "\n\n",
+        "    ",
+        "語😀",
+        "*",
+        "**",
+        "_",
+        "`",
+        "```",
+        "~~~",
+        "#",
+        "# ",
+        "- ",
+        "1. ",
+        "> ",
+    ),
+    *("|", "|-|\n", "[a](b)", "<", "\\", "{", '"a": 1', "}", "---"),
+)
+MARKDOWN = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
+
+
+def lines_of(text: str, width: int = 40) -> list[str]:
+    return [line.text for line in markdown_lines(text, width)]
+
+
+def inks_of(text: str, width: int = 40) -> dict[str, Ink]:
+    """The ink of each piece of text."""
+    return {
+        span.text.strip(): span.ink
+        for line in markdown_lines(text, width)
+        for span in line.spans
+        if span.text.strip()
+    }
+
+
+def spoken(*pieces: str, width: int = 40, ended: bool = True) -> list[Line]:
+    """The lines of an answer that comes in pieces, laid out after each of them."""
+    words = Words(run_id="run", turn=1, speaker=Speaker.ANSWER)
+    lines = SpokenLines(words, width, "", apart=False)
+    for piece in pieces:
+        words.say(piece)
+        lines.update()
+    if ended:
+        words.end()
+        lines.update()
+        lines.update()  # which changes nothing
+    return lines.lines
+
+
+def test_words_are_strong_code_or_links_and_lines_break_where_they_did() -> None:
+    text = "A **bold** and *slanted* `word`,\n~~not this~~ [there](https://a.example/b), <https://c.example>"
+
+    assert lines_of(text, 80) == [
+        "A bold and slanted word,",
+        "not this there (https://a.example/b), https://c.example",
+    ]
+    inks = inks_of(text, 80)
+    assert inks["bold"] is Ink.STRONG
+    assert inks["slanted"] is Ink.EMPHASIS
+    assert inks["word"] is Ink.CODE
+    assert inks["not this"] is Ink.STRUCK
+    assert inks["there"] is inks["https://c.example"] is Ink.LINK
+    assert inks["(https://a.example/b)"] is Ink.FAINT
+
+
+def test_names_with_underscores_keep_them() -> None:
+    assert lines_of("See __init__.py and some_long_name.") == ["See __init__.py and some_long_name."]
+
+
+def test_headings_lists_quotes_and_rules_have_their_shape() -> None:
+    text = (
+        "# Plan\nFirst:\n- look\n  1. here\n  2. there\n- change\n\n  and say so\n"
+        "---\n## Then\n> as\n> said\n\n10. ten\n11. eleven"
+    )
+
+    assert [line.rstrip() for line in lines_of(text, 16)] == [
+        "Plan",
+        "First:",
+        "• look",
+        "  1. here",
+        "  2. there",
+        "• change",
+        "",
+        "  and say so",
+        "─" * 16,
+        "Then",
+        "│ as",
+        "│ said",
+        "",
+        "10. ten",
+        "11. eleven",
+    ]
+    assert inks_of(text)["Plan"] is Ink.TITLE
+    assert inks_of(text)["Then"] is Ink.HEADING
+
+
+def test_code_is_coloured_by_what_its_words_are() -> None:
+    text = '```python\ndef f():\n    return "x"  # why\n```'
+
+    assert lines_of(text) == ["  def f():", '      return "x"  # why']
+    inks = inks_of(text)
+    assert (inks["def"], inks["f"], inks["# why"]) == (Ink.KEYWORD, Ink.NAME, Ink.COMMENT)
+
+
+def test_a_difference_in_an_answer_has_its_colours() -> None:
+    inks = inks_of("```diff\n@@ -1 +1 @@\n-old\n+new\n```")
+
+    assert inks == {"@@ -1 +1 @@": Ink.HUNK, "-old": Ink.REMOVED, "+new": Ink.ADDED}
+
+
+@pytest.mark.parametrize("fence", ["```\na <b>\n```", "```nonsense\na <b>\n```", "    a <b>"])
+def test_code_of_no_known_language_is_shown_as_it_is(fence: str) -> None:
+    assert inks_of(fence) == {"a <b>": Ink.CODE}
+
+
+def test_a_table_has_columns_that_are_wrapped_where_there_is_no_room() -> None:
+    text = "| file | lines |\n|---|--:|\n| `a.py` | 12 |\n| one with a long name | 3 |"
+
+    assert lines_of(text, 80) == [
+        "file                 │ lines",
+        "─────────────────────┼──────",
+        "a.py                 │    12",
+        "one with a long name │     3",
+    ]
+    assert lines_of(text, 20) == [
+        "file         │ lines",
+        "─────────────┼──────",
+        "a.py         │    12",
+        "one with a   │     3",
+        "long name    │      ",
+    ]
+    assert lines_of(text, 8)[:2] == ["file │", "lines"]  # no room for columns
+
+
+def test_an_answer_that_is_json_is_shown_as_that() -> None:
+    text = '{\n  "file_name": "a_b_c",\n  "count": 3\n}'
+
+    assert lines_of(text) == text.split("\n")
+    assert inks_of(text)["3"] is Ink.NUMBER
+    assert lines_of("[not json](x)") == ["not json (x)"]
+
+
+@pytest.mark.requirement("007-TUI-SAFE")
+def test_what_markdown_could_hide_or_make_is_shown_as_it_was_written() -> None:
+    text = "a <b onclick=x>c</b> &#27;[2J &#x202e; [red]d[/red] <!-- e -->\n\n[1]: https://f.example"
+
+    assert "\n".join(lines_of(text, 100)) == text
+
+
+@pytest.mark.requirement("007-TUI-SAFE")
+def test_an_encoded_address_reaches_the_terminal_as_no_command() -> None:
+    shown = "".join(lines_of("<https://a.example/%1b[2J%c2%9b%E2%80%AE>", 80))
+
+    assert shown.startswith("https://a.example/")
+    assert not {"\x1b", "\x9b", "\u202e"} & {*shown}
+
+
+@given(text=MARKDOWN, width=st.integers(2, 60))
+def test_no_line_is_wider_than_the_screen_whatever_is_written(text: str, width: int) -> None:
+    assert all(cell_len(line) <= width for line in lines_of(plain(text), width))
+
+
+@given(text=MARKDOWN, width=st.integers(2, 60))
+def test_no_word_of_an_answer_is_lost(text: str, width: int) -> None:
+    text = text.replace("```", "`").replace("~~~", "~").replace("|", "/")  # a language, or a cell too many
+
+    shown = "".join(lines_of(text, width))
+
+    for word in ("word", "語", "😀"):
+        assert "".join(shown.split()).replace("│", "").count(word[0]) >= text.count(word)
+
+
+@pytest.mark.parametrize("mark", ["> ", "- ", "1. "])
+def test_what_is_nested_too_deep_is_shown_as_it_was_written(mark: str) -> None:
+    text = mark * 60 + "word"
+
+    assert "".join("".join(lines_of(text)).split()) == "".join(text.split())
+
+
+@given(text=MARKDOWN, cuts=st.lists(st.integers(0, 80), max_size=6))
+@pytest.mark.requirement("007-TUI-STREAM")
+def test_an_answer_that_comes_in_pieces_ends_up_as_if_it_had_come_at_once(text: str, cuts: list[int]) -> None:
+    places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    pieces = [text[begin:end] for begin, end in pairwise(places)]
+
+    assert spoken(*pieces) == spoken(text)
+
+
+@pytest.mark.requirement("007-TUI-STREAM")
+def test_a_section_is_shown_as_it_comes_until_it_is_whole() -> None:
+    growing = [line.text for line in spoken("**One**", ".\n\nT", "**wo**", ended=False)]
+    whole = [line.text for line in spoken("**One**", ".\n\nT", "**wo**")]
+
+    assert growing == ["One.", "", "T**wo**"]
+    assert whole == ["One.", "", "Two"]
+
+
+@pytest.mark.requirement("007-TUI-STREAM")
+def test_blank_lines_in_code_and_in_lists_end_no_section() -> None:
+    text = "1. first\n\n   ~~~~ python\n   a\n\n   ~~~\n\n   b = *c*\n   ~~~~\n\n   so\n\n2. second\n\nend"
+
+    assert [line.text.rstrip() for line in spoken(*text)] == [
+        "1. first",
+        "",
+        "     a",
+        "",
+        "     ~~~",
+        "",
+        "     b = *c*",
+        "",
+        "   so",
+        "",
+        "2. second",
+        "",
+        "end",
+    ]
+
+
+@pytest.mark.requirement("007-TUI-STREAM")
+def test_a_section_too_long_to_be_read_at_once_stays_as_it_came() -> None:
+    long = "**word** " * LONGEST
+
+    assert spoken(long)[0].text.startswith("**word**")
+    assert [line.text for line in spoken(f"{long}\n\n**next**")][-1] == "next"
+
+
+def test_only_answers_are_read_as_markdown() -> None:
+    teller = Teller(ConversationModel())
+    teller.begin("**mine**")
+    teller.turn(1)
+    teller.think("**thought**")
+    teller.say("**answer**")
+    teller.model.leave()
+
+    assert laid_out(teller.model, 40) == [
+        "› **mine**",
+        "",
+        "── turn 1 " + "─" * 30,
+        "**thought**",
+        "",
+        "answer",
+    ]
+
+
+@pytest.mark.requirement("007-TUI-SEARCH")
+def test_what_is_searched_for_is_found_in_what_is_shown() -> None:
+    teller = Teller(ConversationModel())
+    teller.begin("Go.")
+    teller.say("Some **bold** words.\n\n| a | needle |\n|---|---|\n\n")
+    teller.end()
+    layout = ConversationLayout(teller.model)
+    layout.update(40)
+
+    assert [layout.line(y).text for y in layout.find("bold words")] == ["Some bold words."]
+    assert [layout.line(y).text for y in layout.find("needle")] == ["a │ needle"]
+
+
+def test_a_narrower_screen_lays_markdown_out_again() -> None:
+    teller = Teller(ConversationModel())
+    teller.say("- one **two** three")
+    teller.end()
+
+    assert laid_out(teller.model, 40)[0] == "• one two three"
+    assert laid_out(teller.model, 16)[:2] == ["• one two three", "· complete: 2"]
+    assert laid_out(teller.model, 10)[:2] == ["one two", "three"]
+
+
+@pytest.mark.parametrize("event", ["tool", "turn", "end", "left", "other run"])
+def test_an_answer_is_whole_when_something_else_comes(event: str) -> None:
+    teller = Teller(ConversationModel())
+    teller.begin("Go.")
+    teller.subagent("clerk", "run_1/1/0").say("- **sub**")
+    teller.say("- **word**")
+    match event:
+        case "tool":
+            teller.call("call_1", "look")
+        case "turn":
+            teller.turn(2)
+        case "end":
+            teller.end()
+        case "left":
+            teller.model.leave()
+        case _:
+            teller.model.become("run_2", "forked")
+
+    assert "• word" in laid_out(teller.model, 40)
+
+
+def test_a_subagents_answer_is_whole_when_it_ends() -> None:
+    teller = Teller(ConversationModel())
+    teller.begin("Go.")
+    clerk = teller.subagent("clerk", "run_1/1/0")
+    clerk.say("- **sub**")
+    clerk.end()
+
+    assert "  • sub" in laid_out(teller.model, 40)
+
+
+def laid_out(model: ConversationModel, width: int) -> list[str]:
+    layout = ConversationLayout(model)
+    layout.update(width)
+    return [layout.line(y).text.rstrip() for y in range(layout.height)]
