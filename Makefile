@@ -36,8 +36,9 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 chat: $(VENV)/.run ## Talk to Maverick in the terminal (offline unless a key is set)
 	@$(BIN)/python -m maverick chat
 
+# With byte code, whatever the machine prefers: the suite starts hundreds of processes.
 test: $(VENV)/.dev ## Run the whole suite
-	@$(BIN)/python -m pytest -n $(WORKERS) --runs $(RUNS)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --runs $(RUNS)
 
 check: $(VENV)/.dev ## Format, lint, types and layers
 	@$(BIN)/ruff format --check .

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +11,8 @@ from hypothesis import settings
 
 from maverick.telemetry import logger
 from maverick.testing import forbid_network
+
+pytest_plugins = ["canary"]
 
 settings.register_profile("maverick", deadline=None)  # a busy machine is no failure
 settings.load_profile("maverick")
@@ -18,6 +22,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--runs", type=int, default=12_000, help="how many runs the simulation makes (default: 12000)"
     )
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C: a shell has what it starts in the background ignore it, and every child inherits that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """More workers than cores: a good part of the suite waits for timers, disks and other processes."""
+    cores = os.cpu_count() or 1
+    return cores + cores // 2
 
 
 @pytest.fixture(scope="session", autouse=True)

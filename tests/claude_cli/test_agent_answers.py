@@ -17,6 +17,7 @@ from claude_agent_sdk import (
 )
 from pydantic import BaseModel, SecretStr
 
+from canary import CANARY
 from claude_cli.api import HELLO, CliApi, Greeter, calls
 from maverick import TerminateReason
 from maverick.agents import (
@@ -231,13 +232,13 @@ async def test_the_settings_of_the_context_say_where_claude_is_and_with_which_ke
 ) -> None:
     for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"):
         del env[name]
-    settings = context(tmp_path, base_url=api.url, api_key=SecretStr("sk-ant-of-the-settings"))
+    settings = context(tmp_path, base_url=api.url, api_key=SecretStr(CANARY))
 
     result = await Greeter(env=env).execute(settings)
 
     assert result.success, result.error
-    assert api.received[0].headers["x-api-key"] == "sk-ant-of-the-settings"
-    assert "sk-ant-of-the-settings" not in repr(result)
+    assert api.received[0].headers["x-api-key"] == CANARY
+    assert CANARY not in repr(result)
 
 
 @pytest.mark.requirement("CLI-VERBATIM")

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from canary import CANARY
 from maverick import AgentDefinition, AgentExecutor, AgentResult
 from maverick.loop.events import AgentActivityEvent
 from maverick.model import LLMClient
@@ -81,7 +82,7 @@ class ScriptedAPI:
         """A client whose CLI talks to this server."""
         home = self.folder / "home"
         env = {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude"), "IS_SANDBOX": "1"}
-        return connect(MODEL, cwd=self.work, base_url=self.url, api_key="sk-test", env=env, **options)
+        return connect(MODEL, cwd=self.work, base_url=self.url, api_key=CANARY, env=env, **options)
 
     async def __aenter__(self) -> Self:
         for name in ("home", "work"):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from canary import CANARY
 from claude_cli_runs.scripted_api import Body, Serve, calls, conversation, in_turn, ours, says, see
 from maverick import AgentExecutor, ModelConfig, OutputConfig, ToolContext, tool
 from maverick.loop.events import ToolCallEnd, ToolCallStart
@@ -120,7 +121,7 @@ async def test_a_definition_that_names_the_cli_needs_no_client(
 ) -> None:
     api = await serve(in_turn(says("Here.")))
     monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
     monkeypatch.setenv("HOME", str(api.folder / "home"))
     monkeypatch.chdir(api.work)
     worker = agent(model=ModelConfig(model="claude-code:claude-sonnet-4-5"))

@@ -50,8 +50,10 @@ def read_blocks(document: Path) -> list[Block]:
 
 def run_python(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run this interpreter as a user would, with nothing of Maverick in the environment; warnings are errors."""
+    from canary import lookout  # which loads pytest, and the programs that read documents go without
+
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_SETTINGS)}
-    return subprocess.run(  # noqa: S603 - this interpreter, and programs of this repository
+    done = subprocess.run(  # noqa: S603 - this interpreter, and programs of this repository
         [sys.executable, "-W", "error", *map(str, arguments)],
         env=kept | {"PYTHONIOENCODING": "utf-8"},
         cwd=cwd,
@@ -60,6 +62,8 @@ def run_python(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess
         timeout=60,
         check=False,
     )
+    lookout.look("the output of a program", (done.stdout, done.stderr))
+    return done
 
 
 def named(paths: Sequence[Path]) -> list[str]:

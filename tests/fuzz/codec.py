@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar
 
+from canary import CANARY
 from fuzz.prepared import Answer, PreparedTransport
 from maverick.model import Price, Request
 from maverick.providers import Client, claude_api, openai_compatible
@@ -17,7 +18,7 @@ from maverick.providers.openai_request import RequestEncoder as OpenAIEncoder
 from maverick.providers.transport import Transport
 from wire import claude_answers, openai_answers
 
-KEY = "sk-ant-fuzz-0123456789"
+KEY = CANARY
 
 _CLAUDE = "claude-sonnet-4-5"
 _OTHER = "test-model"

@@ -9,12 +9,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import ClassVar
 
+from canary import CANARY
 from conformance.providers.scenarios import Scenario
 from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem, model_info
 from maverick.providers import Client
 from maverick.providers.wrapper import close_client, open_stream
 
-KEY = "sk-conformance-0123456789"
+KEY = CANARY
 """The key that every client has and no message may repeat."""
 
 
