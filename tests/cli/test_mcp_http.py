@@ -14,7 +14,6 @@ from starlette.responses import PlainTextResponse
 
 from cli.folder import Folder
 from cli.shop import own_servers
-from maverick.model.untrusted import mark_untrusted
 
 TOKEN = "canary-t0ken"
 RUN = ("run", "-p", "search 'tides'", "--mcp", "wiki", "--mode", "yolo", "--model", "offline:")
@@ -76,7 +75,7 @@ def test_a_server_at_a_url_is_used_with_a_token_from_the_environment(folder: Fol
     refused = folder.main(*RUN)
 
     assert found.returncode == 0, found.stderr
-    assert found.stdout.rstrip() == mark_untrusted("mcp__wiki__search", "tides: the sea comes and goes")
+    assert found.stdout.rstrip() == "According to mcp__wiki__search: tides: the sea comes and goes."
     assert refused.returncode == 1
     assert "The MCP server 'wiki' refused the connection with HTTP 401." in refused.stderr
     assert wiki.asked == ["tides"]

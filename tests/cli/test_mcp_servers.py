@@ -13,7 +13,6 @@ import pytest
 from cli.command import PATIENCE, environment
 from cli.folder import Folder
 from cli.shop import Shop, own_servers, project_servers
-from maverick.model.untrusted import mark_untrusted
 
 OPEN = ("--mode", "yolo", "--model", "offline:")
 SECRET = "canary-5up3r"
@@ -28,7 +27,7 @@ CLERK = """
 """
 
 
-@pytest.mark.requirement("MCP-CONFIG", "C-UNTRUSTED")
+@pytest.mark.requirement("MCP-CONFIG")
 def test_a_plain_prompt_uses_the_tools_of_a_server_that_is_named(folder: Folder) -> None:
     shop = Shop(folder)
     own_servers(folder, shop=shop.settings(env={"SHOP_KEY": "${KEY_OF_THE_SHOP}"}))
@@ -41,7 +40,7 @@ def test_a_plain_prompt_uses_the_tools_of_a_server_that_is_named(folder: Folder)
     assert done.returncode == 2
     assert "the variable KEY_OF_THE_SHOP is not set" in done.stderr
     assert owner.returncode == 0, owner.stderr
-    assert owner.stdout.rstrip() == mark_untrusted("mcp__shop__owner", SECRET)
+    assert owner.stdout.rstrip() == f"According to mcp__shop__owner: {SECRET}."
     assert "a word of the shop's own" not in owner.stderr
     assert shop.done() == ["started", "owner"]
     assert shop.is_gone()
@@ -56,7 +55,7 @@ def test_an_agent_file_names_servers_and_says_so_when_it_is_looked_at(folder: Fo
     done = folder.main("run", "clerk", "-p", "sell 'tea'", "--mode", "yolo")
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.rstrip() == mark_untrusted("mcp__shop__sell", "tea")
+    assert done.stdout.rstrip() == "According to mcp__shop__sell: tea."
     assert folder.json("agents", "show", "clerk")["tools"] == ["mcp__shop"]
 
 

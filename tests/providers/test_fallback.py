@@ -195,11 +195,13 @@ async def test_cancellation_is_not_an_error_to_fall_back_from() -> None:
     assert second.requests == []
 
 
-def test_it_knows_of_models_what_the_first_client_knows() -> None:
-    first = ScriptedClient([], info=ModelInfo(context_window=1000))
-    second = ScriptedClient([], info=ModelInfo(context_window=2000))
-    assert FallbackClient([first, second]).model_info("any").context_window == 1000
-    assert FallbackClient([Bare(), second]).model_info("any") == ModelInfo()
+def test_it_knows_of_models_what_holds_for_each_of_its_clients() -> None:
+    large = ScriptedClient([], info=ModelInfo(context_window=2000, native_output=True))
+    small = ScriptedClient([], info=ModelInfo(context_window=1000))
+
+    assert FallbackClient([large, small]).model_info("any") == ModelInfo(context_window=1000)
+    assert FallbackClient([large, large]).model_info("any").native_output
+    assert FallbackClient([Bare(), large]).model_info("any") == ModelInfo(context_window=2000)
 
 
 async def test_closing_it_closes_every_client_that_can_be_closed() -> None:

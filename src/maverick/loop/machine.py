@@ -101,8 +101,6 @@ class AgentLoop(Generic[T]):
         """The attempts already made at a turn that was stopped to make room for it."""
         self._in_flight = False
         """Whether the model was called and has not answered yet."""
-        self._unfinished = ""
-        """What the model has said of an answer that it paused in."""
         self._whole: History | None = None
         """The conversation without the piece of an answer that it ends with, if it does."""
         self._now = self._before = self._paused = 0.0
@@ -165,7 +163,7 @@ class AgentLoop(Generic[T]):
 
     def _on_model_replied(self, entry: ModelReplied, step: CallModel) -> Step:
         response = entry.response
-        self.ledger.charge(self._known_usage(response, step.request))
+        self.ledger.charge(self._known_usage(response, step))
         if step.compaction:
             return self._condense(response.content)
         calls = response.tool_calls
@@ -176,9 +174,7 @@ class AgentLoop(Generic[T]):
             self._call_ids.add(call.id)
         if response.parts:  # no provider takes an empty message back
             self._say(response.message, response.usage.total_tokens)
-        answer = self._unfinished + response.content
-        self._unfinished = answer if response.stop_reason is StopReason.PAUSE else ""
-        self.text = answer or self.text
+        self.text = response.content or self.text
         if calls:
             reserve = self.context.next_turn_tokens(self._config.max_tokens)
             self.tool_round = self._planner.plan(
@@ -188,7 +184,7 @@ class AgentLoop(Generic[T]):
             return self._finish(TerminateReason.ERROR, endings.no_price(response.model or self._config.model))
         if calls and response.stop_reason is not StopReason.REFUSAL:
             return self._run_tools()
-        return self._conclude(response, answer)
+        return self._conclude(response)
 
     def _on_model_failed(self, entry: ModelFailed, step: CallModel) -> Step:
         error, terms = entry.error, self._terms
@@ -248,7 +244,7 @@ class AgentLoop(Generic[T]):
         if entry.partial_text:
             self.text, self._whole = entry.partial_text, self.history
             if isinstance(step, CallModel):
-                self.ledger.charge(self._estimated_usage(entry.partial_text, step.request))
+                self.ledger.charge(self._estimated_usage(entry.partial_text, step))
             self._say(Message.assistant(entry.partial_text))
         if entry.reason is TerminateReason.TIMEOUT:
             return self._stop_at(entry.reason)
@@ -312,9 +308,9 @@ class AgentLoop(Generic[T]):
         waiting = self._planner.needing_approval(calls)
         return AwaitApproval(self.turn, waiting) if waiting else RunTools(self.turn, calls)
 
-    def _conclude(self, response: Response, answer: str) -> Step:
+    def _conclude(self, response: Response) -> Step:
         if self.definition.output_config is not None:  # words beside earlier tool calls are no value
-            self.text = answer
+            self.text = response.content
         match response.stop_reason:
             case StopReason.PAUSE:
                 return self._next_turn()
@@ -402,15 +398,16 @@ class AgentLoop(Generic[T]):
         self._planner.asking = terms.asking
         self.context.resize(terms.context_window or self._start.info.context_window)
 
-    def _known_usage(self, response: Response, request: Request) -> Usage:
+    def _known_usage(self, response: Response, step: CallModel) -> Usage:
         """What an answer used; an estimate where a limit needs to know it and the server does not say."""
         if response.usage.total_tokens or self.ledger.limits.tokens is None:
             return response.usage
-        return self._estimated_usage(response.content, request)
+        return self._estimated_usage(response.content, step)
 
-    def _estimated_usage(self, answer: str, request: Request) -> Usage:
+    def _estimated_usage(self, answer: str, step: CallModel) -> Usage:
+        asked = request_tokens(step.request) if step.compaction else self.context.tokens
         said = estimate_tokens(answer)
-        usage = Usage(request_tokens(request), min(said, request.config.max_tokens or said))
+        usage = Usage(asked, min(said, step.request.config.max_tokens or said))
         price = self._start.info.price
         return usage if price is None else replace(usage, cost_usd=price.cost(usage))
 
