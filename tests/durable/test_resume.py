@@ -27,6 +27,7 @@ from maverick.exceptions import (
 from maverick.journal import Journal, RunStatus
 from maverick.journal.sqlite_transaction import SqliteTransaction
 from maverick.loop.definition import AgentDefinition
+from maverick.loop.events import AgentActivityEvent
 from maverick.loop.result import ToolOutcome
 from maverick.model import Request, Role
 from maverick.testing import ScriptedClient, call, calls, reply
@@ -313,3 +314,13 @@ async def test_a_stop_that_comes_after_the_commit_of_a_tool_comes_too_late_for_i
 
     assert result.terminate_reason is TerminateReason.ABORTED
     assert [record.outcome for record in result.tool_calls] == [ToolOutcome.FINISHED]
+
+
+async def test_whoever_watches_a_run_that_had_ended_is_told_its_end(journal: Journal, office: Office) -> None:
+    events: list[AgentActivityEvent] = []
+    await executor(journal, DONE).execute(office.clerk(), run_id="r")
+
+    result = await executor(journal).resume("r", office.clerk(), on_activity=events.append)
+
+    assert [event.type for event in events] == ["run_end"]
+    assert result.output == "Done."

@@ -74,7 +74,7 @@ class Narrator:
         return kind(**self._who | {"at": at}, content=delta.text)
 
     def parked(self, result: AgentResult[Any], at: float) -> AgentActivityEvent:
-        """Tell that nothing more happens until a person has decided."""
+        """Tell that nothing more happens: until a person has decided, or at all."""
         return RunEnd(**self._who | {"at": at}, result=result)
 
     def tell(self, entry: Entry) -> Iterator[AgentActivityEvent]:

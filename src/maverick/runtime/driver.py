@@ -95,7 +95,7 @@ class Driver(Generic[T]):
         for entry in self._entries:
             step = self.run.recall(entry)
         if isinstance(step, Finish) and step.result.terminate_reason not in RESUMABLE:
-            return step.result
+            return self.run.leave(step.result)
         terms = Terms.of(self.run.loop.definition, self.run.toolset.tools)
         resumed = Resumed(at=time.time(), limits=self._limits(), terms=terms)
         return await self._drive_in_scope(resumed, signal)

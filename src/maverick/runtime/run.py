@@ -118,7 +118,7 @@ class Run(Generic[T]):
         return step
 
     def leave(self, result: AgentResult[T]) -> AgentResult[T]:
-        """Tell those who watch that the run is parked, with what there is of its result."""
+        """Tell those who watch that the run is parked, or had ended before, with what there is of its result."""
         now = time.time()
         if self.tracer is not None:
             self.tracer.end(now, result)
