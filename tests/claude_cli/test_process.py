@@ -144,15 +144,20 @@ async def test_when_its_keeper_is_killed_it_dies_and_we_are_told(tmp_path: Path,
     await process.aclose()
 
 
+def children_of(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
 async def test_a_new_helper_is_started_when_somebody_killed_the_old_one(tmp_path: Path) -> None:
     first = await CliProcess.start(["/bin/sh", "-c", "exec sleep 600"], env={}, cwd=tmp_path)
     helper = guard.pid
     assert helper is not None
+    assert await until(lambda: len(children_of(helper)) == 2)  # the keeper of the first, and one that waits
     os.kill(helper, signal.SIGKILL)
     assert await until(lambda: state_of(helper) in "ZX")
 
     codes = []
-    for _ in range(3):  # a keeper may still be waiting for the next one
+    for _ in range(3):  # a keeper is still waiting for the next one
         second = await CliProcess.start(["/bin/sh", "-c", "exit 5"], env={}, cwd=tmp_path)
         codes.append(await second.wait())
         await second.aclose()

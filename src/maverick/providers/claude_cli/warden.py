@@ -79,7 +79,8 @@ def keep(requests: socket.socket, teller: int) -> None:
     try:
         place, handles, _, _ = socket.recv_fds(orders, 4096, 1)
         if place:
-            os.write(teller, b"\0")
+            with suppress(BrokenPipeError):  # whoever started this keeper was killed
+                os.write(teller, b"\0")
             os.close(teller)
             life = socket.socket(fileno=handles[0])  # it is closed last of all: that says that all is over
             _watch(cli, orders, life, wake)
