@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import platform
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-import uvicorn
 
+from chat.served import served
 from maverick.chat import Database, MCPToolServer
 from maverick.chat.serving import KnownTokens, http_app
 from server.npm_packages import npm_folder
@@ -39,17 +38,8 @@ class _Bearer:
 @asynccontextmanager
 async def serving(database: Database) -> AsyncIterator[str]:
     app = _Bearer(http_app(MCPToolServer(database.session), KnownTokens({_TOKEN: "ana"})))
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="on", ws="none"))
-    running = asyncio.create_task(server.serve([listener]))
-    try:
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0.01)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-    finally:
-        server.should_exit = True
-        await running
-        listener.close()
+    async with served(app) as url:
+        yield url
 
 
 @pytest.mark.requirement("CHAT-MCP-SERVER")

@@ -236,13 +236,7 @@ async def test_a_request_that_is_sent_twice_acts_once(kept: bool, database: Data
 async def test_a_request_sent_again_after_a_crash_goes_on_and_acts_once(
     last_write: int, database: Database, tmp_path: Path
 ) -> None:
-    journal = SqliteJournal(tmp_path / "runs.db")
-    journal.on_write = _pull_the_plug_at(last_write)
-    doomed = Parlour(database, journal=journal)
-    with suppress(PulledPlug):
-        await doomed.runner.run(doomed.context(), "add buy milk", request_id="r1")
-    await doomed.aclose()
-    await journal.aclose()
+    await _crash_while_asked("add buy milk", last_write, database, tmp_path / "runs.db")
 
     async with SqliteJournal(tmp_path / "runs.db") as found:
         parlour = Parlour(database, journal=found)
@@ -278,14 +272,8 @@ async def test_a_question_outlives_the_request_that_asked_it_being_sent_again(
 async def test_a_question_outlives_a_crash_of_the_request_that_asked_it(
     last_write: int, database: Database, tmp_path: Path
 ) -> None:
-    journal = SqliteJournal(tmp_path / "runs.db")
-    journal.on_write = _pull_the_plug_at(last_write)
-    doomed = Parlour(database, journal=journal)
-    doomed.add("buy milk", "buy eggs")
-    with suppress(PulledPlug):
-        await doomed.runner.run(doomed.context(), "delete all tasks", request_id="r1")
-    await doomed.aclose()
-    await journal.aclose()
+    Parlour(database).add("buy milk", "buy eggs")
+    await _crash_while_asked("delete all tasks", last_write, database, tmp_path / "runs.db")
 
     async with SqliteJournal(tmp_path / "runs.db") as found:
         parlour = Parlour(database, journal=found)
@@ -329,6 +317,16 @@ def test_a_request_that_comes_twice_at_once_is_heard_once(any_database: Database
         heard = list(threads.map(hear, range(8)))
 
     assert sorted(heard) == [False] * 7 + [True]
+
+
+async def _crash_while_asked(message: str, last_write: int, database: Database, file: Path) -> None:
+    journal = SqliteJournal(file)
+    journal.on_write = _pull_the_plug_at(last_write)
+    doomed = Parlour(database, journal=journal)
+    with suppress(PulledPlug):
+        await doomed.runner.run(doomed.context(), message, request_id="r1")
+    await doomed.aclose()
+    await journal.aclose()
 
 
 def _pull_the_plug_at(number: int) -> Callable[[str, bool], None]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -13,12 +11,12 @@ from typing import Any, TypeAlias
 import httpx2
 import mcp_types as types
 import pytest
-import uvicorn
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from canary import CANARY
 from chat.parlour import Parlour
+from chat.served import served
 from maverick.chat import Database, MCPToolServer
 from maverick.chat.serving import KEY, KnownTokens, http_app
 from maverick.exceptions import InvalidInputError
@@ -32,17 +30,8 @@ Connect: TypeAlias = Callable[..., AbstractAsyncContextManager[Client]]
 async def serving(database: Database) -> AsyncIterator[str]:
     """The HTTP application on a port of this machine."""
     app = http_app(MCPToolServer(database.session), KnownTokens(TOKENS))
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="on", ws="none"))
-    running = asyncio.create_task(server.serve([listener]))
-    try:
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0.01)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-    finally:
-        server.should_exit = True
-        await running
-        listener.close()
+    async with served(app) as url:
+        yield url
 
 
 @asynccontextmanager

@@ -108,14 +108,15 @@ async def test_a_run_is_told_and_forked_as_it_happened_whatever_its_agent_has_be
     journal: Journal, office: Office, change: dict[str, Any]
 ) -> None:
     model = {"model_config": ModelConfig(model="scripted:")}
-    script: list[TurnLike] = [NetworkError("Cut off."), call("look", what="door" * 900), reply("Done.")]
+    look = call("look", what="door" * 400)
+    script: list[TurnLike] = [NetworkError("Cut off."), look, look, reply("Done.")]
     running = AgentExecutor(ScriptedClient(script), journal=journal)
     await running.execute(office.clerk(**model), run_id="r")
     changed = office.clerk(**model | change)
 
     told = [event.type async for event in running.replay("r", changed)]
     going_on = AgentExecutor(ScriptedClient(lambda _: reply("Done again.")), journal=journal)
-    forked = await going_on.fork("r", changed, turn=2)
+    forked = await going_on.fork("r", changed, turn=3)
 
     assert told[-1] == "run_end"
     assert forked.success, forked.error

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
 import inspect
 import os
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from operator import attrgetter
 from types import TracebackType
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -29,7 +27,6 @@ from maverick.loop.machine import AgentLoop
 from maverick.loop.result import AgentResult
 from maverick.loop.ruling import Policy
 from maverick.loop.steps import PlannedCall
-from maverick.loop.subagent import AgentTool
 from maverick.loop.terms import Terms
 from maverick.model import ExecutionMetrics, LLMClient, Message, Role, model_info
 from maverick.providers import Client, connect
@@ -199,7 +196,7 @@ class AgentExecutor:
     ) -> AsyncGenerator[AgentActivityEvent, None]:
         """The events of a run as it happened, from the journal alone."""
         journal = self._kept_runs()
-        for event in heapq.merge(*await self._tellings(journal, run_id, definition), key=attrgetter("at")):
+        for event in await history.retold(journal, run_id, definition, self._registry, self._max_depth):
             yield event
 
     async def fork(
@@ -340,23 +337,6 @@ class AgentExecutor:
     def _tracer(self, definition: AgentDefinition[Any], start: RunStarted) -> RunTracer | None:
         traced = instruments()
         return None if traced is None else RunTracer(traced, start, definition.model_config.model)
-
-    async def _tellings(
-        self, journal: Journal, run_id: str, definition: AgentDefinition[Any]
-    ) -> list[Iterator[AgentActivityEvent]]:
-        """The events of a run, and of each of its subagents' runs."""
-        from maverick.runtime.retold_tools import retold_tools  # here, since most runs are not told again
-
-        entries = await history.load(journal, run_id)
-        tools = retold_tools(definition, self._registry, history.beginning(entries))
-        tellings = [history.retell(entries, definition, tools, self._max_depth)]
-        agents = {
-            tool.definition.name: tool.definition for tool in tools.values() if isinstance(tool, AgentTool)
-        }
-        for child in await journal.list_runs(parent=run_id, limit=1_000_000):
-            if (agent := agents.get(child.agent.rpartition("/")[2])) is not None:
-                tellings += await self._tellings(journal, child.run_id, agent)
-        return tellings
 
     def _toolset(self, definition: AgentDefinition[Any]) -> Toolset:
         toolset = self._toolsets.get(definition)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,7 +18,10 @@ from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.machine import AgentLoop
 from maverick.loop.narrator import Narrator
+from maverick.loop.subagent import AgentTool
 from maverick.model import ModelInfo, Tool
+from maverick.runtime.retold_tools import retold_tools
+from maverick.tools import ToolRegistry
 
 
 async def load(journal: Journal, run_id: str) -> list[Entry]:
@@ -76,6 +81,41 @@ def retell(
     for entry in entries:
         loop.feed(entry)
         yield from narrator.tell(entry)
+
+
+async def retold(
+    journal: Journal,
+    run_id: str,
+    definition: AgentDefinition[Any],
+    registry: ToolRegistry,
+    max_depth: int,
+) -> Iterator[AgentActivityEvent]:
+    """The events of a run and of its subagents' runs, in the order they happened in.
+
+    Raises:
+        RunNotFoundError: There is no such run.
+    """
+    return heapq.merge(
+        *await _tellings(journal, run_id, definition, registry, max_depth), key=attrgetter("at")
+    )
+
+
+async def _tellings(
+    journal: Journal,
+    run_id: str,
+    definition: AgentDefinition[Any],
+    registry: ToolRegistry,
+    max_depth: int,
+) -> list[Iterator[AgentActivityEvent]]:
+    """The events of a run, and those of each of its subagents' runs."""
+    entries = await load(journal, run_id)
+    tools = retold_tools(definition, registry, beginning(entries))
+    tellings = [retell(entries, definition, tools, max_depth)]
+    agents = {tool.definition.name: tool.definition for tool in tools.values() if isinstance(tool, AgentTool)}
+    for child in await journal.list_runs(parent=run_id, limit=1_000_000):
+        if (agent := agents.get(child.agent.rpartition("/")[2])) is not None:
+            tellings += await _tellings(journal, child.run_id, agent, registry, max_depth)
+    return tellings
 
 
 def forked(
