@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -344,3 +346,45 @@ async def test_the_reaper_passes_on_the_exit_code(argv: list[str], code: int) ->
     process = await asyncio.create_subprocess_exec(*reaped(argv), stderr=asyncio.subprocess.DEVNULL)
 
     assert await process.wait() == code
+
+
+@pytest.mark.requirement("C-SHELL", "P4")
+async def test_a_reaper_that_is_told_twice_still_ends_what_has_left_its_session(tmp_path: Path) -> None:
+    mark = str(tmp_path / "left")
+    stubborn = f"trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 600; : {mark}' & sleep 600; : {mark}"
+    reapers = [
+        await asyncio.create_subprocess_exec(*reaped(["sh", "-c", stubborn]), start_new_session=True)
+        for _ in range(40)
+    ]
+    assert await count_is(3 * len(reapers), mark)
+
+    for number, reaper in enumerate(reapers):
+        os.kill(reaper.pid, signal.SIGTERM)
+        moment = time.perf_counter() + number * 15e-6  # one of them has just begun to clean up
+        while time.perf_counter() < moment:
+            pass
+        os.kill(reaper.pid, signal.SIGTERM)
+
+    assert await gone(mark)
+    assert {await reaper.wait() for reaper in reapers} == {128 + signal.SIGTERM}
+
+
+@pytest.mark.requirement("C-SHELL", "P4")
+async def test_a_reaper_takes_every_signal_that_ends_a_program(tmp_path: Path) -> None:
+    mark = str(tmp_path / "left")
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        reaper = await asyncio.create_subprocess_exec(
+            *reaped(["sh", "-c", f"setsid sh -c 'sleep 600; : {mark}' & wait"]), start_new_session=True
+        )
+        assert await count_is(3, mark)
+
+        reaper.send_signal(number)
+
+        assert await gone(mark)
+        assert await reaper.wait() == 128 + number
+
+
+async def test_a_pipe_that_nobody_reads_ends_whoever_writes_to_it(desk: Desk) -> None:
+    answer = await desk.use("shell", command="{ yes; echo $? >&2; } | head -n 1")
+
+    assert {"y", str(128 + signal.SIGPIPE)} < set(answer.splitlines())

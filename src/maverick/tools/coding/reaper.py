@@ -11,41 +11,39 @@ import os
 import signal
 import sys
 import time
-from types import FrameType
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_TOLD_TO_END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _GRACE = 0.2
 _EXIT_NOT_FOUND = 127
 
 
 def main(owner: int, argv: list[str]) -> int:
     """Run the command for the process that owns it; its exit code is ours."""
+    # The signals are waited for, never delivered: an owner that dies sends one for each of its threads, and a second one
+    # that interrupted us while we clean up would set the descendants free.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [*_TOLD_TO_END, signal.SIGCHLD])
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    signal.signal(signal.SIGTERM, _told_to_end)
     prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-    code = 1
     if os.getppid() != owner:  # it has died before it could be watched
-        return code
+        return 1
     reaper = os.getpid()
-    try:
-        command = os.fork()
-        if command == 0:
-            # Should somebody kill the reaper, nobody else would end it.
-            prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-            _become(argv, reaper)
-        _, status = os.waitpid(command, 0)
-        code = os.waitstatus_to_exitcode(status)
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        _kill_descendants()
+    command = os.fork()
+    if command == 0:
+        # Should somebody kill the reaper, nobody else would end it.
+        prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        _become(argv, reaper)
+    code = _watch(command)
+    _kill_descendants()
     return code if code >= 0 else 128 - code
 
 
 def _become(argv: list[str], parent: int) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if os.getppid() != parent:
         os._exit(1)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and a program inherits that
     try:
         os.execvp(argv[0], argv)  # noqa: S606 - the command, as it was given to us
     except OSError as error:
@@ -53,8 +51,15 @@ def _become(argv: list[str], parent: int) -> None:
     os._exit(_EXIT_NOT_FOUND)
 
 
-def _told_to_end(_number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + signal.SIGTERM)
+def _watch(command: int) -> int:
+    """Wait until the command has ended, or we are told to end."""
+    while True:
+        number = signal.sigwait([*_TOLD_TO_END, signal.SIGCHLD])
+        if number != signal.SIGCHLD:
+            return 128 + number
+        pid, status = os.waitpid(command, os.WNOHANG)
+        if pid == command:
+            return os.waitstatus_to_exitcode(status)
 
 
 def _kill_descendants() -> None:
