@@ -32,10 +32,10 @@ def _without_fence() -> None:
         reason: str = "",
     ) -> None:
         written = db.execute(
-            "UPDATE runs SET status=?, reason=?, entries=entries+? WHERE run_id=? RETURNING entries",
+            "UPDATE runs SET status=?, reason=?, entries=entries+? WHERE run_id=? RETURNING number, entries",
             (status, reason, len(payloads), lease.run_id),
         ).fetchone()
-        insert_entries(db, lease.run_id, written[0] - len(payloads) + 1, payloads)
+        insert_entries(db, written[0], written[1] - len(payloads) + 1, payloads)
 
     for module in (sqlite, sqlite_transaction):
         module.write_entries = write_anyway  # type: ignore[attr-defined]

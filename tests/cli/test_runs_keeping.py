@@ -71,7 +71,8 @@ def test_a_full_disk_is_one_line(runs: Runs) -> None:
 def test_a_damaged_entry_can_be_exported_but_not_shown(runs: Runs) -> None:
     with sqlite3.connect(runs.file) as database:
         database.execute(
-            "UPDATE entries SET payload = ? WHERE run_id = 'sum' AND seq = 3", (b'{"type":\xff\n',)
+            "UPDATE entries SET payload = ? FROM runs WHERE number = run AND run_id = 'sum' AND seq = 3",
+            (b'{"type":\xff\n',),
         )
     database.close()
 

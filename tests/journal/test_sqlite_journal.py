@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from conformance.journals.shelf import notes, record, texts_of
-from maverick.exceptions import JournalError
+from maverick.exceptions import JournalError, LeaseLostError
 from maverick.journal import SqliteJournal, sqlite_schema
+from maverick.journal.records import Lease
 from maverick.journal.sqlite_schema import MIGRATIONS, open_database
 
 
@@ -97,6 +98,32 @@ async def test_an_older_form_is_brought_up_step_by_step_and_keeps_its_runs(
 
     assert form_of(raw) == len(steps)
     assert raw.execute("SELECT x, y FROM added").fetchall() == [(1, 2)]
+
+
+async def test_a_journal_of_the_first_form_keeps_its_runs_entries_and_leases(
+    path: Path, raw: sqlite3.Connection
+) -> None:
+    raw.executescript(f"{MIGRATIONS[0]}; PRAGMA user_version=1")
+    for run_id, created_at, texts in (("later", 2.0, ["three"]), ("r", 1.0, ["one", "two"])):
+        values = (run_id, "a", "running", created_at, created_at, len(texts), 4)
+        raw.execute(
+            "INSERT INTO runs (run_id, agent, status, created_at, updated_at, entries, token) VALUES (?,?,?,?,?,?,?)",
+            values,
+        )
+        for seq, payload in enumerate(notes(*texts), start=1):
+            raw.execute("INSERT INTO entries VALUES (?,?,1,?)", (run_id, seq, payload))
+
+    async with SqliteJournal(path) as journal:
+        await journal.append(Lease("r", 4), notes("more"))
+        with pytest.raises(LeaseLostError):
+            await journal.append(Lease("later", 3), notes("no more"))
+
+        assert [run.run_id for run in await journal.list_runs()] == ["later", "r"]
+        assert await texts_of(journal) == ["one", "two", "more"]
+        assert await texts_of(journal, "later") == ["three"]
+        await journal.delete("later")
+        assert await texts_of(journal) == ["one", "two", "more"]
+    assert raw.execute("SELECT count(*) FROM entries").fetchone() == (3,)
 
 
 async def test_a_step_that_fails_leaves_the_form_as_it_was(

@@ -55,7 +55,7 @@ class SqliteJournal(Journal):
 
         def work(db: sqlite3.Connection) -> Lease:
             try:
-                db.execute(
+                created = db.execute(
                     f"INSERT INTO runs ({_RUN_COLUMNS}, token) VALUES (?,?,?,?,?,?,?,?,?,?,1)",  # noqa: S608 - our own names
                     (
                         record.run_id,
@@ -72,7 +72,8 @@ class SqliteJournal(Journal):
                 )
             except sqlite3.IntegrityError:
                 raise RunExistsError(run_id=record.run_id) from None
-            insert_entries(db, record.run_id, 1, payloads)
+            assert created.lastrowid is not None  # noqa: S101 - it was inserted
+            insert_entries(db, created.lastrowid, 1, payloads)
             return Lease(record.run_id, 1)
 
         return await self._writer.write(work)
@@ -117,7 +118,8 @@ class SqliteJournal(Journal):
     async def read_page(self, run_id: str, after: int, limit: int) -> list[tuple[int, int, bytes]]:
         """A page of entries."""
         return await self._read(
-            "SELECT seq, version, payload FROM entries WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?",
+            "SELECT seq, version, payload FROM entries "
+            "WHERE run = (SELECT number FROM runs WHERE run_id = ?) AND seq > ? ORDER BY seq LIMIT ?",
             (run_id, after, limit),
         )
 
@@ -128,8 +130,11 @@ class SqliteJournal(Journal):
             family = db.execute(_FAMILY, (run_id,)).fetchall()
             if not family:
                 raise RunNotFoundError(run_id=run_id)
-            for table in ("entries", "approvals", "runs"):
-                db.executemany(f"DELETE FROM {table} WHERE run_id = ?", family)  # noqa: S608 - our own names
+            db.executemany(
+                "DELETE FROM entries WHERE run = (SELECT number FROM runs WHERE run_id = ?)", family
+            )
+            db.executemany("DELETE FROM approvals WHERE run_id = ?", family)
+            db.executemany("DELETE FROM runs WHERE run_id = ?", family)
             return len(family)
 
         return await self._writer.write(work)

@@ -25,17 +25,18 @@ def write_entries(
     """
     run = db.execute(
         "UPDATE runs SET status=?, reason=?, updated_at=?, entries=entries+? WHERE run_id=? AND token=? "
-        "RETURNING entries",
+        "RETURNING number, entries",
         (status, reason, time.time(), len(payloads), lease.run_id, lease.token),
     ).fetchone()
     if run is None:
         raise LeaseLostError(run_id=lease.run_id)
-    insert_entries(db, lease.run_id, run[0] - len(payloads) + 1, payloads)
+    number, entries = run
+    insert_entries(db, number, entries - len(payloads) + 1, payloads)
 
 
-def insert_entries(db: sqlite3.Connection, run_id: str, first: int, payloads: Sequence[bytes]) -> None:
-    """Add entries to a run, numbered from ``first`` on."""
+def insert_entries(db: sqlite3.Connection, number: int, first: int, payloads: Sequence[bytes]) -> None:
+    """Add entries to the run of that number, counted from ``first`` on."""
     db.executemany(
-        "INSERT INTO entries (run_id, seq, version, payload) VALUES (?,?,?,?)",
-        [(run_id, seq, VERSION, payload) for seq, payload in enumerate(payloads, start=first)],
+        "INSERT INTO entries (run, seq, version, payload) VALUES (?,?,?,?)",
+        [(number, seq, VERSION, payload) for seq, payload in enumerate(payloads, start=first)],
     )

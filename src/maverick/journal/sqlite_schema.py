@@ -42,6 +42,43 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE INDEX approvals_by_run ON approvals (run_id);
     """,
+    # Entries lie in the order they were written, whoever's they are. Sorted by run, each of many runs that go on at once
+    # had a page of its own to write: a commit of 250 of them took three times as long.
+    """
+    DROP INDEX runs_by_time;
+    ALTER TABLE runs RENAME TO old_runs;
+    ALTER TABLE entries RENAME TO old_entries;
+    CREATE TABLE runs (
+        number INTEGER PRIMARY KEY,
+        run_id TEXT NOT NULL UNIQUE,
+        agent TEXT NOT NULL,
+        status TEXT NOT NULL,
+        reason TEXT NOT NULL DEFAULT '',
+        parent TEXT,
+        user_id TEXT,
+        forked_from TEXT,
+        created_at REAL NOT NULL,
+        updated_at REAL NOT NULL,
+        entries INTEGER NOT NULL,
+        token INTEGER NOT NULL
+    );
+    CREATE INDEX runs_by_time ON runs (parent, created_at);
+    CREATE TABLE entries (
+        run INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        payload BLOB NOT NULL
+    );
+    CREATE UNIQUE INDEX entries_by_run ON entries (run, seq);
+    INSERT INTO runs (
+        run_id, agent, status, reason, parent, user_id, forked_from, created_at, updated_at, entries, token
+    ) SELECT run_id, agent, status, reason, parent, user_id, forked_from, created_at, updated_at, entries, token
+      FROM old_runs ORDER BY created_at;
+    INSERT INTO entries (run, seq, version, payload)
+      SELECT number, seq, version, payload FROM old_entries JOIN runs USING (run_id) ORDER BY number, seq;
+    DROP TABLE old_entries;
+    DROP TABLE old_runs;
+    """,
 )
 
 
