@@ -153,9 +153,8 @@ class AgentLoop(Generic[T]):
         if entry.attempt == 1 and not entry.compaction:
             self.turn = entry.turn
             self.ledger.turns += 1
-        if (
-            entry.compaction and not step.compaction
-        ):  # it was decided with tools that took more room than today's
+        if entry.compaction and not step.compaction:
+            # It was decided with tools that took more room than today's.
             return self._ask_for_summary() or step
         if step.compaction and not entry.compaction:
             return CallModel(self._request(self._config), entry.turn, entry.attempt)
@@ -254,9 +253,8 @@ class AgentLoop(Generic[T]):
         self._paused += max(self._now - self._before, 0.0)
         self.ledger.limits = entry.limits
         self._agree(entry.terms)
-        if (
-            self._whole is not None
-        ):  # the answer is given anew: half an answer in its place would confuse, or be refused
+        if self._whole is not None:
+            # The answer is given anew: half an answer in its place would confuse, or be refused.
             self.history, self._whole = self._whole, None
             self.context.recount(self._request(self._config))
         if isinstance(step, Finish):
