@@ -13,7 +13,7 @@ from typing import Any
 from maverick.exceptions import ApprovalError, RunExistsError, RunNotFoundError
 from maverick.journal.codec import decode_approval, encode_approval
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
-from maverick.journal.sqlite_entries import insert_entries, write_entries
+from maverick.journal.sqlite_entries import Append, insert_entries, write_entries
 from maverick.journal.sqlite_errors import journal_error
 from maverick.journal.sqlite_schema import open_database
 from maverick.journal.sqlite_transaction import SqliteTransaction
@@ -92,7 +92,7 @@ class SqliteJournal(Journal):
         return await self._writer.write(work)
 
     async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
-        await self._writer.write(lambda db: write_entries(db, lease, payloads, status, reason))
+        await self._writer.write(Append(lease, payloads, status, reason))
 
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""

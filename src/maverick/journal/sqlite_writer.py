@@ -13,9 +13,11 @@ import sqlite3
 import threading
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any, TypeVar
 
 from maverick.exceptions import JournalError, MaverickError
+from maverick.journal.sqlite_entries import Append, append_all
 from maverick.journal.sqlite_errors import journal_error
 from maverick.journal.sqlite_turns import Turns
 from maverick.journal.write import Write
@@ -121,15 +123,13 @@ class SqliteWriter:
         """Make all writes in one transaction; says whether it went well. One that fails undoes them all."""
         connection.execute("BEGIN IMMEDIATE")
         try:
-            for job in jobs:
-                job.value = job.work(connection)
+            done = _do_all(connection, jobs)
         except sqlite3.OperationalError:  # the disk is full, or the like: no write can succeed
             raise
         except Exception:  # noqa: BLE001 - each of them is tried on its own, and whoever is at fault is told then
-            connection.execute("ROLLBACK")
-            return False
-        connection.execute("COMMIT")
-        return True
+            done = False
+        connection.execute("COMMIT" if done else "ROLLBACK")
+        return done
 
     def _on_its_own(self, connection: sqlite3.Connection, job: _Job[Any]) -> None:
         connection.execute("BEGIN IMMEDIATE")
@@ -157,6 +157,20 @@ def _take(queued: _Jobs) -> tuple[list[_Job[Any]], bool]:
             return jobs, True
         item = queued.get()
     return jobs, False
+
+
+def _do_all(connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> bool:
+    """Do what the writes ask for, in their order, and entries of neighbours at once; says whether all of it was done."""
+    for _, neighbours in groupby(jobs, lambda job: type(job.work)):
+        group = list(neighbours)
+        appends = [job.work for job in group if isinstance(job.work, Append)]
+        if len(appends) > 1:
+            if not append_all(connection, appends):
+                return False
+        else:
+            for job in group:
+                job.value = job.work(connection)
+    return True
 
 
 def _settle(jobs: list[_Job[Any]]) -> None:

@@ -130,6 +130,35 @@ async def test_many_runs_are_written_at_once_and_each_keeps_its_order(journal: J
         assert await texts_of(journal, run_id) == expected
 
 
+@pytest.mark.requirement("P1")
+async def test_writes_of_any_size_that_come_together_are_each_kept_whole(journal: Journal) -> None:
+    leases = [await journal.create(record(f"r{number}"), notes("first")) for number in range(40)]
+    await journal.claim("r13")
+
+    results = await asyncio.gather(
+        *(
+            journal.append(
+                lease,
+                notes(*(f"{number}.{place}" for place in range(7 * number))),
+                RunStatus.STOPPED if number % 2 else RunStatus.RUNNING,
+                "told so" if number % 2 else "",
+            )
+            for number, lease in enumerate(leases)
+        ),
+        return_exceptions=True,
+    )
+
+    assert [type(result) for result in results if result is not None] == [LeaseLostError]
+    for number in range(40):
+        kept = await journal.get(f"r{number}")
+        added = 0 if number == 13 else 7 * number
+        assert await texts_of(journal, kept.run_id) == ["first", *(f"{number}.{n}" for n in range(added))]
+        assert kept.entries == 1 + added
+        ended = number % 2 == 1 and number != 13
+        assert kept.status is (RunStatus.STOPPED if ended else RunStatus.RUNNING)
+        assert kept.reason == ("told so" if ended else "")
+
+
 async def test_writes_of_one_lease_that_overlap_share_no_number(journal: Journal) -> None:
     lease = await journal.create(record(), [])
 
