@@ -215,7 +215,7 @@ async def test_a_megabyte_of_any_language_goes_there_and_back(server: OpenAIServ
 
 @pytest.mark.requirement("P8", "002-R6")
 async def test_an_end_of_the_body_that_never_comes_does_not_hold_up_the_answer(server: OpenAIServer) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         assert (await answered(client_of(server, "never_ends"), stream=True)).content == HELLO
 
 
@@ -224,7 +224,7 @@ async def test_an_end_of_the_body_that_never_comes_does_not_hold_up_the_answer(s
 async def test_cancelling_closes_the_connection_at_once(server: OpenAIServer, stream: bool) -> None:
     client = client_of(server, "stall")
     task = asyncio.create_task(answered(client, stream=stream))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await server.asked.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -237,7 +237,7 @@ async def test_a_stream_nobody_reads_to_its_end_closes_the_connection(server: Op
     async with client_of(server, "stall") as client:
         async with open_stream(client, HI) as stream:
             assert isinstance(await anext(stream), TextDelta)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await server.dropped.wait()
 
 

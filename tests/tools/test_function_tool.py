@@ -71,13 +71,13 @@ async def test_a_plain_function_runs_in_a_thread_of_its_own_with_the_callers_con
 
 @pytest.mark.requirement("F-TOOL-THREAD")
 async def test_blocking_functions_run_side_by_side() -> None:
-    together = threading.Barrier(3, timeout=5)
+    together = threading.Barrier(3, timeout=30)
 
     @tool
     def meet() -> int:
         return together.wait()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         places = await asyncio.gather(*(meet.execute({}) for _ in range(3)))
 
     assert sorted(places) == [0, 1, 2]  # type: ignore[type-var]
