@@ -39,7 +39,7 @@ def _without_fence() -> None:
 
     for module in (sqlite, sqlite_entries, sqlite_transaction):
         module.write_entries = write_anyway  # type: ignore[attr-defined]
-    sqlite_writer.append_all = lambda _, __: False  # type: ignore[assignment]
+    sqlite_writer.append_all = lambda _, __: False  # type: ignore[attr-defined,assignment]
 
 
 def _without_commit() -> None:

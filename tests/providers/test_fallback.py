@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
+from maverick import AgentExecutor, tool
 from maverick.exceptions import (
     AgentError,
     AuthenticationError,
@@ -16,9 +18,12 @@ from maverick.exceptions import (
     StreamingError,
 )
 from maverick.model import Message, ModelInfo, Request, Response, StreamItem, TextDelta
+from maverick.model.client import RunScope
 from maverick.providers import Client
 from maverick.providers.fallback import FallbackClient
-from maverick.testing import ScriptedClient, fail, reply
+from maverick.providers.scripted import TurnLike
+from maverick.testing import ScriptedClient, call, fail, reply
+from scenario import agent
 
 HELLO = Request(messages=[Message.user("hello")])
 
@@ -33,6 +38,26 @@ class Closable(ScriptedClient):
         self.closed = True
         if self._closing is not None:
             raise self._closing
+
+
+class Scoped(ScriptedClient):
+    """A client that keeps something open for a run, and notes what it is told."""
+
+    def __init__(self, name: str, notes: list[str], *turns: TurnLike) -> None:
+        super().__init__(turns)
+        self.name = name
+        self.notes = notes
+
+    @asynccontextmanager
+    async def for_run(self) -> AsyncIterator[RunScope]:
+        self.notes.append(f"{self.name} opened")
+        try:
+            yield self
+        finally:
+            self.notes.append(f"{self.name} closed")
+
+    def tool_finished(self, call_id: str, content: str, *, failed: bool) -> None:
+        self.notes.append(f"{self.name} told {content!r}{' as a failure' if failed else ''}")
 
 
 class Bare:
@@ -202,6 +227,46 @@ def test_it_knows_of_models_what_holds_for_each_of_its_clients() -> None:
     assert FallbackClient([large, small]).model_info("any") == ModelInfo(context_window=1000)
     assert FallbackClient([large, large]).model_info("any").native_output
     assert FallbackClient([Bare(), large]).model_info("any") == ModelInfo(context_window=2000)
+
+
+@tool
+async def act() -> str:
+    """Act."""
+    return "acted"
+
+
+async def test_each_client_that_keeps_something_for_a_run_is_given_the_run() -> None:
+    notes: list[str] = []
+    first = Scoped("first", notes, call("act"), NetworkError("gone"))
+    client = FallbackClient([first, Bare(), Scoped("last", notes)])
+
+    result = await AgentExecutor(client).execute(agent(act))
+
+    assert result.output == "bare"
+    assert notes == [
+        "last opened",
+        "first opened",
+        "last told 'acted'",
+        "first told 'acted'",
+        "first closed",
+        "last closed",
+    ]
+
+
+async def test_a_client_whose_run_ends_badly_does_not_keep_the_others_open() -> None:
+    notes: list[str] = []
+
+    class Stuck(Bare):
+        @asynccontextmanager
+        async def for_run(self) -> AsyncIterator[None]:
+            yield
+            raise NetworkError("cannot say goodbye")
+
+    with pytest.raises(NetworkError):
+        async with FallbackClient([Stuck(), Scoped("other", notes)]).for_run():
+            pass
+
+    assert notes == ["other opened", "other closed"]
 
 
 async def test_closing_it_closes_every_client_that_can_be_closed() -> None:

@@ -96,6 +96,17 @@ async def test_a_tool_that_wants_a_person_asked_is_asked_about_once_whatever_the
         assert len(watched.of(ApprovalRequested)) == 1
 
 
+@pytest.mark.requirement("C-PERMISSIONS", "F-APPROVAL")
+async def test_why_the_permissions_ask_is_told_of_a_tool_that_wants_a_person_asked_and_does_not_say_why(
+    journal: Journal, office: Office
+) -> None:
+    running = executor(journal, call("shred", what="x"), DONE, permissions=Permissions("ask"))
+
+    await running.execute(office.clerk(), run_id="r")
+
+    assert (await journal.get_approval("r:1:0")).question == "shred may do anything."
+
+
 @pytest.mark.requirement("C-SANDBOX", "F-APPROVAL")
 async def test_a_tool_may_say_why_it_wants_a_person_asked() -> None:
     @tool(approval="there is no sandbox.")

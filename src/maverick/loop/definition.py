@@ -61,7 +61,7 @@ class ModelConfig:
     context_window: int | None = None
     """How many tokens the model can read; by default what the client knows."""
     request_timeout_ms: int | None = None
-    """The longest one model call may take; by default the client's own timeouts hold."""
+    """The longest one model call may take from when it is sent; by default the client's own timeouts hold."""
 
     def __post_init__(self) -> None:
         check_text("model_config.model", self.model)

@@ -140,7 +140,7 @@ class Narrator:
 
     def _ask(self, planned: PlannedCall) -> AgentActivityEvent:
         self._asked.add(planned.call.id)
-        return ApprovalRequested(**self._who, tool_call=planned.call, reason=planned.question)
+        return ApprovalRequested(**self._who, tool_call=planned.call, reason=planned.question or "")
 
     def _approval_decided(self, entry: ApprovalDecided) -> Iterator[AgentActivityEvent]:
         call = self._loop.tool_round.calls[entry.index].call

@@ -172,7 +172,7 @@ class RoundPlanner:
                     refusal = _NO_CALLS_LEFT.format(limit=self._ledger.limits.tool_calls)
                 else:
                     room -= 1
-            planned.append(PlannedCall(index, call, refusal, None, self.asking.get(call.tool_name, "")))
+            planned.append(PlannedCall(index, call, refusal, None, self.asking.get(call.tool_name)))
         return ToolRound(turn, self._with_grants(planned, elapsed, reserve_tokens), over_limit=over_limit)
 
     def needing_approval(self, calls: Sequence[PlannedCall]) -> tuple[PlannedCall, ...]:

@@ -34,8 +34,8 @@ class PlannedCall(Struct, frozen=True):
     """Why it is not run, in words for the model; such a call gets this as its result."""
     grant: Limits | None = None
     """What it may use, when it is a subagent."""
-    question: str = ""
-    """Why a person is asked about it; empty when nobody is, or when the tool wants it and does not say why."""
+    question: str | None = None
+    """Why a person is asked about it, which may be left unsaid; ``None`` when nobody is."""
 
 
 class RunTools(Struct, frozen=True):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
 from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem, model_info
+from maverick.model.client import RunScope, run_scope
 from maverick.providers.base import Client
 from maverick.providers.wrapper import close_client, open_stream
 
@@ -75,11 +76,34 @@ class FallbackClient(Client):
             min(windows, default=None), known[0].price, all(info.native_output for info in known)
         )
 
+    @asynccontextmanager
+    async def for_run(self) -> AsyncIterator[RunScope]:
+        """What its clients keep open for the length of a run."""
+        async with AsyncExitStack() as stack:
+            # The first client last: of two that keep something for the same context, the one that is preferred has it.
+            entered = [
+                await stack.enter_async_context(run_scope(client)) for client in reversed(self._clients)
+            ]
+            yield _RunScopes([scope for scope in entered if scope is not None])
+
     async def aclose(self) -> None:
         """Close every client, also when closing one of them fails."""
         async with AsyncExitStack() as stack:
             for client in self._clients:
                 stack.push_async_callback(close_client, client)
+
+
+class _RunScopes:
+    """The scopes of several clients: any of them may have answered, and wait with a call."""
+
+    __slots__ = ("_scopes",)
+
+    def __init__(self, scopes: Sequence[RunScope]) -> None:
+        self._scopes = scopes
+
+    def tool_finished(self, call_id: str, content: str, *, failed: bool) -> None:
+        for scope in self._scopes:
+            scope.tool_finished(call_id, content, failed=failed)
 
 
 def _add_notes(error: AgentError, earlier: Sequence[AgentError]) -> None:

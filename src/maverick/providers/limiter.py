@@ -17,6 +17,7 @@ from typing import Protocol
 
 from maverick.exceptions import InvalidInputError
 from maverick.model import LLMClient, Message, Request, Response, StreamItem, ToolCall, Usage
+from maverick.providers.request_timeout import waiting_to_be_sent
 from maverick.providers.rolling_minute import Charge, RollingMinute
 from maverick.providers.wrapper import ClientWrapper, open_stream
 
@@ -135,7 +136,8 @@ class RateLimiter:
     async def _sleep(self, waiter: _Waiter, seconds: float) -> None:
         timer = None if seconds == math.inf else self._clock.call_later(seconds, waiter.woken.set)
         try:
-            await waiter.woken.wait()
+            with waiting_to_be_sent():
+                await waiter.woken.wait()
         finally:
             if timer is not None:
                 timer.cancel()

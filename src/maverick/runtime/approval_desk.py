@@ -77,13 +77,14 @@ class ApprovalDesk:
                 tools[planned.call.tool_name],
                 start.user_id,
                 self._expires_in,
-                planned.question,
+                planned.question or "",
             )
             for planned in step.calls
         ]
 
     async def _decided(self, found: Approval, asked: Approval) -> ApprovalDecided | None:
-        now, journal = time.time(), self._keeper.journal
+        journal = self._keeper.journal
+        now = time.time()  # not the run's own clock: requests are also decided on by other processes
         if found.status is ApprovalStatus.PENDING:
             if not is_expired(found, now):
                 return None
@@ -93,7 +94,7 @@ class ApprovalDesk:
         fits = still_fits(found, asked)
         await journal.settle_approval(replace(found, status=ApprovalStatus.USED), found.status)
         return ApprovalDecided(
-            at=now,
+            at=self._run.clock.now(),
             index=found.index,
             approved=found.approved and fits,
             by=found.decided_by,

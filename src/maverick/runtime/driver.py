@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import builtins
 import logging
 import random
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from copy import deepcopy
 from typing import Any, Generic, TypeAlias
@@ -14,7 +12,7 @@ from typing import Any, Generic, TypeAlias
 from msgspec.structs import replace
 from typing_extensions import TypeVar
 
-from maverick.exceptions import AgentError, MalformedResponseError, TimeoutError
+from maverick.exceptions import AgentError, MalformedResponseError
 from maverick.loop.entries import (
     ApprovalDecided,
     Entry,
@@ -35,6 +33,7 @@ from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.loop.terms import Terms
 from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall
 from maverick.model.client import RunScope, run_scope
+from maverick.providers.request_timeout import RequestTimeout
 from maverick.runtime.abort import AbortSignal
 from maverick.runtime.approval_desk import ApprovalDesk
 from maverick.runtime.event_log import log_failure
@@ -97,7 +96,7 @@ class Driver(Generic[T]):
         if isinstance(step, Finish) and step.result.terminate_reason not in RESUMABLE:
             return self.run.leave(step.result)
         terms = Terms.of(self.run.loop.definition, self.run.toolset.tools)
-        resumed = Resumed(at=time.time(), limits=self._limits(), terms=terms)
+        resumed = Resumed(at=self.run.clock.now(), limits=self._limits(), terms=terms)
         return await self._drive_in_scope(resumed, signal)
 
     async def _drive_in_scope(
@@ -143,7 +142,9 @@ class Driver(Generic[T]):
         if step.delay:
             await self._interruption.guard(asyncio.sleep(_jittered(step)))
         await self.run.record(
-            ModelCalled(at=time.time(), turn=step.turn, attempt=step.attempt, compaction=step.compaction)
+            ModelCalled(
+                at=self.run.clock.now(), turn=step.turn, attempt=step.attempt, compaction=step.compaction
+            )
         )
         self._partial.clear()
         try:
@@ -151,31 +152,19 @@ class Driver(Generic[T]):
         except RunInterrupted:
             raise
         except AgentError as error:
-            return await self.run.record(ModelFailed(at=time.time(), error=error))
+            return await self.run.record(ModelFailed(at=self.run.clock.now(), error=error))
         except Exception as error:  # noqa: BLE001 - a client from elsewhere may raise anything (promise P8)
-            return await self.run.record(ModelFailed(at=time.time(), error=_foreign(error)))
+            return await self.run.record(ModelFailed(at=self.run.clock.now(), error=_foreign(error)))
         self._metrics.record(response.usage)
         self._partial.clear()
-        return await self.run.record(ModelReplied(at=time.time(), response=response))
+        return await self.run.record(ModelReplied(at=self.run.clock.now(), response=response))
 
     def _ask_model(self, request: Request) -> Coroutine[Any, Any, Response]:
         limit = self.run.loop.definition.model_config.request_timeout_ms
         # What has arrived of an answer can be kept, or told, only if it comes piece by piece; that costs more.
         in_pieces = self.run.watched or self._interruption.may_cut_an_answer
         ask = self._stream if in_pieces else self.run.client.run
-        return ask(request) if limit is None else self._within(limit, ask, request)
-
-    async def _within(
-        self, limit: int, ask: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
-    ) -> Response:
-        timer = asyncio.timeout(limit / 1000)
-        try:
-            async with timer:
-                return await ask(request)
-        except builtins.TimeoutError as error:
-            if not timer.expired():
-                raise
-            raise TimeoutError(f"The model did not answer within {limit} ms.", cause=error) from error
+        return ask(request) if limit is None else _within(limit, ask, request)
 
     async def _stream(self, request: Request) -> Response:
         items = self.run.client.stream(request)
@@ -185,7 +174,7 @@ class Driver(Generic[T]):
                     return item
                 if type(item) is TextDelta:
                     self._partial.append(item.text)
-                self.run.hear(item, time.time())
+                self.run.hear(item, self.run.clock.now())
         finally:
             if (close := getattr(items, "aclose", None)) is not None:
                 await close()
@@ -196,10 +185,16 @@ class Driver(Generic[T]):
         runner = ToolRunner(self.run, step.turn, deadline, self._start_agent, self._lost)
         run_call = runner.recover if tools.started else runner.run
         if not tools.started:
-            await self.run.record(ToolsStarted(at=time.time(), turn=step.turn))
+            await self.run.record(ToolsStarted(at=self.run.clock.now(), turn=step.turn))
         parallel = self.run.loop.definition.tool_config.max_parallel
         batch = ToolBatch(
-            tools.unsettled, run_call, runner.timeout, runner.may_expire, runner.cut_off, parallel
+            tools.unsettled,
+            run_call,
+            runner.timeout,
+            runner.may_expire,
+            runner.cut_off,
+            parallel,
+            self.run.clock,
         )
         latest: Step = step
         try:
@@ -239,7 +234,7 @@ class Driver(Generic[T]):
             if waited is not None:
                 await waited.withdraw(step)
             return await self.run.record(
-                ApprovalDecided(at=time.time(), index=planned.index, approved=approved, reason=why)
+                ApprovalDecided(at=self.run.clock.now(), index=planned.index, approved=approved, reason=why)
             )
         if desk is None:
             raise RunInterrupted(
@@ -264,7 +259,7 @@ class Driver(Generic[T]):
             condensing = isinstance(step, CallModel) and step.compaction
             step = await self.run.record(
                 Interrupted(
-                    at=time.time(),
+                    at=self.run.clock.now(),
                     reason=reason,
                     message=message,
                     partial_text="" if condensing else "".join(self._partial),
@@ -275,6 +270,13 @@ class Driver(Generic[T]):
             )
         assert isinstance(step, Finish)  # noqa: S101 - an interrupted run is over
         return step
+
+
+async def _within(
+    limit: int, ask: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
+) -> Response:
+    async with RequestTimeout(limit):
+        return await ask(request)
 
 
 def _whole(response: Response) -> Response:

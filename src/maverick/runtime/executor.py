@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -37,6 +36,7 @@ from maverick.runtime.event_feed import EventFeed
 from maverick.runtime.event_log import is_logged, log_event
 from maverick.runtime.keeper import RunKeeper
 from maverick.runtime.run import Listener, Run
+from maverick.runtime.run_clock import RunClock
 from maverick.runtime.toolset import Toolset
 from maverick.runtime.tracing import RunTracer
 from maverick.telemetry import current_trace_id, instruments
@@ -122,8 +122,9 @@ class AgentExecutor:
         check_conversation(messages)
         client = self._client_for(definition)
         system, first = definition.render(inputs)
+        clock = RunClock()
         start = RunStarted(
-            at=time.time(),
+            at=clock.now(),
             run_id=_checked(run_id) or _new_run_id(),
             trace_id=trace_id or current_trace_id() or os.urandom(16).hex(),
             agent=(definition.name,),
@@ -138,7 +139,8 @@ class AgentExecutor:
             user_id=user_id,
         )
         keeper = None if self._journal is None else RunKeeper(self._journal)
-        return await self._driver(definition, start, client, _listeners(on_activity), keeper).drive(signal)
+        driver = self._driver(definition, start, client, _listeners(on_activity), keeper, clock)
+        return await driver.drive(signal)
 
     async def stream(
         self, definition: AgentDefinition[Any], **options: Any
@@ -239,7 +241,8 @@ class AgentExecutor:
         for entry in entries:
             keeper.remember(entry)
         start = history.beginning(entries)
-        driver = self._driver(definition, start, client, _listeners(on_activity), keeper, entries)
+        clock = RunClock(after=entries[-1].at)
+        driver = self._driver(definition, start, client, _listeners(on_activity), keeper, clock, entries)
         return await driver.drive(signal)
 
     async def aclose(self) -> None:
@@ -265,13 +268,14 @@ class AgentExecutor:
         client: LLMClient,
         listeners: Sequence[Listener],
         keeper: RunKeeper | None,
+        clock: RunClock,
         entries: Sequence[Entry] = (),
         *,
         accept_changes: bool = False,
     ) -> Driver[T]:
         toolset = self._toolset(definition)
         loop = AgentLoop(definition, toolset.tools, max_depth=self._max_depth)
-        run = Run(start, loop, client, toolset, listeners, keeper, self._tracer(definition, start))
+        run = Run(start, loop, client, toolset, listeners, keeper, clock, self._tracer(definition, start))
         return Driver(
             run,
             self.metrics,
@@ -297,8 +301,9 @@ class AgentExecutor:
         keeper = RunKeeper(journal, await journal.claim(run_id))
         entries = await history.load(journal, run_id)
         client, start = self._client_for(definition), history.beginning(entries)
+        clock = RunClock(after=entries[-1].at)
         return self._driver(
-            definition, start, client, listeners, keeper, entries, accept_changes=accept_changes
+            definition, start, client, listeners, keeper, clock, entries, accept_changes=accept_changes
         )
 
     async def _subagent(
@@ -315,7 +320,7 @@ class AgentExecutor:
         client = self._client_for(definition)
         system, first = definition.render(planned.call.arguments)
         start = RunStarted(
-            at=time.time(),
+            at=parent.clock.now(),
             run_id=run_id,
             trace_id=parent.start.trace_id,
             agent=(*parent.start.agent, definition.name),
@@ -331,7 +336,7 @@ class AgentExecutor:
         )
         keeper = None if self._journal is None else RunKeeper(self._journal)
         return self._driver(
-            definition, start, client, parent.listeners, keeper, accept_changes=accept_changes
+            definition, start, client, parent.listeners, keeper, parent.clock, accept_changes=accept_changes
         )
 
     def _tracer(self, definition: AgentDefinition[Any], start: RunStarted) -> RunTracer | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,9 +46,14 @@ class PermissionDesk:
             if planned.refusal:
                 continue
             ruling = self._rule(planned)
-            if ruling.verdict is Verdict.DENY or (ruling.verdict is Verdict.ASK and not planned.question):
+            if ruling.verdict is Verdict.DENY or (
+                ruling.verdict is Verdict.ASK and _is_news(ruling, planned)
+            ):
                 yield CallRuled(
-                    at=time.time(), index=planned.index, verdict=ruling.verdict, reason=ruling.reason
+                    at=self._run.clock.now(),
+                    index=planned.index,
+                    verdict=ruling.verdict,
+                    reason=ruling.reason,
                 )
 
     def _rule(self, planned: PlannedCall) -> Ruling:
@@ -61,3 +65,8 @@ class PermissionDesk:
             log_failure(logging.ERROR, "permissions_failed", error, self._run.ids | {"tool": name})
             return _BROKEN
         return ruling if isinstance(ruling, Ruling) else _BROKEN
+
+
+def _is_news(ruling: Ruling, planned: PlannedCall) -> bool:
+    """Whether nobody is asked about the call yet, or nobody was told why."""
+    return planned.question is None or (not planned.question and bool(ruling.reason))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeAlias
 
@@ -18,6 +17,7 @@ from maverick.loop.steps import Finish, RunTools, Step
 from maverick.model import LLMClient, TextDelta, ThinkingDelta
 from maverick.runtime.event_log import ids_of, log_failure
 from maverick.runtime.keeper import RunKeeper
+from maverick.runtime.run_clock import RunClock
 from maverick.runtime.toolset import Toolset
 from maverick.runtime.tracing import RunTracer
 from maverick.tools.child_processes import ChildProcesses
@@ -37,12 +37,14 @@ class Run(Generic[T]):
         toolset: The tools it may run.
         listeners: Who is told what happens.
         keeper: What writes it down, if it is to be resumed one day.
+        clock: Tells when things happen in it.
         tracer: What tells OpenTelemetry of it, if somebody asked for that.
     """
 
     __slots__ = (
         "_narrator",
         "client",
+        "clock",
         "keeper",
         "listeners",
         "loop",
@@ -60,6 +62,7 @@ class Run(Generic[T]):
         toolset: Toolset,
         listeners: Sequence[Listener],
         keeper: RunKeeper | None,
+        clock: RunClock,
         tracer: RunTracer | None = None,
     ) -> None:
         self.start = start
@@ -67,6 +70,7 @@ class Run(Generic[T]):
         self.client = client
         self.toolset = toolset
         self.keeper = keeper
+        self.clock = clock
         self.tracer = tracer
         self.listeners = listeners
         self.processes = ChildProcesses(start)
@@ -119,7 +123,7 @@ class Run(Generic[T]):
 
     def leave(self, result: AgentResult[T]) -> AgentResult[T]:
         """Tell those who watch that the run is parked, or had ended before, with what there is of its result."""
-        now = time.time()
+        now = self.clock.now()
         if self.tracer is not None:
             self.tracer.end(now, result)
         if self._narrator is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
@@ -14,6 +13,7 @@ from maverick.loop.result import ToolOutcome
 from maverick.loop.steps import PlannedCall
 from maverick.runtime.deadlines import deadlines_of
 from maverick.runtime.parking import RunParked
+from maverick.runtime.run_clock import RunClock
 
 _GRACE = 0.5
 """Seconds a cancelled tool has to clean up before it is left behind."""
@@ -35,6 +35,7 @@ class ToolBatch:
         may_expire: Whether a call whose time is up can still be cut off.
         cut_off: Told of a call that was, once it has cleaned up or had the time for it.
         max_parallel: How many run at once.
+        clock: The clock of the run.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class ToolBatch:
         may_expire: Callable[[PlannedCall], bool],
         cut_off: Callable[[PlannedCall], None],
         max_parallel: int,
+        clock: RunClock,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._deadlines = deadlines_of(self._loop)
@@ -52,6 +54,7 @@ class ToolBatch:
         self._timeout = timeout
         self._may_expire = may_expire
         self._cut_off = cut_off
+        self._clock = clock
         self._calls = calls
         self._queued = deque(calls)
         self._running: dict[int, asyncio.Task[None]] = {}
@@ -118,7 +121,7 @@ class ToolBatch:
         except asyncio.CancelledError:
             if self._stopping or planned.index not in self._running:
                 raise
-            result = _failed(planned, f"The tool cancelled itself. {_UNCERTAIN}")
+            result = self._failed(planned, f"The tool cancelled itself. {_UNCERTAIN}")
         except BaseException as error:  # noqa: BLE001 - not the tool's: the run itself can not go on
             self._broken = error
             self._queued.clear()
@@ -137,7 +140,7 @@ class ToolBatch:
         task.add_done_callback(lambda _: self._cut_off(planned))
         self._loop.call_later(_GRACE, self._give_up, planned, task)
         text = f"The tool was stopped after {seconds:g} seconds without an answer. {_UNCERTAIN}"
-        self._settle(_failed(planned, text, seconds))
+        self._settle(self._failed(planned, text, seconds))
 
     def _give_up(self, planned: PlannedCall, task: asyncio.Task[None]) -> None:
         if not task.done():
@@ -154,15 +157,14 @@ class ToolBatch:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-
-def _failed(planned: PlannedCall, text: str, seconds: float = 0.0) -> ToolFinished:
-    return ToolFinished(
-        at=time.time(),
-        index=planned.index,
-        outcome=ToolOutcome.FAILED,
-        content=text,
-        duration_ms=round(seconds * 1000),
-    )
+    def _failed(self, planned: PlannedCall, text: str, seconds: float = 0.0) -> ToolFinished:
+        return ToolFinished(
+            at=self._clock.now(),
+            index=planned.index,
+            outcome=ToolOutcome.FAILED,
+            content=text,
+            duration_ms=round(seconds * 1000),
+        )
 
 
 def _give_up(task: asyncio.Task[None]) -> None:

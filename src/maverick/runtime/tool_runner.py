@@ -87,9 +87,9 @@ class ToolRunner:
             JournalError: What happened could not be written down; the run must not go on.
         """
         if planned.refusal:
-            return _finished(planned, ToolOutcome.DENIED, planned.refusal)
+            return self._finished(planned, ToolOutcome.DENIED, planned.refusal)
         if self._run.tracer is not None:
-            self._run.tracer.enter(self._turn, planned)
+            self._run.tracer.enter(self._turn, planned, self._run.clock.now())
         ready = self._run.toolset.ready[planned.call.tool_name]
         began = time.perf_counter()
         if ready.agent is not None:
@@ -122,18 +122,18 @@ class ToolRunner:
             outcome, content = ToolOutcome.FAILED, cap(_words(error), ready.max_output)
             log_failure(logging.DEBUG, "tool_failed", error, self._run.ids | {"tool": planned.call.tool_name})
         end_if_forked(self._process)
-        return _finished(planned, outcome, _told(ready, content), began)
+        return self._finished(planned, outcome, _told(ready, content), began)
 
     async def _run_transaction(self, planned: PlannedCall, ready: ReadyTool, began: float) -> ToolFinished:
         """Run a tool whose effect and result are written together, or not at all."""
         keeper = self._run.keeper
         if keeper is None:
             text = f"{planned.call.tool_name} is transactional: its run has to be kept in a journal."
-            return _finished(planned, ToolOutcome.FAILED, text)
+            return self._finished(planned, ToolOutcome.FAILED, text)
         try:
             opened = keeper.transaction()
         except JournalError as error:
-            return _finished(planned, ToolOutcome.FAILED, str(error))
+            return self._finished(planned, ToolOutcome.FAILED, str(error))
         committed = False
         try:
             async with opened as transaction:
@@ -159,10 +159,10 @@ class ToolRunner:
             return await self.run(planned)
         found = await self._reconcile(planned, ready)
         if found.happened is None:
-            return _finished(planned, ToolOutcome.UNKNOWN, _UNKNOWN)
+            return self._finished(planned, ToolOutcome.UNKNOWN, _UNKNOWN)
         if found.happened:
             told = _told(ready, cap(found.result, ready.max_output))
-            return _finished(planned, ToolOutcome.FINISHED, told)
+            return self._finished(planned, ToolOutcome.FINISHED, told)
         return await self.run(planned)
 
     async def _reconcile(self, planned: PlannedCall, ready: ReadyTool) -> Outcome:
@@ -180,7 +180,7 @@ class ToolRunner:
         try:
             child = await self._start_agent(self._run, planned, self._turn)
         except InvalidInputError as error:
-            return _finished(planned, ToolOutcome.FAILED, str(error), began)
+            return self._finished(planned, ToolOutcome.FAILED, str(error), began)
         try:
             result = await child.drive()
         except asyncio.CancelledError:
@@ -192,7 +192,7 @@ class ToolRunner:
         outcome = ToolOutcome.FINISHED if result.success else ToolOutcome.FAILED
         ledger = child.run.loop.ledger
         return ToolFinished(
-            at=time.time(),
+            at=self._run.clock.now(),
             index=planned.index,
             outcome=outcome,
             content=_answer(planned.call.tool_name, result),
@@ -200,6 +200,17 @@ class ToolRunner:
             usage=ledger.usage,
             turns=ledger.turns,
             tool_calls=ledger.tool_calls,
+        )
+
+    def _finished(
+        self, planned: PlannedCall, outcome: ToolOutcome, content: str, began: float | None = None
+    ) -> ToolFinished:
+        return ToolFinished(
+            at=self._run.clock.now(),
+            index=planned.index,
+            outcome=outcome,
+            content=content,
+            duration_ms=0 if began is None else _milliseconds(began),
         )
 
     def _watch(self, planned: PlannedCall, ready: ReadyTool) -> None:
@@ -219,15 +230,6 @@ class ToolRunner:
             user_id=start.user_id,
             session=session,
         )
-
-
-def _finished(
-    planned: PlannedCall, outcome: ToolOutcome, content: str, began: float | None = None
-) -> ToolFinished:
-    duration = 0 if began is None else _milliseconds(began)
-    return ToolFinished(
-        at=time.time(), index=planned.index, outcome=outcome, content=content, duration_ms=duration
-    )
 
 
 def _words(error: BaseException) -> str:

@@ -11,7 +11,6 @@ code that has just run costs a third of code that has not.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -98,10 +97,10 @@ class RunTracer:
         elif len(self._notes) == _MANY:
             self._tell()
 
-    def enter(self, turn: int, planned: PlannedCall) -> None:
+    def enter(self, turn: int, planned: PlannedCall, at: float) -> None:
         """Begin the span of a tool call, and make it the current one of the task that runs it."""
         if self._run is not None:
-            self._run.enter(self._tool(self._run, turn, planned, time.time()))
+            self._run.enter(self._tool(self._run, turn, planned, at))
 
     def end(self, at: float, result: AgentResult[Any]) -> None:
         """Tell that the run is over, or that it waits for a person."""

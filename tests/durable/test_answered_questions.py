@@ -1,0 +1,50 @@
+"""What a person has answered is not asked again when the process is killed after it, whatever the reason to ask was."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from durable import doomed
+from durable.doomed import send_letters
+from maverick.journal import Journal
+from maverick.loop.entries import ApprovalDecided, CallRuled
+from maverick.loop.result import ToolOutcome
+
+TESTS = Path(__file__).parent.parent
+
+
+async def killed_at(folder: Path, *place: str) -> None:
+    """Have a process of its own run the agent and die."""
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, doomed.__file__, str(folder), *place, env=environment
+    )
+    async with asyncio.timeout(60):
+        assert await child.wait() == -signal.SIGKILL
+
+
+@pytest.mark.requirement("C-PERMISSIONS", "P1", "P7")
+@pytest.mark.parametrize(
+    "place",
+    [("ApprovalDecided", "after", "1"), ("ApprovalDecided", "after", "2"), ("ToolsStarted", "before", "1")],
+    ids=" ".join,
+)
+async def test_a_person_is_asked_once_although_the_policy_gives_no_reason_and_the_process_is_killed(
+    place: tuple[str, ...], journal: Journal, tmp_path: Path
+) -> None:
+    await killed_at(tmp_path, *place)
+
+    result = await send_letters(tmp_path, journal, resume=True)
+
+    assert (tmp_path / "asked").read_text().split() == ["ana", "bob"]
+    assert (tmp_path / "sent").read_text().split() == ["ana"]
+    assert [record.outcome for record in result.tool_calls] == [ToolOutcome.FINISHED, ToolOutcome.DENIED]
+    entries = [stored.entry async for stored in journal.read("r")]
+    assert [entry.index for entry in entries if isinstance(entry, CallRuled)] == [0, 1]
+    assert [entry.index for entry in entries if isinstance(entry, ApprovalDecided)] == [0, 1]
