@@ -365,6 +365,17 @@ _TRACES = {
     "007-OTEL-SOON": "What has happened is told while the run goes on.",
 }
 
+_TIME = {
+    "F-CLOCK": "A run's time is what has really passed, however the computer's clock is set meanwhile.",
+    "F-REQUEST-TIME": "The time of a model call counts from when it is sent; queueing for it is the run's time.",
+}
+
+_MET_BY_USERS = {
+    "CHAT-FORGETTING": "What was heard is remembered while it could be sent again, and as long as its conversation.",
+    "MCP-TUI": "Agents on the screen get the MCP servers it was started with; the person is asked before it opens.",
+    "MCP-SHOWN": "Settings and doctor tell of MCP servers: where from, whether they could be used, and no secret.",
+}
+
 REQUIREMENTS: Mapping[str, str] = (
     _BASE_AGENT
     | _CLAUDE_CLI
@@ -384,5 +395,7 @@ REQUIREMENTS: Mapping[str, str] = (
     | _MCP
     | _START
     | _TRACES
+    | _MET_BY_USERS
+    | _TIME
 )
 """What each id stands for."""

@@ -19,10 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
+from canary import CANARY, lookout
 from maverick.config import AgentConfig, MaverickConfig, Secret, Setting, load_config
 from maverick.exceptions import ConfigError
 
-KEY = "sk-ant-api03-" + "s3cr3t" * 12
+PART = CANARY[-20:]
+"""A part of the secret that is short enough to be quoted with what is around it, if anything were."""
 
 
 class Machine:
@@ -169,12 +171,12 @@ def test_an_empty_key_or_address_is_none() -> None:
 
 
 def test_a_key_loses_the_line_break_a_file_ends_with() -> None:
-    assert agent(api_key=KEY + "\n").api_key == Secret(KEY)
-    assert agent(api_key=Secret(KEY + "\n")).api_key == Secret(KEY)
+    assert agent(api_key=CANARY + "\n").api_key == Secret(CANARY)
+    assert agent(api_key=Secret(CANARY + "\n")).api_key == Secret(CANARY)
 
 
 def test_a_key_may_come_as_a_secret_of_pydantic() -> None:
-    assert agent(api_key=SecretStr(KEY + "\n")).api_key == Secret(KEY)
+    assert agent(api_key=SecretStr(CANARY + "\n")).api_key == Secret(CANARY)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,7 @@ def test_every_setting_has_a_variable(machine: Machine) -> None:
         "MAVERICK_AGENT_MAX_TOKENS": "100",
         "MAVERICK_AGENT_TEMPERATURE": "0.7",
         "MAVERICK_AGENT_REQUEST_TIMEOUT": "2m",
-        "MAVERICK_AGENT_API_KEY": KEY,
+        "MAVERICK_AGENT_API_KEY": CANARY,
         "MAVERICK_AGENT_BASE_URL": "https://api.example.com",
     }
     assert machine.load().agent == AgentConfig(
@@ -235,7 +237,7 @@ def test_every_setting_has_a_variable(machine: Machine) -> None:
         max_tokens=100,
         temperature=0.7,
         request_timeout=120,
-        api_key=Secret(KEY),
+        api_key=Secret(CANARY),
         base_url="https://api.example.com",
     )
     assert len(machine.environ) == len(AgentConfig.rules())
@@ -477,15 +479,15 @@ def test_by_default_the_key_is_looked_for_in_the_process_environment(monkeypatch
 
 def test_a_variable_that_cannot_be_a_key_is_refused_by_its_name_alone() -> None:
     with pytest.raises(ConfigError) as caught:
-        AgentConfig().resolve_api_key({"ANTHROPIC_API_KEY": f"{KEY}\n{KEY}"})
+        AgentConfig().resolve_api_key({"ANTHROPIC_API_KEY": f"{CANARY}\n{CANARY}"})
     assert (caught.value.source, caught.value.field) == ("ANTHROPIC_API_KEY", "agent.api_key")
-    assert KEY not in str(caught.value)
+    assert CANARY not in str(caught.value)
 
 
 def test_a_key_is_not_in_what_is_printed_dumped_or_described(machine: Machine) -> None:
-    machine.environ["MAVERICK_AGENT_API_KEY"] = KEY
+    machine.environ["MAVERICK_AGENT_API_KEY"] = CANARY
     config = machine.load()
-    assert config.agent.api_key == Secret(KEY)
+    assert config.agent.api_key == Secret(CANARY)
     for shown in (
         repr(config),
         str(config),
@@ -494,36 +496,36 @@ def test_a_key_is_not_in_what_is_printed_dumped_or_described(machine: Machine) -
         repr(asdict(config)),
         repr(config.describe(machine.environ)),
     ):
-        assert "s3cr3t" not in shown
+        assert PART not in shown
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        f"agent:\n  api_key: {KEY} {KEY}",
-        f"agent:\n  api_key: [{KEY}]",
-        f"agent:\n  api_key: {{{KEY}}}",
-        f'agent:\n  api_key: "{KEY}',
-        f"agent:\n  api_key: {KEY}\n\tmodel: m",
-        f"agent:\n  api_key: {KEY}: x",
-        f"agent:\n  api_key: *{KEY}",
-        f"agent:\n  api_key: !{KEY} x",
-        f"agent:\n  api_key {KEY}",
-        f"agent: {{ {KEY} }}",
-        f"agent:\n  {KEY}: x",
-        f"agent:\n  max_tokens: {KEY}",
-        f"agent:\n  base_url: https://{KEY}@api.example.com",
-        "agent:\n  base_url: https://ana:s3cr3t@a.b",
-        f"{KEY}: x",
-        KEY,
+        "agent:\n  api_key: KEY KEY",
+        "agent:\n  api_key: [KEY]",
+        "agent:\n  api_key: {KEY}",
+        'agent:\n  api_key: "KEY',
+        "agent:\n  api_key: KEY\n\tmodel: m",
+        "agent:\n  api_key: KEY: x",
+        "agent:\n  api_key: *KEY",
+        "agent:\n  api_key: !KEY x",
+        "agent:\n  api_key KEY",
+        "agent: { KEY }",
+        "agent:\n  KEY: x",
+        "agent:\n  max_tokens: KEY",
+        "agent:\n  base_url: https://KEY@api.example.com",
+        "agent:\n  base_url: http://:PART@b",
+        "KEY: x",
+        "KEY",
     ],
 )
 def test_no_error_tells_a_key_wherever_it_was_written(machine: Machine, content: str) -> None:
-    machine.project_file.write_text(content)
+    lookout.plant(machine.project_file, content.replace("KEY", CANARY).replace("PART", PART))
     error = machine.refuse()
     assert error.source == str(machine.project_file)
-    assert "s3cr3t" not in f"{error} {error!r} {error.field}"
-    assert "s3cr3t" not in "".join(traceback.format_exception(error, chain=True))
+    assert PART not in f"{error} {error!r} {error.field}"
+    assert PART not in "".join(traceback.format_exception(error, chain=True))
     assert error.__cause__ is None
     assert error.__context__ is None
 
@@ -535,9 +537,9 @@ def test_no_error_tells_a_key_wherever_it_was_written(machine: Machine, content:
 def test_a_project_may_not_choose_where_a_persons_key_is_sent(machine: Machine, key_source: str) -> None:
     machine.project_file.write_text("agent: {base_url: 'https://collector.example.com'}")
     if key_source == "home":
-        machine.home_file.write_text(f"agent: {{api_key: {KEY}}}")
+        lookout.plant(machine.home_file, f"agent: {{api_key: {CANARY}}}")
     if key_source == "environment":
-        machine.environ["MAVERICK_AGENT_API_KEY"] = KEY
+        machine.environ["MAVERICK_AGENT_API_KEY"] = CANARY
     error = machine.refuse()
     assert (error.source, error.field) == (str(machine.project_file), "agent.base_url")
     assert "MAVERICK_AGENT_BASE_URL" in str(error)
@@ -554,7 +556,8 @@ def test_a_persons_key_may_go_where_the_person_says(machine: Machine) -> None:
 
 
 def test_a_projects_own_key_may_go_where_the_project_says(machine: Machine) -> None:
-    machine.project_file.write_text("agent: {base_url: 'https://gateway.example.com', api_key: the-projects}")
+    address = "https://gateway.example.com"
+    lookout.plant(machine.project_file, f"agent: {{base_url: '{address}', api_key: {CANARY}}}")
     assert machine.load().agent.base_url == "https://gateway.example.com"
 
 
@@ -577,7 +580,7 @@ def test_an_address_that_only_begins_like_this_machine_is_not_on_it(machine: Mac
 def test_every_setting_is_described_with_its_source(machine: Machine) -> None:
     machine.home_file.write_text("agent: {max_tokens: 10}")
     machine.project_file.write_text("agent: {provider: openai}")
-    machine.environ |= {"MAVERICK_AGENT_TEMPERATURE": "0.5", "OPENAI_API_KEY": KEY}
+    machine.environ |= {"MAVERICK_AGENT_TEMPERATURE": "0.5", "OPENAI_API_KEY": CANARY}
     config = machine.load({"agent": {"model": "m"}})
     assert config.describe(machine.environ) == [
         Setting("agent.provider", "openai", str(machine.project_file)),
@@ -598,7 +601,7 @@ def test_a_key_that_is_nowhere_is_described_as_missing() -> None:
 
 
 def test_settings_made_by_hand_are_described_as_arguments() -> None:
-    config = MaverickConfig(agent=AgentConfig(model="m", api_key=Secret(KEY)))
+    config = MaverickConfig(agent=AgentConfig(model="m", api_key=Secret(CANARY)))
     described = config.describe({"ANTHROPIC_API_KEY": "another"})
     assert Setting("agent.model", "m", "argument") in described
     assert Setting("agent.api_key", "***", "argument") in described

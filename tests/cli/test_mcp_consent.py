@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from canary import CANARY
 from cli.command import Terminal
 from cli.folder import Folder
 from cli.shop import Shop, own_servers, project_servers
@@ -63,7 +64,7 @@ def test_consent_is_for_the_definition_as_it_was_and_for_this_project_alone(
 def test_in_a_terminal_the_person_is_shown_the_whole_of_it_and_asked_once(folder: Folder) -> None:
     shop = Shop(folder)
     project_servers(folder, shop=shop.settings(env={"SHOP_KEY": "${KEY}", "A": "b\n  c\u202e"}))
-    env = {"KEY": "canary-5up3r"}
+    env = {"KEY": CANARY}
 
     with Terminal(*RUN, home=folder.path, env=env) as terminal:
         terminal.expect(".mcp.json defines the MCP server 'shop'. May it be started, now and later?")
@@ -80,7 +81,7 @@ def test_in_a_terminal_the_person_is_shown_the_whole_of_it_and_asked_once(folder
         assert again.end() == 0
 
     assert "May it be started" not in again.seen
-    assert "canary-5up3r" not in terminal.seen + again.seen
+    assert CANARY not in terminal.seen + again.seen
     assert shop.done() == ["started", "sell"] * 2
 
 

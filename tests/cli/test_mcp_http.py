@@ -12,10 +12,10 @@ import uvicorn
 from mcp.server import MCPServer
 from starlette.responses import PlainTextResponse
 
+from canary import CANARY
 from cli.folder import Folder
 from cli.shop import own_servers
 
-TOKEN = "canary-t0ken"
 RUN = ("run", "-p", "search 'tides'", "--mcp", "wiki", "--mode", "yolo", "--model", "offline:")
 
 
@@ -42,7 +42,7 @@ class Wiki:
         return f"{text}: the sea comes and goes"
 
     async def _guarded(self, scope: Any, receive: Any, send: Any) -> None:
-        wanted = (b"authorization", f"Bearer {TOKEN}".encode())
+        wanted = (b"authorization", f"Bearer {CANARY}".encode())
         if scope["type"] == "http" and wanted not in scope["headers"]:
             await PlainTextResponse("no", status_code=401)(scope, receive, send)
         else:
@@ -69,7 +69,7 @@ def wiki() -> Iterator[Wiki]:
 def test_a_server_at_a_url_is_used_with_a_token_from_the_environment(folder: Folder, wiki: Wiki) -> None:
     own_servers(folder, wiki={"url": wiki.url, "headers": {"Authorization": "Bearer ${WIKI_TOKEN}"}})
 
-    folder.set("WIKI_TOKEN", TOKEN)
+    folder.set("WIKI_TOKEN", CANARY)
     found = folder.main(*RUN)
     folder.set("WIKI_TOKEN", "wrong")
     refused = folder.main(*RUN)
@@ -79,18 +79,18 @@ def test_a_server_at_a_url_is_used_with_a_token_from_the_environment(folder: Fol
     assert refused.returncode == 1
     assert "The MCP server 'wiki' refused the connection with HTTP 401." in refused.stderr
     assert wiki.asked == ["tides"]
-    assert TOKEN not in found.stdout + found.stderr + refused.stderr
+    assert CANARY not in found.stdout + found.stderr + refused.stderr
     kept = [path for path in (folder.path / ".maverick").rglob("*") if path.is_file()]
-    assert not any(TOKEN.encode() in path.read_bytes() for path in kept)
+    assert not any(CANARY.encode() in path.read_bytes() for path in kept)
 
 
 @pytest.mark.requirement("MCP-HTTP")
 def test_a_token_that_no_header_can_have_is_refused_without_being_shown(folder: Folder, wiki: Wiki) -> None:
     own_servers(folder, wiki={"url": wiki.url, "headers": {"Authorization": "Bearer ${WIKI_TOKEN}"}})
-    folder.set("WIKI_TOKEN", f"{TOKEN}\nX-Admin: yes")
+    folder.set("WIKI_TOKEN", f"{CANARY}\nX-Admin: yes")
 
     said = folder.main(*RUN, "--debug")
 
     assert said.returncode == 2
     assert "headers.Authorization: has characters in it that no header can have." in said.stderr
-    assert TOKEN not in said.stderr
+    assert CANARY not in said.stderr

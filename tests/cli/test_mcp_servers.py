@@ -10,12 +10,12 @@ import sys
 
 import pytest
 
+from canary import CANARY
 from cli.command import PATIENCE, environment
 from cli.folder import Folder
 from cli.shop import Shop, own_servers, project_servers
 
 OPEN = ("--mode", "yolo", "--model", "offline:")
-SECRET = "canary-5up3r"
 CLERK = """
     ---
     description: Sells.
@@ -34,13 +34,13 @@ def test_a_plain_prompt_uses_the_tools_of_a_server_that_is_named(folder: Folder)
 
     done = folder.start("run", "-p", "sell 'tea'", "--mcp", "shop", *OPEN)
     owner = folder.start(
-        "run", "-p", "owner?", "--mcp", "shop", *OPEN, env={"KEY_OF_THE_SHOP": SECRET, "OTHER": "x"}
+        "run", "-p", "owner?", "--mcp", "shop", *OPEN, env={"KEY_OF_THE_SHOP": "told", "OTHER": "x"}
     )
 
     assert done.returncode == 2
     assert "the variable KEY_OF_THE_SHOP is not set" in done.stderr
     assert owner.returncode == 0, owner.stderr
-    assert owner.stdout.rstrip() == f"According to mcp__shop__owner: {SECRET}."
+    assert owner.stdout.rstrip() == "According to mcp__shop__owner: told."
     assert "a word of the shop's own" not in owner.stderr
     assert shop.done() == ["started", "owner"]
     assert shop.is_gone()
@@ -313,7 +313,7 @@ def test_a_secret_of_a_server_is_in_nothing_that_is_written(folder: Folder) -> N
         shop=shop.settings(env={"SHOP_KEY": "${KEY}"}),
         far={"url": "http://127.0.0.1:1/${KEY}", "headers": {"Authorization": "Bearer ${KEY}"}},
     )
-    folder.set("KEY", SECRET)
+    folder.set("KEY", CANARY)
 
     written = [
         folder.main(*words)
@@ -326,9 +326,9 @@ def test_a_secret_of_a_server_is_in_nothing_that_is_written(folder: Folder) -> N
     ]
 
     assert [done.returncode for done in written] == [0, 0, 0, 1]
-    assert not any(SECRET in done.stdout + done.stderr for done in written)
+    assert not any(CANARY in done.stdout + done.stderr for done in written)
     kept = [path for path in (folder.path / ".maverick").rglob("*") if path.is_file()]
-    assert not any(SECRET.encode() in path.read_bytes() for path in kept)
+    assert not any(CANARY.encode() in path.read_bytes() for path in kept)
     assert json.loads((folder.path / ".maverick/mcp-tools.json").read_text())["shop"].keys() == {
         "sell",
         "owner",

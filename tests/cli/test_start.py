@@ -38,9 +38,9 @@ NOT_FOR_WORDS = frozenset(
 """What it takes to run an agent, and not to say how."""
 
 
-def loaded_by(*arguments: str, home: Path) -> set[str]:
+def loaded_by(*arguments: str, home: Path, said: str = "") -> set[str]:
     """The modules that a command loads, from its start to its end."""
-    done = run(*arguments, home=home, env={"PYTHONPROFILEIMPORTTIME": "1"})
+    done = run(*arguments, home=home, said=said, env={"PYTHONPROFILEIMPORTTIME": "1"})
     assert done.returncode == 0, done.stderr
     return set(re.findall(r"^import time:.*\| +(\S+)$", done.stderr, re.MULTILINE))
 
@@ -58,3 +58,11 @@ def test_a_run_and_a_look_at_it_load_only_what_they_need(tmp_path: Path) -> None
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ("run", "--help")], ids=" ".join)
 def test_help_loads_next_to_nothing(tmp_path: Path, words: tuple[str, ...]) -> None:
     assert loaded_by(*words, home=tmp_path) & (NEVER | NOT_FOR_WORDS) == set()
+
+
+@pytest.mark.requirement("CLI-START")
+def test_a_chat_is_ready_for_the_first_word_before_it_has_loaded_the_database_and_mcp(tmp_path: Path) -> None:
+    loaded = loaded_by("chat", home=tmp_path, said="/help\n")
+
+    assert "maverick.chat.offline" in loaded
+    assert loaded & NEVER == set()

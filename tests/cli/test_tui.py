@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ CLASS = """
 """
 
 
-def workplace(agent: str | None = None, **options: str | None) -> CommandLineWorkplace:
+def workplace(agent: str | None = None, **options: Any) -> CommandLineWorkplace:
     config = load_config()
     return CommandLineWorkplace(config, MemoryJournal(), look_up(agent, config), **options)
 
@@ -102,6 +103,19 @@ def test_a_run_is_resumed_with_the_words_that_make_its_agent_the_same_again(fold
 
     assert place.words_to_resume("other") == ["--agents", "other.md", "--model", "offline:", "--mode", "plan"]
     assert place.words_to_resume("general") == ["--model", "offline:", "--mode", "plan"]
+
+
+@pytest.mark.requirement("MCP-TUI")
+def test_servers_that_were_asked_for_are_every_agents_and_named_again_when_a_run_is_resumed(
+    folder: Folder,
+) -> None:
+    folder.write("other.md", AGENT.replace("helper", "other"))
+
+    place = workplace("other.md", mcp=["shop", "wiki"])
+
+    for name in ("other", "general"):
+        assert {"mcp__shop", "mcp__wiki"} <= {*place.prepare(name).definition.tool_config.tools}
+        assert place.words_to_resume(name)[-4:] == ["--mcp", "shop", "--mcp", "wiki"]
 
 
 def test_agents_that_are_missing_or_classes_are_refused_with_advice(folder: Folder) -> None:

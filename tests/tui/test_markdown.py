@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from itertools import pairwise
 
 import pytest
@@ -13,9 +15,11 @@ from maverick.tui.block import Speaker, Words
 from maverick.tui.conversation import ConversationModel
 from maverick.tui.layout import ConversationLayout
 from maverick.tui.line import Ink, Line
-from maverick.tui.markdown import LONGEST, markdown_lines
+from maverick.tui.markdown import markdown_lines
+from maverick.tui.markdown_tokens import LONGEST
 from maverick.tui.plain_text import plain
 from maverick.tui.spoken_lines import SpokenLines
+from maverick.tui.wrapping import wrapped
 from tui.telling import Teller
 
 pytestmark = pytest.mark.requirement("007-TUI-MARKDOWN")
@@ -42,6 +46,8 @@ PIECES = (
     ),
     *("|", "|-|\n", "[a](b)", "<", "\\", "{", '"a": 1', "}", "---"),
 )
+DEADLINE = 3
+"""Seconds of this thread's CPU, several times what is needed: machines differ, and only what is quadratic misses it."""
 MARKDOWN = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
@@ -188,7 +194,9 @@ def test_no_line_is_wider_than_the_screen_whatever_is_written(text: str, width: 
 
 @given(text=MARKDOWN, width=st.integers(2, 60))
 def test_no_word_of_an_answer_is_lost(text: str, width: int) -> None:
-    text = text.replace("```", "`").replace("~~~", "~").replace("|", "/")  # a language, or a cell too many
+    text = re.sub("`{3,}", "`", re.sub("~{3,}", "~", text)).replace(
+        "|", "/"
+    )  # a language, or a cell too many
 
     shown = "".join(lines_of(text, width))
 
@@ -201,6 +209,78 @@ def test_what_is_nested_too_deep_is_shown_as_it_was_written(mark: str) -> None:
     text = mark * 60 + "word"
 
     assert "".join("".join(lines_of(text)).split()) == "".join(text.split())
+
+
+@pytest.mark.requirement("007-TUI-SAFE")
+@pytest.mark.parametrize("nested", ["*a " * 1600 + "a* " * 1600, "![" * 60 + "a" + "](b)" * 60])
+def test_emphasis_and_pictures_nested_too_deep_are_shown_as_they_were_written(nested: str) -> None:
+    assert "".join("".join(lines_of(nested)).split()) == "".join(nested.split())
+
+
+@pytest.mark.requirement("007-TUI-SAFE")
+@pytest.mark.parametrize(
+    "hostile",
+    ["[", "![", "[a *b* ", "![*_", "[<a", "[a](", "[`", "*a_b ", "**a *b ", "[\\]", "![\n", "|[", "語"],
+)
+def test_no_section_keeps_the_screen_waiting_whatever_is_written(hostile: str) -> None:
+    sections = [(hostile * LONGEST)[:LONGEST], "![" * 100 + (hostile * LONGEST)[: LONGEST - 200]]
+    began = time.thread_time()
+
+    for section in sections:
+        lines_of(section, 80)
+
+    assert time.thread_time() - began < DEADLINE
+
+
+@pytest.mark.requirement("007-TUI-SAFE")
+@pytest.mark.parametrize(
+    ("language", "hostile"),
+    [("java", "a "), ("perl", "m{ "), ("autoit", "  \n "), ("ini", " = "), ("js", '"\\')],
+)
+def test_code_that_takes_too_long_to_colour_is_shown_without(language: str, hostile: str) -> None:
+    lines = [hostile * (300 // len(hostile))] * (LONGEST // 310)
+    codes = ["\n".join(lines), hostile * (LONGEST // len(hostile) - 20)]
+    began = time.thread_time()
+
+    shown = ["".join(lines_of(f"```{language}\nx{code}x\n```", 400)) for code in codes]
+
+    assert time.thread_time() - began < DEADLINE
+    assert ["".join(each.split()) for each in shown] == [f"x{''.join(code.split())}x" for code in codes]
+
+
+@pytest.mark.requirement("007-TUI-SAFE")
+@pytest.mark.parametrize("columns", [20, 300, 1500])
+def test_a_table_of_cells_that_nobody_wrote_is_shown_as_it_was_written(columns: int) -> None:
+    table = ("|a" * columns + "|\n" + "|-" * columns + "|\n" + "|\n" * LONGEST)[:LONGEST]
+    began = time.thread_time()
+
+    shown = "".join(lines_of(table, 80))
+
+    assert time.thread_time() - began < DEADLINE / 2
+    assert shown == table.replace("\n", "")
+
+
+def test_json_on_one_line_has_its_colours_however_long_that_is() -> None:
+    assert inks_of(f'{{"words": ["{"word " * 500}", 3]}}', 4000)["3"] is Ink.NUMBER
+
+
+def test_what_is_too_much_work_in_one_paragraph_leaves_those_before_it_as_they_are() -> None:
+    text = "# A *title*\n> a [link](b)\n\n" + "[*" * 3000
+
+    title, quote, blank, *rest = lines_of(text)
+
+    assert (title, quote.strip(), blank) == ("A title", "│ a link (b)", "")
+    assert "".join(rest) == "[*" * 3000
+
+
+@pytest.mark.requirement("007-TUI-STREAM")
+def test_a_word_of_any_length_is_broken_in_time_that_grows_with_it() -> None:
+    began = time.thread_time()
+
+    lines = wrapped("語" * 200_000, 80)
+
+    assert len(lines) == 5_000
+    assert time.thread_time() - began < DEADLINE
 
 
 @given(text=MARKDOWN, cuts=st.lists(st.integers(0, 80), max_size=6))

@@ -6,14 +6,20 @@ import re
 import secrets
 from datetime import datetime, timedelta
 
-from sqlalchemy import text, update
+from sqlalchemy import bindparam, delete, text, update
 from sqlmodel import Session, col, select
 
-from maverick.chat.tables import Confirmation, ConfirmationStatus, now
+from maverick.chat.tables import Confirmation, ConfirmationStatus, HeardRequest, UtcDateTime, now
 
 GOOD_FOR = timedelta(minutes=10)
 """How long a question can be answered, and an answer used."""
+HEARD_FOR = timedelta(days=30)
+"""How long it is remembered that a request was heard; one that is sent again later is heard again."""
 
+_HEAR = text(
+    "INSERT INTO heard_requests (user_id, request, conversation_id, heard_at) "
+    "VALUES (:user_id, :request, :conversation_id, :heard_at) ON CONFLICT DO NOTHING"
+).bindparams(bindparam("heard_at", type_=UtcDateTime()))
 _OPEN = (ConfirmationStatus.PENDING.value, ConfirmationStatus.APPROVED.value)
 
 
@@ -108,12 +114,18 @@ class ConfirmationStore:
         self._move(ConfirmationStatus.APPROVED, ConfirmationStatus.CANCELLED)
 
     def _is_new(self, request: str) -> bool:
-        """Write down that a request is heard; returns whether it was not before."""
-        statement = text(
-            "INSERT INTO heard_requests (user_id, request) VALUES (:user_id, :request) ON CONFLICT DO NOTHING"
-        )
-        values = {"user_id": self._user_id, "request": request}
-        return bool(self._session.connection().execute(statement, values).rowcount)
+        """Write down that a request is heard; returns whether it was not before. Old ones are forgotten meanwhile."""
+        heard = {
+            "user_id": self._user_id,
+            "request": request,
+            "conversation_id": self._conversation_id,
+            "heard_at": self._at,
+        }
+        is_new = bool(self._session.connection().execute(_HEAR, heard).rowcount)
+        if is_new:
+            old = col(HeardRequest.heard_at) < self._at - HEARD_FOR
+            self._session.execute(delete(HeardRequest).where(col(HeardRequest.user_id) == self._user_id, old))
+        return is_new
 
     def _move(self, old: ConfirmationStatus, new: ConfirmationStatus, *conditions: object) -> bool:
         statement = (

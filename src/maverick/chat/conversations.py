@@ -11,7 +11,15 @@ from sqlalchemy import delete, or_, update
 from sqlmodel import Session, col, select
 
 from maverick.chat.result import ToolCallRecord
-from maverick.chat.tables import ChatMessage, Conversation, ToolCall, now, storable
+from maverick.chat.tables import (
+    ChatMessage,
+    Confirmation,
+    Conversation,
+    HeardRequest,
+    ToolCall,
+    now,
+    storable,
+)
 
 
 class ConversationStore:
@@ -56,7 +64,7 @@ class ConversationStore:
         return conversation
 
     def delete(self, conversation_id: str) -> bool:
-        """Remove a conversation and everything said in it; returns whether the user had it."""
+        """Remove a conversation and everything said, asked and heard in it; returns whether the user had it."""
         conversation = self.get(conversation_id)
         if conversation is None:
             return False
@@ -64,7 +72,12 @@ class ConversationStore:
         self._session.execute(
             delete(ToolCall).where(col(ToolCall.user_id) == self._user_id, col(ToolCall.message_id).in_(said))
         )
-        self._session.execute(delete(ChatMessage).where(*self._in(conversation_id)))
+        for table in (ChatMessage, Confirmation, HeardRequest):
+            self._session.execute(
+                delete(table).where(
+                    col(table.user_id) == self._user_id, col(table.conversation_id) == conversation_id
+                )
+            )
         self._session.delete(conversation)
         self._session.flush()
         return True

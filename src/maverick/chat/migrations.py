@@ -136,5 +136,19 @@ _HEARD_REQUESTS = Migration(
     postgres=owned_by_user("heard_requests"),
 )
 
-CHAT = Schema("chat", (_FIRST, _HEARD_REQUESTS))
+_HEARD_WHERE_AND_WHEN = Migration(
+    statements=(
+        "ALTER TABLE heard_requests ADD COLUMN conversation_id VARCHAR NOT NULL DEFAULT ''",
+        "ALTER TABLE heard_requests ADD COLUMN heard_at TIMESTAMP NOT NULL DEFAULT '1970-01-01 00:00:00'",
+        "UPDATE heard_requests SET heard_at = CURRENT_TIMESTAMP",
+        "CREATE INDEX ix_heard_requests_heard_at ON heard_requests (user_id, heard_at)",
+    ),
+    # The update above finds no rows on Postgres, which keeps those of users from whoever migrates.
+    postgres=(
+        "ALTER TABLE heard_requests ALTER COLUMN heard_at TYPE TIMESTAMP USING now() AT TIME ZONE 'UTC'",
+    ),
+)
+"""Requests that were heard before count as heard now: until they are forgotten, they must not be heard again."""
+
+CHAT = Schema("chat", (_FIRST, _HEARD_REQUESTS, _HEARD_WHERE_AND_WHEN))
 """The tables of :mod:`maverick.chat.tables`."""

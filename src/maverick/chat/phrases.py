@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
 from maverick.chat.due import in_words
-from maverick.chat.tables import Task
+
+if TYPE_CHECKING:  # the offline model speaks these phrases, and does without a database
+    from maverick.chat.tables import Task
 
 RESPONSE_LENGTH = 500
 """About how many characters an answer may have."""

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, Column, DateTime, Dialect, TypeDecorator, UniqueConstraint
+from sqlalchemy import JSON, Column, DateTime, Dialect, Index, TypeDecorator, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
 TITLE_LENGTH = 255
@@ -140,9 +140,13 @@ class HeardRequest(SQLModel, table=True):
     """A request whose message was taken in as the answer to an open question, or was found to be none."""
 
     __tablename__ = "heard_requests"
+    __table_args__ = (Index("ix_heard_requests_heard_at", "user_id", "heard_at"),)
 
     user_id: str = Field(primary_key=True)
     request: str = Field(primary_key=True)
+    conversation_id: str
+    """The conversation it was sent to; empty if it was heard before that was written down."""
+    heard_at: datetime = _moment()
 
 
 class ConfirmationStatus(StrEnum):

@@ -10,8 +10,8 @@ from maverick.cli.parser import CommandParser
 def add_arguments(parser: CommandParser) -> None:
     """Add the arguments of ``chat``."""
     parser.description = (
-        "Talk to an agent. Without a terminal, each line of standard input is answered; "
-        "without any input, a short tour is shown."
+        "Talk to an agent, which has the tools of the MCP servers in ~/.maverick/mcp.json too. Without a terminal, "
+        "each line of standard input is answered; without any input, a short tour is shown."
     )
     parser.add_argument(
         "--model",

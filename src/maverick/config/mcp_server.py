@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -94,10 +94,23 @@ class MCPServer(Struct, frozen=True, kw_only=True):
         return self.url or shlex.join(self._argv)
 
     @property
+    def summary(self) -> str:
+        """The program, or the address up to its path: what follows may be a secret."""
+        if not self.url:
+            return " ".join(self._argv[0].split()[:1])
+        variable = _VARIABLE.match(self.url)
+        return f"${{{variable[1]}}}" if variable else "://".join(urlsplit(self.url)[:2])
+
+    @property
     def variables(self) -> list[str]:
         """The variables of the environment that it would be told."""
-        texts = [*self._argv, *self.env.values(), self.cwd or "", self.url, *self.headers.values()]
-        return sorted({found[1] for text in texts for found in _VARIABLE.finditer(text)})
+        return sorted({found[1] for found in self._uses_of_variables()})
+
+    def unset_variables(self, environ: Mapping[str, str] | None = None) -> list[str]:
+        """The variables that it can not be used without, and that are not set."""
+        environ = os.environ if environ is None else environ
+        needed = {found[1] for found in self._uses_of_variables() if found[2] is None}
+        return sorted(name for name in needed if not environ.get(name))
 
     def effect_of(self, tool: str) -> str | None:
         """The effect of a tool, if it was said."""
@@ -161,6 +174,10 @@ class MCPServer(Struct, frozen=True, kw_only=True):
             "env": {name: filled(text, f"env.{name}") for name, text in self.env.items()},
             "cwd": None if self.cwd is None else filled(self.cwd, "cwd"),
         }
+
+    def _uses_of_variables(self) -> Iterator[re.Match[str]]:
+        for text in (*self._argv, *self.env.values(), self.cwd or "", self.url, *self.headers.values()):
+            yield from _VARIABLE.finditer(text)
 
     @property
     def _argv(self) -> list[str]:

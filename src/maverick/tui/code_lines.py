@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,11 @@ from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 from maverick.tui.line import Ink, Line, Span
 from maverick.tui.wrapping import wrapped_line
 
+_LONGEST_LINE = 400
+"""Characters of a line in code that is coloured: most of what takes a lexer long is on one line. Not so for JSON, which
+programs write on one line, and whose lexer looks at each character once."""
+_PATIENCE = 0.25
+"""Seconds of CPU that colours may take; a page of code takes a tenth of that. Many lexers are quadratic at their worst."""
 _INKS = {
     Token: Ink.PLAIN,
     Token.Comment: Ink.COMMENT,
@@ -48,12 +54,19 @@ def code_lines(code: str, language: str, width: int) -> Iterator[Line]:
 
 
 def _coloured(code: str, language: str) -> Iterator[Span]:
+    """Code in its colours, or without them from where they would take too long."""
     try:
         lexer = get_lexer_by_name(language, stripnl=False)
     except ClassNotFound:
+        lexer = None
+    if lexer is None or (language != "json" and max(map(len, code.split("\n"))) > _LONGEST_LINE):
         yield Span(code, Ink.CODE)
         return
-    for kind, text in lexer.get_tokens(code):
+    began = time.thread_time()
+    for at, kind, text in lexer.get_tokens_unprocessed(code):
+        if time.thread_time() - began > _PATIENCE:
+            yield Span(code[at:], Ink.CODE)
+            return
         yield Span(text, _ink(kind))
 
 

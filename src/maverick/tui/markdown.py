@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from functools import cache
 
-from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from maverick.tui.code_lines import code_lines
 from maverick.tui.inline_markdown import inline_lines
 from maverick.tui.line import Ink, Line, Span
+from maverick.tui.markdown_tokens import markdown_tokens
 from maverick.tui.table_lines import table_lines
 from maverick.tui.wrapping import wrapped, wrapped_line
 
-LONGEST = 10_000
-"""Characters of a text that is read as Markdown: a longer one would make the screen halt."""
-_DEEPEST = 20
-"""Lists in lists and quotes in quotes that are shown as such."""
 _NARROWEST = 12
 """Cells of a line that are not made fewer by indenting."""
 _CONTAINERS = {"bullet_list", "ordered_list", "list_item", "blockquote"}
@@ -31,21 +26,13 @@ def markdown_lines(text: str, width: int) -> Iterator[Line]:
         text: The text, harmless to show.
         width: How many cells a line has.
     """
-    tokens = _parser().parse(text) if len(text) <= LONGEST else []
-    if not tokens or any(token.level > _DEEPEST for token in tokens):
+    tokens = markdown_tokens(text)
+    if not tokens:
         yield from (Line((Span(line, Ink.ANSWER),)) for line in wrapped(text.strip("\n"), width))
     elif _is_json(text):
         yield from code_lines(text.strip(), "json", width)
     else:
         yield from _blocks(SyntaxTreeNode(tokens).children, width)
-
-
-@cache
-def _parser() -> MarkdownIt:
-    """Reads Markdown without what would leave out or replace some of the text: HTML, entities, references."""
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 5 * _DEEPEST})
-    # An underlined line is not taken for a heading: models write --- for a rule, with or without a line before it.
-    return parser.enable(["table", "strikethrough"]).disable(["entity", "reference", "lheading"])
 
 
 def _is_json(text: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from maverick.tui.block import Speaker, Words
 from maverick.tui.line import Ink, Line, Span
-from maverick.tui.markdown import LONGEST, markdown_lines
+from maverick.tui.markdown import markdown_lines
+from maverick.tui.markdown_tokens import LONGEST
 from maverick.tui.plain_text import plain
 from maverick.tui.section import Sections
 from maverick.tui.wrapping import WrappedText

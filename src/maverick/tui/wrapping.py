@@ -83,22 +83,30 @@ def _broken(paragraph: str, width: int) -> Iterator[str]:
         if used and used + size > width:
             yield line
             line, used = "", 0
-        while size > width:
-            head = _fitting(piece, width) or piece[0]
-            yield head
-            piece = piece[len(head) :]  # noqa: PLW2901 - what is left of it
+        if size > width:
+            *full, piece = _torn(piece, width)  # noqa: PLW2901 - what is left of it
+            yield from full
             size = cell_len(piece)
         line, used = line + piece, used + size
     yield line
 
 
-def _fitting(text: str, width: int) -> str:
-    """As much of the beginning of a text as fits."""
+def _torn(word: str, width: int) -> Iterator[str]:
+    """A word that no line can hold, in parts that fit; of a character that is too wide, one a line."""
+    begin = 0
+    while begin < len(word):
+        part = _fitting(word, width, begin) or word[begin]
+        yield part
+        begin += len(part)
+
+
+def _fitting(text: str, width: int, begin: int = 0) -> str:
+    """As much of a text as fits, from a place in it on."""
     if text.isascii():
-        return text[:width]
+        return text[begin : begin + width]
     used = 0
-    for index, character in enumerate(text):
-        used += get_character_cell_size(character)
+    for index in range(begin, len(text)):
+        used += get_character_cell_size(text[index])
         if used > width:
-            return text[:index]
-    return text
+            return text[begin:index]
+    return text[begin:]

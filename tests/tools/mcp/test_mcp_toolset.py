@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from canary import CANARY, lookout
 from maverick import AgentDefinition, AgentExecutor, ToolConfig
 from maverick.exceptions import (
     ConfigError,
@@ -285,18 +286,18 @@ def test_an_address_that_is_none_is_refused(settings: dict[str, Any], complaint:
 
 
 def test_no_credential_is_shown() -> None:
-    address = ServerAddress(url="http://x", headers={"Authorization": "Bearer s3cret"})
+    address = ServerAddress(url="http://x", headers={"Authorization": f"Bearer {CANARY}"})
 
-    assert "s3cret" not in repr(address.with_credentials(env={"KEY": "s3cret"}))
+    assert CANARY not in repr(address.with_credentials(env={"KEY": CANARY}))
 
 
 @pytest.mark.requirement("CHAT-MCP-CLIENT")
 async def test_servers_are_plugged_in_by_a_file(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     office = {"command": sys.executable, "args": [PROGRAM, str(tmp_path / "log")]}
-    users = {"ana": {"env": {"OFFICE_KEY": "key of ana"}}}
+    users = {"ana": {"env": {"OFFICE_KEY": CANARY}}}
     settings = {**office, "users": users, "tools": ["whoami"], "trusted": True, "of another program": 1}
-    file.write_text(json.dumps({"mcpServers": {"office": settings}}))
+    lookout.plant(file, json.dumps({"mcpServers": {"office": settings}}))
 
     (toolset,) = plugged_in(file)
     whoami = await tool(toolset, "whoami", "ana")
@@ -306,7 +307,7 @@ async def test_servers_are_plugged_in_by_a_file(tmp_path: Path) -> None:
     await toolset.aclose()
 
     assert (whoami.name, whoami.untrusted) == ("office_whoami", False)
-    assert answer == "key of ana"
+    assert answer == CANARY
     assert plugged_in(tmp_path / "none.json") == []
 
 

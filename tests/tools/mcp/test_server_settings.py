@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from canary import CANARY
 from maverick.config.mcp_name import group_of, prefix_of, server_of
 from maverick.config.mcp_server import MCPServer
 from maverick.config.mcp_servers import MCPServers, load_mcp_servers
@@ -177,21 +178,45 @@ def test_variables_are_filled_in_when_the_server_is_used_and_not_before() -> Non
         server.address({})
 
 
+@pytest.mark.requirement("MCP-SHOWN")
+def test_variables_that_are_not_set_are_known_unless_there_is_something_to_use_instead() -> None:
+    server = read(command="${A}", args=["${B:-b}", "${C:-}"], env={"X": "${D} ${A}"}, cwd="${E}")
+
+    assert server.unset_variables({"E": "e", "D": ""}) == ["A", "D"]
+
+
+@pytest.mark.requirement("MCP-SHOWN", "P9")
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"command": ["/opt/bin/shop", CANARY], "args": [CANARY]}, "/opt/bin/shop"),
+        ({"command": f"shop --key {CANARY}"}, "shop"),
+        ({"command": " "}, ""),
+        ({"url": f"https://x.example:1/{CANARY}"}, "https://x.example:1"),
+        ({"url": f"https://x.example?key={CANARY}"}, "https://x.example"),
+        ({"url": f"${{WHERE:-http://y/{CANARY}}}/{CANARY}"}, "${WHERE}"),
+        ({"url": "https://${HOST}/mcp"}, "https://${HOST}"),
+    ],
+)
+def test_a_summary_has_nothing_in_it_that_could_be_a_secret(settings: dict[str, Any], said: str) -> None:
+    assert read(**settings).summary == said
+
+
 @pytest.mark.requirement("MCP-CONFIG", "P9")
 @pytest.mark.parametrize(
     "settings",
     [
-        {"command": "x", "env": {"GITHUB_TOKEN": "canary"}},
-        {"command": "x", "env": {"api_key": "canary"}},
-        {"url": "https://x/", "headers": {"Authorization": "Bearer canary"}},
-        {"url": "https://ana:canary@x/"},
+        {"command": "x", "env": {"GITHUB_TOKEN": CANARY}},
+        {"command": "x", "env": {"api_key": CANARY}},
+        {"url": "https://x/", "headers": {"Authorization": f"Bearer {CANARY}"}},
+        {"url": f"https://ana:{CANARY}@x/"},
     ],
 )
 def test_a_secret_that_is_written_into_a_file_is_refused_and_not_repeated(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="keep secrets out of") as refused:
         read(**settings)
 
-    assert "canary" not in str(refused.value)
+    assert CANARY not in str(refused.value)
 
 
 @pytest.mark.requirement("P9")
@@ -199,13 +224,13 @@ def test_a_secret_that_is_written_into_a_file_is_refused_and_not_repeated(settin
     ("settings", "said"),
     [
         ({"command": 1}, "command: expected str | array, got int."),
-        ({"command": "x", "args": "canary"}, "args: expected array, got str."),
+        ({"command": "x", "args": CANARY}, "args: expected array, got str."),
         ({"command": "x", "env": {"A": 1}}, "env[...]: expected str, got int."),
-        ({"args": ["canary"]}, "expected either a command or a url."),
-        ({"command": "x", "url": "http://canary"}, "expected either a command or a url."),
-        ({"url": "ftp://canary"}, "url: expected an http:// or https:// address"),
+        ({"args": [CANARY]}, "expected either a command or a url."),
+        ({"command": "x", "url": f"http://{CANARY}"}, "expected either a command or a url."),
+        ({"url": f"ftp://{CANARY}"}, "url: expected an http:// or https:// address"),
         ({"url": "http://x", "type": "sse"}, "speaks streamable HTTP."),
-        ({"command": "x", "effect": "canary"}, "effect: expected one of pure, keyed, irreversible."),
+        ({"command": "x", "effect": CANARY}, "effect: expected one of pure, keyed, irreversible."),
         ({"command": "x", "effect": {"a": "transactional"}}, "effect: expected one of"),
         ({"command": "x", "timeout": 0}, "timeout: expected seconds above 0."),
         ({"command": "x", "approval": "yes"}, "approval: expected"),
@@ -216,7 +241,7 @@ def test_a_setting_that_does_not_fit_is_named_without_its_value(settings: dict[s
         read(**settings)
 
     assert said in str(refused.value)
-    assert "canary" not in str(refused.value)
+    assert CANARY not in str(refused.value)
     assert refused.value.__cause__ is None
 
 

@@ -18,7 +18,7 @@ def add_arguments(parser: CommandParser) -> None:
     show = verbs.add_parser(
         "show",
         help="show every setting, and where it was set",
-        description="Show every setting, and where it was set. A key is never shown.",
+        description="Show every setting and MCP server, and where it was set. A key is never shown.",
     )
     show.set_defaults(command=_show)
     path = verbs.add_parser(

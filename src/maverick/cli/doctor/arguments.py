@@ -11,7 +11,7 @@ def add_arguments(parser: CommandParser) -> None:
     """Add the arguments of ``doctor``."""
     parser.description = (
         "Look at what Maverick works with: settings, keys (whether they are set, never what they are), the journal, "
-        "agents, optional packages and programs. Ends with 1 if something is wrong."
+        "agents, MCP servers (none is started), optional packages and programs. Ends with 1 if something is wrong."
     )
     parser.add_argument("--json", action="store_true", dest="as_json", help="write JSON, for other programs")
     parser.set_defaults(command=_doctor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from maverick.cli.doctor.finding import Finding, Health
+from maverick.cli.doctor.mcp_servers import examine_mcp_servers
 from maverick.cli.doctor.programs import examine_claude_cli, examine_packages, examine_programs
 from maverick.cli.doctor.settings import examine_agents, examine_journal, examine_keys, examine_settings
 from maverick.cli.exit_codes import FAILURE, SUCCESS
@@ -16,6 +17,7 @@ _EXAMINATIONS: tuple[Callable[[], Iterator[Finding]], ...] = (
     examine_keys,
     examine_journal,
     examine_agents,
+    examine_mcp_servers,
     examine_claude_cli,
     examine_packages,
     examine_programs,

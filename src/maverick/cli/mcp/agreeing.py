@@ -19,7 +19,7 @@ async def ask_for_consent(names: Sequence[str], screen: Screen) -> None:
         screen: Where.
 
     Raises:
-        ConfigError: There is no such server, or something is wrong with it.
+        ConfigError: There is no such server, or something is wrong with it, or they do not agree.
     """
     known, consent = load_mcp_servers(), kept_consent()
     for server in map(known.find, names):
@@ -28,6 +28,7 @@ async def ask_for_consent(names: Sequence[str], screen: Screen) -> None:
                 screen.headline(line)
             if await agreed(screen):
                 consent.give(server)
+        consent.check(server)
 
 
 def definition_lines(server: MCPServer) -> Iterator[str]:

@@ -79,6 +79,17 @@ def add_changes(parser: CommandParser, when: str) -> None:
         choices=("plan", "ask", "accept-edits", "yolo"),
         help="what the agent may do without asking: look only; look; change files too; anything",
     )
+    add_servers(parser, when)
+    _add_limits(parser)
+
+
+def add_servers(parser: CommandParser, when: str) -> None:
+    """Add what gives an agent the tools of MCP servers.
+
+    Args:
+        parser: To what.
+        when: In which run, in words.
+    """
     parser.add_argument(
         "--mcp",
         metavar="SERVER",
@@ -86,7 +97,6 @@ def add_changes(parser: CommandParser, when: str) -> None:
         type=unicode_text,
         help=f"give the agent the tools of an MCP server, {when} (see `maverick mcp list`); may be given several times",
     )
-    _add_limits(parser)
 
 
 def _add_limits(parser: CommandParser) -> None:

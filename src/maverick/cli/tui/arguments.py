@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from maverick.cli.parser import CommandParser, unicode_text
+from maverick.cli.run.arguments import add_servers
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -26,6 +27,7 @@ def add_arguments(parser: CommandParser) -> None:
         choices=("plan", "ask", "accept-edits", "yolo"),
         help="what agents may do without asking: look only; look; change files too; anything",
     )
+    add_servers(parser, "in every run")
     parser.add_argument(
         "--journal",
         metavar="PATH",

@@ -33,6 +33,7 @@ def open_screen(options: argparse.Namespace) -> int:
 
     Raises:
         InvalidInputError: There is no terminal to show it in.
+        ConfigError: There is no MCP server of a name, or the person does not agree to it.
         JournalError: The journal can not be opened.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
@@ -46,10 +47,20 @@ def open_screen(options: argparse.Namespace) -> int:
 async def _show(options: argparse.Namespace) -> int:
     config = load_config()
     named = look_up(options.agent, config)
+    if options.mcp:
+        from maverick.cli.mcp.agreeing import ask_for_consent  # here, since it brings MCP with it
+
+        await ask_for_consent(options.mcp, Screen.of_process(interactive=True))
     async with open_journal(options.journal or config.journal.get_secret_value()) as journal:
         await journal.list_runs(limit=1)  # what is wrong with it is better said before there is a screen
         workplace = CommandLineWorkplace(
-            config, journal, named, file=_file(options.agent), model=options.model, mode=options.mode
+            config,
+            journal,
+            named,
+            file=_file(options.agent),
+            model=options.model,
+            mode=options.mode,
+            mcp=options.mcp or (),
         )
         app = MaverickApp(workplace, named.name)
         signals = _leave_on_signals(app)

@@ -33,6 +33,7 @@ class CommandLineWorkplace:
         file: The file it is in, if they named that.
         model: The model to use in place of each agent's own, if one was asked for.
         mode: What agents may do without being told, if that was said.
+        mcp: MCP servers whose tools agents get beside their own.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class CommandLineWorkplace:
         file: str | None = None,
         model: str | None = None,
         mode: str | None = None,
+        mcp: Sequence[str] = (),
     ) -> None:
         self.journal = journal
         self._config = config
@@ -51,6 +53,7 @@ class CommandLineWorkplace:
         self._file = file
         self._model = model
         self._mode = mode
+        self._mcp = mcp
         self._problems: list[str] = []
 
     @property
@@ -126,7 +129,7 @@ class CommandLineWorkplace:
     def _changes(self, definition: AgentDefinition[Any]) -> Changes:
         own, settings = definition.model_config.model, self._config.agent
         offline = self._model is None and offline_instead(own, settings)
-        return Changes(model=OFFLINE if offline else self._model, mode=self._mode)
+        return Changes(model=OFFLINE if offline else self._model, mode=self._mode, mcp=self._mcp)
 
 
 def _why_offline(model: str) -> str:

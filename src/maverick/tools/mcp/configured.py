@@ -132,13 +132,7 @@ class ConfiguredServer:
 
     def _made(self) -> MCPToolset:
         server = self.server
-        if not kept_consent().is_given(server):
-            raise ConfigError(
-                f"The MCP server {server.name!r} is defined by {server.source}, which you have not agreed to. Look at "
-                f"it, then run: maverick mcp accept {server.name}",
-                source=server.source,
-                field=server.name,
-            )
+        kept_consent().check(server)
         try:
             address = ServerAddress.of(server.address())
         except InvalidInputError as error:

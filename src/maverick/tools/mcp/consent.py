@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from maverick.config.mcp_server import MCPServer
+from maverick.exceptions import ConfigError
 from maverick.tools.mcp.accepted_hashes import AcceptedHashes
 
 
@@ -23,6 +24,20 @@ class Consent:
         if not server.project:
             return True
         return (self._accepted.of(server.project) or {}).get(server.name) == server.digest
+
+    def check(self, server: MCPServer) -> None:
+        """See to it that a server may be used.
+
+        Raises:
+            ConfigError: It may not; the message has the command that agrees to it.
+        """
+        if not self.is_given(server):
+            raise ConfigError(
+                f"The MCP server {server.name!r} is defined by {server.source}, which you have not agreed to. Look at "
+                f"it, then run: maverick mcp accept {server.name}",
+                source=server.source,
+                field=server.name,
+            )
 
     def give(self, server: MCPServer) -> None:
         """Agree to a server as it is now."""

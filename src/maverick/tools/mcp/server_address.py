@@ -82,11 +82,26 @@ class ServerAddress:
             return Client(_http(self.url, self.headers))
         return Client(_stdio(self))
 
+    def folder(self) -> str | None:
+        """The folder to start the command in, if one is named.
+
+        Raises:
+            FileNotFoundError: It is not there, or the program is not: ``filename`` says which.
+        """
+        folder = None if self.cwd is None else str(Path(self.cwd).expanduser())
+        if folder is not None and not Path(folder).is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+        program = self.command[0]
+        file = str(Path(folder or "", program)) if os.sep in program else program
+        if shutil.which(file, path=self.env.get("PATH")) is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
+        return folder
+
 
 @asynccontextmanager
 async def _stdio(address: ServerAddress) -> AsyncIterator[Any]:
     """The streams of a program; it ends with this process at the latest, and all it has started with it."""
-    folder = _place_of(address)
+    folder = address.folder()
     program, *arguments = reaped(address.command)
     parameters = StdioServerParameters(
         command=program,
@@ -98,18 +113,6 @@ async def _stdio(address: ServerAddress) -> AsyncIterator[Any]:
     with _nowhere() as errors:
         async with stdio_client(parameters, errlog=errors) as streams:
             yield streams
-
-
-def _place_of(address: ServerAddress) -> str | None:
-    """The folder to start a program in, if one is named; refuses what the reaper could only fail with."""
-    folder = None if address.cwd is None else str(Path(address.cwd).expanduser())
-    if folder is not None and not Path(folder).is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
-    program = address.command[0]
-    file = str(Path(folder or "", program)) if os.sep in program else program
-    if shutil.which(file, path=address.env.get("PATH")) is None:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
-    return folder
 
 
 def _nowhere() -> TextIO:

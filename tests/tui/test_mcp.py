@@ -1,0 +1,67 @@
+"""The screen with MCP servers: agreed to before it opens, and used by the agents on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.folder import Folder
+from cli.shop import Shop, project_servers
+from tui.terminal import HAS_TMUX, Terminal
+
+pytestmark = [
+    pytest.mark.skipif(not HAS_TMUX, reason="tmux is not installed, and is the terminal of these tests"),
+    pytest.mark.requirement("MCP-TUI"),
+]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """A server that the project in this folder defines."""
+    folder = Folder(tmp_path, monkeypatch)
+    made = Shop(folder)
+    project_servers(folder, shop=made.settings())
+    return made
+
+
+@pytest.mark.requirement("MCP-CONSENT", "MCP-LIFETIME")
+def test_a_projects_server_is_agreed_to_before_the_screen_opens_and_then_used(
+    shop: Shop, tmp_path: Path
+) -> None:
+    words = ("--mcp", "shop", "--mode", "yolo", "--model", "offline:")
+
+    with Terminal(*words, home=tmp_path) as terminal:
+        terminal.expect("May it be started, now and later?")
+        terminal.expect("[y]es or [N]o:")
+        assert shop.done() == []
+        terminal.type("y")
+        terminal.expect("What is to be done?")
+        terminal.type("sell 'tea'")
+        terminal.expect("According to mcp__shop__sell: tea.")
+        terminal.press("C-q")
+        terminal.expect("ended with 0")
+
+    assert shop.done() == ["started", "sell"]
+    assert shop.is_gone()
+
+
+@pytest.mark.requirement("MCP-CONSENT")
+def test_who_does_not_agree_is_told_how_to_and_gets_no_screen(shop: Shop, tmp_path: Path) -> None:
+    with Terminal("--mcp", "shop", home=tmp_path) as terminal:
+        terminal.expect("[y]es or [N]o:")
+        terminal.type("n")
+        terminal.expect("ended with 2")
+
+        assert "run: maverick mcp accept shop" in terminal.shown().replace("\n", " ")
+
+    assert shop.done() == []
+
+
+def test_a_server_that_is_not_there_is_told_before_there_is_a_screen(shop: Shop, tmp_path: Path) -> None:
+    with Terminal("--mcp", "shp", home=tmp_path) as terminal:
+        terminal.expect("ended with 2")
+
+        assert "Did you mean 'shop'?" in terminal.shown().replace("\n", " ")
+
+    assert shop.done() == []
