@@ -14,7 +14,7 @@ from maverick.journal.records import StoredEntry
 from maverick.journal.store import Journal
 from maverick.loop.entries import ToolFinished
 
-_TIMES_AND_IDS = ("at", "duration_ms", "run_id", "trace_id", "parent", "user_id")
+_TIMES_AND_IDS = ("at", "duration_ms", "run_id", "trace_id", "parent", "user_id", "worker")
 
 
 class Divergence(Struct, frozen=True):

@@ -50,6 +50,8 @@ class RunStarted(_Entry, frozen=True, kw_only=True):
     """The verified user it acts for."""
     parent: str | None = None
     """The run that called this one as a subagent."""
+    worker: str = ""
+    """The process that works on the run; kept with runs that can be resumed."""
 
 
 class ModelCalled(_Entry, frozen=True, kw_only=True):
@@ -133,6 +135,8 @@ class Resumed(_Entry, frozen=True, kw_only=True):
     """The limits from now on."""
     terms: Terms | None = None
     """What the run is decided by from now on; by default what its agent says."""
+    worker: str = ""
+    """The process that works on the run from now on."""
 
 
 class Edited(_Entry, frozen=True, kw_only=True):

@@ -43,6 +43,7 @@ from maverick.runtime.permission_desk import PermissionDesk
 from maverick.runtime.run import Run
 from maverick.runtime.tool_batch import ToolBatch
 from maverick.runtime.tool_runner import StartAgent, ToolRunner
+from maverick.runtime.worker import at_work, worker_name
 
 T = TypeVar("T", default=str)
 
@@ -96,14 +97,15 @@ class Driver(Generic[T]):
         if isinstance(step, Finish) and step.result.terminate_reason not in RESUMABLE:
             return self.run.leave(step.result)
         terms = Terms.of(self.run.loop.definition, self.run.toolset.tools)
-        resumed = Resumed(at=self.run.clock.now(), limits=self._limits(), terms=terms)
+        resumed = Resumed(at=self.run.clock.now(), limits=self._limits(), terms=terms, worker=worker_name())
         return await self._drive_in_scope(resumed, signal)
 
     async def _drive_in_scope(
         self, first: RunStarted | Resumed, signal: AbortSignal | None
     ) -> AgentResult[T]:
-        async with self.run.processes, run_scope(self.run.client) as self._scope:
-            return await self._drive(first, signal)
+        with at_work(self.run.start.run_id):
+            async with self.run.processes, run_scope(self.run.client) as self._scope:
+                return await self._drive(first, signal)
 
     def _limits(self) -> Limits:
         """The limits a resumed run goes on with: what its definition says now, or what its caller granted it."""

@@ -39,6 +39,7 @@ from maverick.runtime.run import Listener, Run
 from maverick.runtime.run_clock import RunClock
 from maverick.runtime.toolset import Toolset
 from maverick.runtime.tracing import RunTracer
+from maverick.runtime.worker import Predecessor, worker_name
 from maverick.telemetry import current_trace_id, instruments
 from maverick.tools import ToolRegistry
 
@@ -136,6 +137,7 @@ class AgentExecutor:
             info=model_info(client, definition.model_config.model),
             fingerprint=self._fingerprint(definition),
             terms=self._terms(definition),
+            worker=self._worker(),
             user_id=user_id,
         )
         keeper = None if self._journal is None else RunKeeper(self._journal)
@@ -270,12 +272,14 @@ class AgentExecutor:
         keeper: RunKeeper | None,
         clock: RunClock,
         entries: Sequence[Entry] = (),
+        predecessor: Predecessor | None = None,
         *,
         accept_changes: bool = False,
     ) -> Driver[T]:
         toolset = self._toolset(definition)
         loop = AgentLoop(definition, toolset.tools, max_depth=self._max_depth)
-        run = Run(start, loop, client, toolset, listeners, keeper, clock, self._tracer(definition, start))
+        tracer = self._tracer(definition, start)
+        run = Run(start, loop, client, toolset, listeners, keeper, clock, predecessor, tracer)
         return Driver(
             run,
             self.metrics,
@@ -303,7 +307,15 @@ class AgentExecutor:
         client, start = self._client_for(definition), history.beginning(entries)
         clock = RunClock(after=entries[-1].at)
         return self._driver(
-            definition, start, client, listeners, keeper, clock, entries, accept_changes=accept_changes
+            definition,
+            start,
+            client,
+            listeners,
+            keeper,
+            clock,
+            entries,
+            Predecessor.of(run_id, entries),
+            accept_changes=accept_changes,
         )
 
     async def _subagent(
@@ -331,6 +343,7 @@ class AgentExecutor:
             info=model_info(client, definition.model_config.model),
             fingerprint=self._fingerprint(definition),
             terms=self._terms(definition),
+            worker=self._worker(),
             user_id=parent.start.user_id,
             parent=parent.start.run_id,
         )
@@ -338,6 +351,10 @@ class AgentExecutor:
         return self._driver(
             definition, start, client, parent.listeners, keeper, parent.clock, accept_changes=accept_changes
         )
+
+    def _worker(self) -> str:
+        """This process, for runs that others may go on with."""
+        return "" if self._journal is None else worker_name()
 
     def _tracer(self, definition: AgentDefinition[Any], start: RunStarted) -> RunTracer | None:
         traced = instruments()

@@ -20,6 +20,7 @@ from maverick.runtime.keeper import RunKeeper
 from maverick.runtime.run_clock import RunClock
 from maverick.runtime.toolset import Toolset
 from maverick.runtime.tracing import RunTracer
+from maverick.runtime.worker import Predecessor
 from maverick.tools.child_processes import ChildProcesses
 
 T = TypeVar("T", default=str)
@@ -38,6 +39,7 @@ class Run(Generic[T]):
         listeners: Who is told what happens.
         keeper: What writes it down, if it is to be resumed one day.
         clock: Tells when things happen in it.
+        predecessor: Who worked on it before, if somebody did.
         tracer: What tells OpenTelemetry of it, if somebody asked for that.
     """
 
@@ -48,6 +50,7 @@ class Run(Generic[T]):
         "keeper",
         "listeners",
         "loop",
+        "predecessor",
         "processes",
         "start",
         "toolset",
@@ -63,6 +66,7 @@ class Run(Generic[T]):
         listeners: Sequence[Listener],
         keeper: RunKeeper | None,
         clock: RunClock,
+        predecessor: Predecessor | None = None,
         tracer: RunTracer | None = None,
     ) -> None:
         self.start = start
@@ -71,6 +75,7 @@ class Run(Generic[T]):
         self.toolset = toolset
         self.keeper = keeper
         self.clock = clock
+        self.predecessor = predecessor
         self.tracer = tracer
         self.listeners = listeners
         self.processes = ChildProcesses(start)

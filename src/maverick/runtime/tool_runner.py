@@ -28,6 +28,10 @@ _UNKNOWN = (
     "Unknown: the process stopped while this tool ran, so it may or may not have taken effect. "
     "It was not run again. Check before you repeat it."
 )
+_UNDER_WAY = (
+    "Unknown: the tool has not taken effect yet, but the process that worked on this before may still be at it. "
+    "It was not run again. Check before you repeat it."
+)
 
 
 class AgentDriver(Protocol):
@@ -163,7 +167,14 @@ class ToolRunner:
         if found.happened:
             told = _told(ready, cap(found.result, ready.max_output))
             return self._finished(planned, ToolOutcome.FINISHED, told)
+        if self._may_be_under_way(ready):
+            return self._finished(planned, ToolOutcome.UNKNOWN, _UNDER_WAY)
         return await self.run(planned)
+
+    def _may_be_under_way(self, ready: ReadyTool) -> bool:
+        """Whether a call that has not taken effect may still do so, because somebody else is at it."""
+        former = self._run.predecessor
+        return former is not None and former.may_act(ready.timeout, self._run.clock.now())
 
     async def _reconcile(self, planned: PlannedCall, ready: ReadyTool) -> Outcome:
         if ready.reconcile is None:

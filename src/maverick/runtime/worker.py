@@ -1,0 +1,95 @@
+"""Who works on a run: a process, by a name under which others can tell whether it is still there.
+
+Claiming a run keeps its former process from writing, and not from finishing what it is just doing. So whoever goes on
+with a run has to know whether that process may still act.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from maverick.loop.entries import Entry, Resumed, RunStarted
+from maverick.tools.process_tree import Process, find_process, running
+
+_MARGIN = 60.0
+"""Seconds after the deadline of a call that somebody on another computer may still be at it: clocks differ."""
+
+_at_work: Counter[str] = Counter()
+"""The runs this process works on."""
+
+
+def worker_name() -> str:
+    """This process, unlike any other: where it runs, its number, and when it began."""
+    return _name(os.getpid())
+
+
+@contextmanager
+def at_work(run_id: str) -> Iterator[None]:
+    """Say that this process works on a run during the block."""
+    _at_work[run_id] += 1
+    try:
+        yield
+    finally:
+        _at_work[run_id] -= 1
+        if not _at_work[run_id]:
+            del _at_work[run_id]
+
+
+class Predecessor(NamedTuple):
+    """Whoever worked on a run before."""
+
+    is_there: bool | None
+    """Whether it still works on the run; ``None`` if that can not be known from here."""
+    last_seen: float
+    """When it last wrote something down."""
+
+    @classmethod
+    def of(cls, run_id: str, entries: Sequence[Entry]) -> Predecessor:
+        """Whoever wrote these entries last."""
+        name = next(entry.worker for entry in reversed(entries) if isinstance(entry, RunStarted | Resumed))
+        return cls(_is_there(name, run_id) if name else None, entries[-1].at)
+
+    def may_act(self, seconds: float | None, now: float) -> bool:
+        """Whether it may still be at a tool call that it had begun.
+
+        Args:
+            seconds: How long such a call may take.
+            now: The time.
+        """
+        if self.is_there is None:
+            return seconds is None or now - self.last_seen < seconds + _MARGIN
+        return self.is_there
+
+
+def _is_there(name: str, run_id: str) -> bool | None:
+    if name == worker_name():
+        return run_id in _at_work
+    place, *process = name.split()
+    ours, *_ = worker_name().split()
+    if place != ours or sys.platform != "linux":
+        return None
+    pid, began = map(int, process)
+    return bool(running([Process(pid, began)]))
+
+
+@cache
+def _name(pid: int) -> str:
+    process = find_process(pid)
+    return f"{_place()} {pid} {0 if process is None else process.started}"
+
+
+def _place() -> str:
+    """Where numbers of processes mean the same: this computer since its start, and there the same name space."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}/{os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 - it is no path
+    except OSError:
+        return "".join(platform.node().split()) or "here"
