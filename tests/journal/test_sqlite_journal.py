@@ -211,6 +211,26 @@ async def test_another_kind_of_file_is_a_typed_error(letter: Path) -> None:
             await journal.list_runs()
 
 
+@pytest.mark.requirement("P1")
+@pytest.mark.parametrize("another", [False, True], ids=["nothing", "another file"])
+async def test_a_file_that_is_taken_away_is_noticed_before_anything_is_done(
+    path: Path, another: bool
+) -> None:
+    async with SqliteJournal(path) as journal:
+        lease = await journal.create(record(), notes("one"))
+        for file in path.parent.iterdir():
+            file.unlink()
+        if another:
+            await write_one_run(path)
+
+        with pytest.raises(JournalError, match="was moved or deleted"):
+            await journal.append(lease, notes("two"))
+
+        await journal.create(record("new"), notes("three"))
+    async with SqliteJournal(path) as journal:
+        assert await texts_of(journal, "new") == ["three"]
+
+
 # Locks ----------------------------------------------------------------------------------------------------------
 
 

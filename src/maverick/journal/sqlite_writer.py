@@ -8,6 +8,7 @@ takes nothing with it. The event loop never touches the disk.
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import sqlite3
 import threading
@@ -88,12 +89,15 @@ class SqliteWriter:
 
     def _write(self, queued: _Jobs) -> None:
         connection: sqlite3.Connection | None = None
+        file: tuple[int, int] | None = None
         open_for_jobs = True
         while open_for_jobs:
             jobs, open_for_jobs = _take(queued)
             try:
                 if jobs:
-                    connection = connection or self._connect()
+                    if connection is None:
+                        connection, file = self._connect(), _file_at(self._path)
+                    self._check_place_of(file)
                     self._commit(connection, jobs)
             except Exception as error:  # noqa: BLE001 - whatever it was, those who wait are told and the thread lives on
                 for job in jobs:
@@ -104,6 +108,12 @@ class SqliteWriter:
             _settle(jobs)
         if connection is not None:
             connection.close()
+
+    def _check_place_of(self, file: tuple[int, int] | None) -> None:
+        if _file_at(self._path) != file:
+            raise JournalError(
+                f"The journal {self._path!r} was moved or deleted while it was in use. Put it back, then resume the run."
+            )
 
     def _commit(self, connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> None:
         if not self._turns.jump_in(self._patience):
@@ -145,6 +155,15 @@ class SqliteWriter:
 
     def _describe(self, error: Exception) -> MaverickError:
         return error if isinstance(error, MaverickError) else journal_error(self._path, "written", error)
+
+
+def _file_at(path: str) -> tuple[int, int] | None:
+    """What tells the file from any other: SQLite would go on writing to one that nobody finds any more."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - once a commit, and fast
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _take(queued: _Jobs) -> tuple[list[_Job[Any]], bool]:
