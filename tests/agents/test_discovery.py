@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import multiprocessing.process  # noqa: F401 - before a place makes its own list of modules, where it finds half of itself
 import sys
 from pathlib import Path
 
@@ -108,9 +109,44 @@ def test_a_package_can_not_take_the_name_of_a_ready_agent_but_a_file_can(place: 
     place.install("hotel", PORTER.replace("porter", "general"), "general = hotel:general")
     assert place.look().find("general").origin is Origin.READY
 
-    place.add("general", "Mine.")
+    place.add("general", "Mine.", place.home)
+    place.add("code-reviewer", "The project's.")
 
     assert place.look().find("general").description == "Mine."
+    assert place.look().find("code-reviewer").description == "The project's."
+
+
+@pytest.mark.requirement("005-DISCOVERY")
+@pytest.mark.parametrize("kind", [".maverick", ".claude"])
+def test_the_agent_that_works_when_none_is_named_is_never_one_of_the_project(kind: str, place: Place) -> None:
+    file = place.add("general", "A stranger's.", kind=kind)
+    renamed = place.add("other", "A stranger's.", kind=kind)
+    renamed.write_text(renamed.read_text().replace("name: other", "name: general"))
+
+    looking = place.look()
+
+    assert looking.find("general").origin is Origin.READY
+    assert [agent.origin for agent in looking.all() if agent.name == "general"] == [Origin.READY]
+    told = sorted(map(str, looking.problems))
+    assert [problem.partition(": ")[0] for problem in told] == [str(file), str(renamed)]
+    assert "no agent of a project can take that name. Rename it, or run it by its file" in told[0]
+
+
+@pytest.mark.requirement("005-DISCOVERY", "005-BAD-FILES")
+def test_a_project_can_not_take_the_general_agent_away_either(place: Place) -> None:
+    place.add("general", "A stranger's.").write_text("---\nname: general\n")
+
+    looking = place.look()
+
+    assert looking.find("general").origin is Origin.READY
+    assert "general.md, line 2: " in str(looking.problems[0])
+
+
+@pytest.mark.requirement("005-DISCOVERY")
+def test_in_their_home_a_person_has_a_general_agent_of_their_own(place: Place) -> None:
+    place.add("general", "Mine.", place.home)
+
+    assert Discovery(place.home, place.home, known=place.registry).find("general").description == "Mine."
 
 
 @pytest.mark.requirement("005-DISCOVERY")
@@ -150,7 +186,7 @@ def test_what_can_not_be_read_is_told_and_keeps_nobody_else_from_being_found(pla
 
 @pytest.mark.requirement("005-BAD-FILES")
 def test_an_agent_further_away_does_not_stand_in_for_one_whose_file_is_wrong(place: Place) -> None:
-    place.add("general", "Mine.").write_text("---\nname: general\n")
+    place.add("general", "Mine.", place.home).write_text("---\nname: general\n")
 
     with pytest.raises(InvalidInputError, match=r"general\.md, line 2: "):
         place.look().find("general")

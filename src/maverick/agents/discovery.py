@@ -11,7 +11,8 @@ The places, nearest first; of two agents with one name the one from the nearer p
    or a module that has definitions
 
 Within one place, names are unique: a second agent of a name is a problem. A file or package with a problem does not
-keep the others from being found.
+keep the others from being found. A project may be a stranger's, so it can not take the name of the agent that works
+when nobody has named one.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "maverick.agents"
 FOLDERS = (".maverick/agents", ".claude/agents")
 
+DEFAULT_AGENT = "general"
+"""The agent that works on a prompt when none is named."""
 READY = {
     "code-reviewer": "maverick.agents.ready.code_reviewer:CodeReviewer",
     "commit-writer": "maverick.agents.ready.commit_writer:CommitWriter",
@@ -70,7 +73,9 @@ class Discovery:
         self._suspects: dict[str, AgentError] = {}
         self._cwd = Path() if cwd is None else cwd
         self._home = _home() if home is None else home
-        if self._home is not None and self._home.absolute() == self._cwd.absolute():
+        self._is_own = self._home is not None and self._home.absolute() == self._cwd.absolute()
+        """Whether the project's folder is the person's own."""
+        if self._is_own:
             self._home = None  # what is there is the project's
         self._modules = modules
         self._default_model = default_model
@@ -151,10 +156,20 @@ class Discovery:
             try:
                 read = read_agent(path, default_model=self._default_model)
             except AgentError as error:
-                self._note(error, path.stem)
+                self._note(error, "" if self._is_reserved(path.stem, origin) else path.stem)
+                continue
+            agent = read.definition
+            if self._is_reserved(agent.name, origin):
+                problem = (
+                    f"{path}: {agent.name!r} is the agent that works when none is named, and no agent of a project can "
+                    f"take that name. Rename it, or run it by its file: maverick run {path}"
+                )
+                self._note(_problem(problem))
             else:
-                agent = read.definition
                 yield FoundAgent(agent.name, agent, origin, str(path), read.missing_tools)
+
+    def _is_reserved(self, name: str, origin: Origin) -> bool:
+        return name == DEFAULT_AGENT and origin is Origin.PROJECT and not self._is_own
 
     def _in_python(self) -> Iterator[FoundAgent]:
         for name in self._modules:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from maverick.agents import registry
-from maverick.agents.discovery import Discovery
+from maverick.agents.discovery import DEFAULT_AGENT, Discovery
 from maverick.agents.found import FoundAgent, Origin
 from maverick.agents.markdown import read_agent
 from maverick.agents.python_source import definitions_in, load_python
@@ -16,9 +16,6 @@ from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.loop import AgentDefinition
 from maverick.loop.subagent import AgentTool
-
-GENERAL = "general"
-"""The agent that works on a prompt when none is named."""
 
 
 def discovery(config: MaverickConfig) -> Discovery:
@@ -38,7 +35,7 @@ def look_up(source: str | None, config: MaverickConfig) -> FoundAgent:
         AgentNotFoundError: No agent has this name.
         InvalidInputError: The file is missing or wrong, or has no agent, or several.
     """
-    source = source or GENERAL
+    source = source or DEFAULT_AGENT
     path, name = split_source(source)
     if path.endswith(".py"):
         return _in_python(path, name)

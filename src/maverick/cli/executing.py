@@ -16,6 +16,7 @@ from maverick.loop import AgentDefinition
 from maverick.model import ToolContext
 from maverick.runtime import AgentExecutor
 from maverick.runtime.driver import Approver
+from maverick.tools.permissions import Mode, load_permissions
 
 
 @asynccontextmanager
@@ -31,9 +32,9 @@ async def executor_for(
 ) -> AsyncIterator[AgentExecutor]:
     """What runs an agent, for the length of an ``async with`` block.
 
-    An agent that names tools gets those for coding, in the current folder and under the person's permissions, and those
-    of the MCP servers it names. One that has tools of its own has what its author gave it; permissions hold for it if a
-    mode is asked for.
+    An agent that names tools gets those for coding, in the current folder, and those of the MCP servers it names. The
+    person's permissions hold for every agent. What the author of an agent gave it needs no consent where nobody has
+    said a mode; what it only names does.
 
     Args:
         definition: The agent.
@@ -45,13 +46,10 @@ async def executor_for(
         screen: Where a person is told of what is left out, and asked about MCP servers of the project if they can be.
 
     Raises:
+        ConfigError: A file with permissions can not be read, or is wrong.
         MaverickError: An MCP server that the agent names can not be used.
     """
-    permissions = None
-    if names_tools(definition) or mode is not None:
-        from maverick.tools.permissions import load_permissions  # here, since not every agent needs them
-
-        permissions = load_permissions(mode)
+    permissions = load_permissions(mode, usual=Mode.ASK if names_tools(definition) else Mode.YOLO)
     if screen is not None and approve is not None and (servers := servers_named(definition)):
         from maverick.cli.mcp.agreeing import ask_for_consent  # here, since most agents name no server
 

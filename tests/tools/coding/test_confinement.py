@@ -180,7 +180,16 @@ async def test_a_path_of_the_workspace_may_be_written_in_any_way_that_stays_insi
 @pytest.mark.requirement("C-CONFINED")
 @pytest.mark.parametrize(
     "path",
-    [".git/hooks/pre-commit", ".GIT/config", "a/.git/config", ".maverick/permissions.yaml", "maverick.yaml"],
+    [
+        ".git/hooks/pre-commit",
+        ".GIT/config",
+        "a/.git/config",
+        ".maverick/permissions.yaml",
+        "maverick.yaml",
+        ".claude/agents/general.md",
+        ".claude/settings.local.json",
+        ".mcp.json",
+    ],
 )
 async def test_what_decides_how_the_workspace_is_treated_may_be_read_but_not_changed(
     path: str, tmp_path: Path

@@ -51,6 +51,26 @@ def test_the_users_file_has_a_mode_and_rules_and_a_flag_has_the_last_word_on_the
     assert verdict(load_permissions("plan", home=home, project=project), "write", path="a") == "deny"
 
 
+@pytest.mark.requirement("C-PERMISSIONS", "C-MODES")
+def test_the_usual_mode_counts_only_where_nobody_has_said_one_and_rules_hold_beside_it(
+    home: Path, project: Path
+) -> None:
+    say(home, "deny: ['write(*.lock)']\n")
+    policy = load_permissions(home=home, project=project, usual="yolo")
+
+    assert verdict(policy, "shell", command="ls") == "allow"
+    assert verdict(policy, "write", path="a.lock") == "deny"
+    asked = load_permissions("ask", home=home, project=project, usual="yolo")
+    assert verdict(asked, "shell", command="ls") == "ask"
+    say(project, "mode: plan\n")
+    planned = load_permissions(home=home, project=project, usual="yolo")
+    assert verdict(planned, "shell", command="ls") == "deny"
+    say(home, "mode: ask\n")
+    (project / ".maverick" / "permissions.yaml").unlink()
+    own = load_permissions(home=home, project=project, usual="yolo")
+    assert verdict(own, "shell", command="ls") == "ask"
+
+
 @pytest.mark.requirement("C-NARROW")
 def test_a_projects_file_takes_away_and_never_gives(home: Path, project: Path) -> None:
     say(home, "mode: accept-edits\ndeny: [fetch]\n")

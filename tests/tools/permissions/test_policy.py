@@ -160,6 +160,88 @@ def test_an_allowed_site_is_allowed_and_none_that_only_looks_like_it(url: str) -
 
 
 @pytest.mark.requirement("C-PERMISSIONS")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://h.example.org/admin/x",
+        "HTTPS://H.Example.ORG/admin/x",
+        "https://h.example.org:443/admin/x",
+        "https://h.example.org./admin/x",
+        "https://h.example.org/%61dmin/x",
+        "https://h.example.org/a/../admin/x",
+        "https://h.example.org/a/%2e%2E/admin/x",
+        "https://h.example.org/a/..%2Fadmin/x",
+        "https://h.example.org/./admin/x",
+        "https://h.example.org//admin/x",
+        "https://h.example.org/a/%5c../..%5Cadmin/x",
+        "https://h.example.org/admin/x#top",
+        "https://h.example.org/admin/x?y=1",
+        "http://h.example.org/admin/x",
+        "http://h.example.org:80/admin/x",
+    ],
+)
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "https://h.example.org/admin/**",
+        "https://h.example.org:443/admin/**",
+        "https://h.example.org/admin/x",
+        "https://h.example.org/admin/x/",
+    ],
+)
+def test_a_denied_address_is_denied_however_it_is_spelt(url: str, rule: str) -> None:
+    assert verdict(Permissions("yolo", deny=[f"fetch({rule})"]), "fetch", url=url) == "deny"
+    assert verdict(Permissions("yolo", ask=[f"fetch({rule})"]), "fetch", url=url) == "ask"
+
+
+@pytest.mark.requirement("C-PERMISSIONS")
+@pytest.mark.parametrize(
+    ("url", "rule"),
+    [
+        ("https://h.example.org/caf%c3%a9/", "https://h.example.org/caf\u00e9/"),
+        ("https://h.example.org/caf\u00e9/", "https://h.example.org/caf%C3%A9/"),
+        ("https://[0:0::1]/", "https://[::1]/"),
+        ("https://h.example.org/?q=%61", "https://h.example.org/?q=a"),
+        ("https://h.example.org/100%", "https://h.example.org/100%25"),
+    ],
+)
+def test_two_spellings_of_one_address_are_one_for_a_rule_that_denies(url: str, rule: str) -> None:
+    assert verdict(Permissions("yolo", deny=[f"fetch({rule})"]), "fetch", url=url) == "deny"
+
+
+@pytest.mark.requirement("C-PERMISSIONS")
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("https://docs.example.org/3/a", "allow"),
+        ("https://docs.example.org:443/3/a/../b", "allow"),
+        ("https://docs.example.org./3/%61", "allow"),
+        ("https://docs.example.org/3/a%2Fb?c=%2e%2e%2f", "allow"),
+        ("https://docs.example.org/3/../admin/x", "ask"),
+        ("https://docs.example.org/3/%2e%2e/admin/x", "ask"),
+        ("https://docs.example.org/3/%2E./admin/x", "ask"),
+        ("https://docs.example.org/3/..%2fadmin/x", "ask"),
+        ("https://docs.example.org/3/..%5cadmin/x", "ask"),
+        ("https://docs.example.org:8443/3/a", "ask"),
+        ("https://docs.example.org../3/a", "ask"),
+        ("http://docs.example.org/3/a", "ask"),
+    ],
+)
+def test_an_allowed_address_is_allowed_only_where_it_really_leads(url: str, said: str) -> None:
+    policy = Permissions(allow=["fetch(https://docs.example.org/3/**)"])
+
+    assert verdict(policy, "fetch", url=url) == said
+
+
+@pytest.mark.requirement("C-PERMISSIONS")
+@pytest.mark.parametrize(
+    "host", ["1572395042", "0x5db8d822", "93.12114978", "0135.0270.0330.042", "1.2.3.4.5"]
+)
+def test_a_number_that_hides_an_address_is_allowed_by_no_pattern(host: str) -> None:
+    assert verdict(Permissions(allow=["fetch(https://**)"]), "fetch", url=f"https://{host}/") == "ask"
+
+
+@pytest.mark.requirement("C-PERMISSIONS")
 def test_a_rule_may_be_about_any_argument_by_its_name() -> None:
     policy = Permissions(allow=["send_mail(to=*@example.org)"], deny=["send_mail(body=*password*)"])
 

@@ -1,11 +1,33 @@
-"""The words of a web page."""
+"""The words of a web page.
+
+A page is somebody else's, so it is read from its beginning to its end and no piece of it twice: what is begun and never
+ended, such as a tag or a comment, takes the rest of the page with it, as it does in a browser. The parser of the
+standard library looks for the end again and again, which takes minutes for a page that is made for that.
+"""
 
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
+import threading
+from collections.abc import Iterator
+from html import unescape
 
-_UNSEEN = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "object"})
+_MARKUP = re.compile(r"<(?=[a-zA-Z/!?])")
+_TAG = re.compile(
+    r"<(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*+)"
+    r"(?P<rest>(?:[^>=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+')?+)*+)>"  # in quotes, a > ends nothing
+)
+_COMMENT = re.compile(r"<!--(?:-?>|.*?--!?>)|<(?!!--)(?:[!?]|/(?![a-zA-Z]))[^>]*+>", re.DOTALL)
+"""A comment, or what a browser takes for one."""
+_REFERENCE = re.compile(
+    r"&(?:#[0-9]{1,7}(?![0-9])|#[xX][0-9a-fA-F]{1,6}(?![0-9a-fA-F])|[^\t\n\f <&#;]{1,32});?"
+)
+_ENDS = {
+    name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
+    for name in ("script", "style", "noscript", "iframe")
+}
+"""The ends of elements whose content is no markup; nobody sees it."""
+_UNSEEN = frozenset({"template", "svg", "object"})
 _INLINE = frozenset(
     {
         "a",
@@ -32,32 +54,45 @@ _INLINE = frozenset(
 """Tags in the middle of a line; every other one begins a new line."""
 
 
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.pieces: list[str] = []
-        self._unseen = 0
+def text_of_page(page: str, unwanted: threading.Event | None = None) -> str:
+    """What a person would read of a page, without its scripts and styles.
 
-    def handle_starttag(self, tag: str, _attributes: list[tuple[str, str | None]]) -> None:
-        self._unseen += tag in _UNSEEN
-        if tag not in _INLINE:
-            self.pieces.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in _UNSEEN and self._unseen:
-            self._unseen -= 1
-        if tag not in _INLINE:
-            self.pieces.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if not self._unseen:
-            self.pieces.append(data)
-
-
-def text_of_page(html: str) -> str:
-    """What a person would read of a page, without its scripts and styles."""
-    reader = _Reader()
-    reader.feed(html)
-    reader.close()
-    lines = (" ".join(line.split()) for line in "".join(reader.pieces).split("\n"))
+    Args:
+        page: The page, as HTML.
+        unwanted: Set by another thread when nobody waits for the text any more; there is none then.
+    """
+    pieces = []
+    for piece in _pieces(page):
+        if unwanted is not None and unwanted.is_set():
+            return ""
+        pieces.append(piece)
+    lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def _pieces(page: str) -> Iterator[str]:
+    """The text of a page bit by bit, with a line break for each tag that makes one; nothing for what is not seen."""
+    place = unseen = 0
+    while (sign := _MARKUP.search(page, place)) is not None:
+        yield "" if unseen else _said(page[place : sign.start()])
+        tag = _TAG.match(page, sign.start())
+        if (markup := tag or _COMMENT.match(page, sign.start())) is None:
+            return
+        place = markup.end()
+        if tag is None:
+            continue
+        name = tag["name"].lower()
+        if name not in _INLINE:
+            yield "\n"
+        if name in _UNSEEN:
+            begins, ends = not tag["end"], bool(tag["end"]) or tag["rest"].endswith("/")
+            unseen = max(0, unseen + begins - ends)
+        elif name in _ENDS and not tag["end"]:
+            if (end := _ENDS[name].search(page, place)) is None:
+                return
+            place = end.start()
+    yield "" if unseen else _said(page[place:])
+
+
+def _said(text: str) -> str:
+    return _REFERENCE.sub(lambda reference: unescape(reference[0]), text) if "&" in text else text

@@ -1,23 +1,25 @@
 """The tool that fetches a page from the web.
 
-A redirection is followed on the same host only: another host is another call, for the permissions to rule on. Every hop
-is checked anew: its scheme, its host, and the address the connection is made to. The name is resolved once a hop, and
-the connection goes to the address that was checked, so an answer that changes between check and use gains nothing. No
-proxy is used, since it would resolve names for us, and no cookie is kept.
+What is sent is the address that the permissions have ruled on, letter by letter. A redirection is followed to the same
+page only, with encryption or with a slash at its end: another page is another call, for the permissions to rule on. The
+name is resolved once a hop, and the connection goes to the address that was checked, so an answer that changes between
+check and use gains nothing. No proxy is used, since it would resolve names for us, and no cookie is kept.
 """
 
 from __future__ import annotations
 
 import asyncio
 import codecs
+import threading
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from maverick.exceptions import ToolError
 from maverick.model.untrusted import mark_untrusted
 from maverick.tools.coding.addresses import Reachable, check_reachable, is_public
-from maverick.tools.permissions.subject import UrlSubject
+from maverick.tools.permissions.web_address import WebAddress
 from maverick.tools.threads import run_in_thread
 
 if TYPE_CHECKING:
@@ -27,8 +29,22 @@ _MOST_HOPS = 5
 _MOST_BYTES = 2_000_000
 _MOST_CHARACTERS = 40_000
 _SECONDS = 30.0
+_USUAL_CHARSET = "utf-8"
+_CHARSETS = (
+    "utf-8",
+    "utf-16",
+    "ascii",
+    "iso8859",
+    "cp",
+    "mac",
+    "koi8",
+    "gb",
+    "big5",
+    "euc",
+    "shift_jis",
+    "iso2022",
+)
 _TEXTS = ("text/", "application/json", "application/xml", "application/xhtml", "application/javascript")
-_SUBJECT = UrlSubject("url")
 
 
 class Web:
@@ -63,78 +79,97 @@ class Web:
                     headers={"Accept": "text/*", "Accept-Encoding": "identity"},
                 ) as session,
             ):
-                return await self._follow(session, url)
+                page = await self._follow(session, url)
         except TimeoutError as error:
             raise ToolError(f"{url} did not answer within {_SECONDS:g} seconds.") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise ToolError(f"{url} could not be fetched: {type(error).__name__}.") from error
+        return mark_untrusted(str(page.address), await page.words())
 
-    async def _follow(self, session: ClientSession, url: str) -> str:
+    async def _follow(self, session: ClientSession, url: str) -> _Page:
+        from yarl import URL  # it comes with aiohttp
+
+        asked = address = self._checked(url)
         for _ in range(_MOST_HOPS + 1):
-            self._check(url)
-            async with session.get(url, allow_redirects=False) as response:
+            async with session.get(URL(str(address), encoded=True), allow_redirects=False) as response:
                 if response.status in (301, 302, 303, 307, 308) and "Location" in response.headers:
-                    url = _on_the_same_site(url, response.headers["Location"])
+                    target = WebAddress.read(urljoin(str(address), response.headers["Location"]))
+                    if target is None:
+                        raise ToolError(f"{address} redirects to something that can not be fetched.")
+                    if target not in asked.same_page:
+                        raise ToolError(
+                            f"{address} redirects to {target}. Fetch that, if it is what you want."
+                        )
+                    address = target
                     continue
-                return mark_untrusted(url, await _read(response, url))
+                return await _read(response, address)
         raise ToolError(f"{url} was still not the page after {_MOST_HOPS} redirections.")
 
-    def _check(self, url: str) -> None:
-        """Make sure of the scheme and the host; a name's addresses are checked when it is resolved."""
-        if _SUBJECT.exact(url) is None or urlsplit(url).scheme not in ("http", "https"):
+    def _checked(self, url: str) -> WebAddress:
+        """The address, with its scheme and host made sure of; a name's addresses are checked when it is resolved."""
+        address = WebAddress.read(url)
+        if address is None or address.scheme not in ("http", "https"):
             raise ToolError(
                 f"{url[:200]} is not an address that can be fetched: it has to be https://host/path."
             )
-        host = urlsplit(url).hostname or ""
+        host = address.host.strip("[]")
         try:
             ip_address(host)
         except ValueError:
-            return
+            return address
         check_reachable(host, host, self._reachable)
+        return address
 
 
-def _on_the_same_site(url: str, location: str) -> str:
-    """Where a redirection leads, if that is the same host.
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What a server has answered."""
 
-    Raises:
-        ToolError: It is another one. The permissions were asked about this host, and may say something else of that.
-    """
-    target = urljoin(url, location)
-    if _site(target) != _site(url):
-        raise ToolError(f"{url} leads to another host: {target[:500]}. Fetch that, if it is what you want.")
-    return target
+    address: WebAddress
+    status: int
+    is_html: bool
+    text: str
+    goes_on: bool
+    """Whether there was more of it than we take."""
+
+    async def words(self) -> str:
+        """What there is to read, and what there is to know about it."""
+        text = await _text_of(self.text) if self.is_html else self.text
+        status = "" if self.status == 200 else f"[status {self.status}]\n"
+        more = "\n[the page goes on]" if len(text) > _MOST_CHARACTERS or self.goes_on else ""
+        return f"{status}{text[:_MOST_CHARACTERS]}{more}"
 
 
-def _site(url: str) -> tuple[str | None, int | None]:
-    """The host of an address, and its port unless it is the usual one."""
-    parts = urlsplit(url)
-    return parts.hostname, None if parts.port in (None, 80, 443) else parts.port
+async def _text_of(html: str) -> str:
+    from maverick.tools.coding.page_text import text_of_page  # here, since it is slow to load
+
+    unwanted = threading.Event()
+    try:
+        return await run_in_thread(text_of_page, html, unwanted)
+    finally:
+        unwanted.set()  # a thread can not be stopped, but it can be told that nobody waits for it
 
 
-async def _read(response: ClientResponse, url: str) -> str:
+async def _read(response: ClientResponse, address: WebAddress) -> _Page:
     kind = response.content_type
     if response.headers.get("Content-Encoding", "identity") != "identity":
         # A few bytes of it may be gigabytes.
-        raise ToolError(f"{url} came compressed, although that was not asked for.")
+        raise ToolError(f"{address} came compressed, although that was not asked for.")
     if not kind.startswith(_TEXTS):
-        raise ToolError(f"{url} is {kind}, not a text.")
+        raise ToolError(f"{address} is {kind}, not a text.")
     body = bytearray()
     async for chunk in response.content.iter_chunked(65_536):
         body += chunk
         if len(body) > _MOST_BYTES:
             break
     text = bytes(body[:_MOST_BYTES]).decode(_charset(response), "replace")
-    if "html" in kind:
-        from maverick.tools.coding.page_text import text_of_page  # here, since its parser is slow to load
-
-        text = await run_in_thread(text_of_page, text)
-    status = "" if response.status == 200 else f"[status {response.status}]\n"
-    more = "\n[the page goes on]" if len(text) > _MOST_CHARACTERS or len(body) > _MOST_BYTES else ""
-    return f"{status}{text[:_MOST_CHARACTERS]}{more}"
+    return _Page(address, response.status, "html" in kind, text, len(body) > _MOST_BYTES)
 
 
 def _charset(response: ClientResponse) -> str:
+    """The encoding of a text; not one of the codecs for other things, some of which take forever."""
     try:
-        return codecs.lookup(response.charset or "utf-8").name
+        name = codecs.lookup(response.charset or _USUAL_CHARSET).name
     except LookupError:
-        return "utf-8"
+        return _USUAL_CHARSET
+    return name if name.startswith(_CHARSETS) else _USUAL_CHARSET

@@ -23,8 +23,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
-PROTECTED = (".git", ".maverick", "maverick.yaml")
-"""What decides how other programs, and we ourselves, treat the workspace."""
+PROTECTED = (".git", ".maverick", "maverick.yaml", ".claude", ".mcp.json")
+"""What decides how other programs, and we ourselves, treat the workspace: agents, permissions, programs to start."""
 
 
 class Workspace:

@@ -20,7 +20,7 @@ class Mode(StrEnum):
     ACCEPT_EDITS = "accept-edits"
     """Change files of the workspace freely, ask before anything else."""
     YOLO = "yolo"
-    """Do anything that no rule forbids. Never a default, and never read from a file."""
+    """Do anything that no rule forbids. Never read from a file, and a default only for what an agent's author gave it."""
 
     @classmethod
     def named(cls, mode: str) -> Mode:

@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from maverick.config.loading import persons_home
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.loop.ruling import Policy
 from maverick.tools.permissions.mode import Mode
@@ -17,7 +18,11 @@ _LISTS = ("allow", "ask", "deny")
 
 
 def load_permissions(
-    mode: Mode | str | None = None, *, project: Path | None = None, home: Path | None = None
+    mode: Mode | str | None = None,
+    *,
+    project: Path | None = None,
+    home: Path | None = None,
+    usual: Mode | str = Mode.ASK,
 ) -> Policy:
     """The permissions of ``~/.maverick/permissions.yaml``, narrowed by the project's file of the same name.
 
@@ -25,32 +30,35 @@ def load_permissions(
     where it is stricter. A file that is not there says nothing. ``yolo`` is not read from files.
 
     Args:
-        mode: The mode, in place of the one in the user's file; ``ask`` if neither says.
+        mode: The mode, in place of the one in the user's file.
         project: The project's folder; by default, the current one.
         home: The user's home; by default, the user's.
+        usual: The mode if neither says one.
 
     Raises:
         ConfigError: A file can not be read, or has something in it that does not belong there.
         InvalidInputError: There is no such mode.
     """
-    own_file, project_file = (home or Path.home()) / _FILE, (project or Path()) / _FILE
-    own = _read(own_file)
-    usual = own.pop("mode", Mode.ASK)
-    permissions = _made(own_file, usual if mode is None else Mode.named(mode), own)
+    home = home or persons_home()
+    own_file = None if home is None else home / _FILE
+    project_file = (project or Path()) / _FILE
+    own = {} if own_file is None else _read(own_file)
+    own_mode = own.pop("mode", Mode.named(usual))
+    permissions = _made(own_file, own_mode if mode is None else Mode.named(mode), own)
     narrowing = _read(project_file)
     if not narrowing or _same_file(own_file, project_file):
         return permissions
     if narrowing.get("allow"):
         raise ConfigError(
             f"allow: {project_file} is the project's, which can only narrow what you allow. Put the rules you agree "
-            f"with into {own_file}.",
+            f"with into ~/{_FILE}.",
             source=str(project_file),
             field="allow",
         )
     return permissions.narrowed_by(_made(project_file, narrowing.pop("mode", Mode.YOLO), narrowing))
 
 
-def _made(path: Path, mode: Mode | str, rules: dict[str, Any]) -> Permissions:
+def _made(path: Path | None, mode: Mode | str, rules: dict[str, Any]) -> Permissions:
     try:
         return Permissions(mode, **rules)
     except InvalidInputError as error:
@@ -112,8 +120,8 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _same_file(one: Path, other: Path) -> bool:
+def _same_file(one: Path | None, other: Path) -> bool:
     try:
-        return one.samefile(other)
+        return one is not None and one.samefile(other)
     except OSError:
         return False

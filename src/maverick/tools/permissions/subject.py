@@ -11,12 +11,12 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from urllib.parse import urlsplit
+
+from maverick.tools.permissions.web_address import WebAddress
 
 _CONTROL = ";&|<>$`\n\r(){}"
 """The characters with which one command line becomes several commands, or reads and writes files."""
 _BETWEEN_COMMANDS = re.compile(f"[{re.escape(_CONTROL)}]+")
-_HOST = re.compile(r"[a-z0-9_.-]+|\[[0-9a-f:.]+\]")
 
 
 class Subject(ABC):
@@ -96,19 +96,19 @@ class UrlSubject(Subject):
     segmented = True
 
     def exact(self, value: str) -> str | None:
-        """The address with its host in small letters and without its fragment; ``None`` if it hides who is asked."""
-        try:
-            parts = urlsplit(value)
-            port = parts.port
-        except ValueError:
-            return None
-        host = (parts.hostname or "").lower()
-        shown = f"[{host}]" if ":" in host else host
-        if "@" in parts.netloc or not _HOST.fullmatch(shown) or any(c.isspace() or c == "\\" for c in value):
-            return None
-        place = shown if port is None else f"{shown}:{port}"
-        query = f"?{parts.query}" if parts.query else ""
-        return f"{parts.scheme}://{place}{parts.path or '/'}{query}"
+        """The address as it is sent; ``None`` if it hides who is asked."""
+        address = WebAddress.read(value)
+        return None if address is None else str(address)
+
+    def readings(self, value: str) -> set[str]:
+        """Every spelling of the address, and every place that a server may take it for."""
+        address = WebAddress.read(value)
+        return {value} if address is None else {value, *address.readings}
+
+    def covers(self, value: str) -> bool:
+        """Not an address that some servers take for another place: ``/docs/**`` must not allow ``/docs/..%2Fadmin``."""
+        address = WebAddress.read(value)
+        return address is not None and address.is_plain
 
 
 def shown(value: object) -> str:

@@ -1,0 +1,122 @@
+"""An address on the web in its one spelling, which is what rules look at and what is sent."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address, IPv6Address
+from string import ascii_letters, digits
+from typing import Self
+from urllib.parse import quote, unquote, urlsplit
+
+_USUAL_PORTS = {"http": 80, "https": 443}
+_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_UNRESERVED = frozenset(f"{ascii_letters}{digits}-._~")
+_TO_SPELL = re.compile(r"%([0-9A-Fa-f]{2})|[^A-Za-z0-9._~!$&'()*+,;=:@/?-]")
+"""What has more than one spelling: an encoded character, and one that has to be encoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebAddress:
+    """An address without what can be left out: the usual port, the fragment, dots that only go up and down."""
+
+    scheme: str
+    host: str
+    port: int | None
+    """``None`` if it is the usual one of the scheme."""
+    path: str
+    query: str
+    """With its question mark, if there is any."""
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """The address that a text is; ``None`` if it is none, or hides who is asked."""
+        if any(sign.isspace() or sign == "\\" for sign in text):
+            return None
+        try:
+            parts = urlsplit(text)
+            if "@" in parts.netloc:
+                return None
+            port = None if parts.port == _USUAL_PORTS.get(parts.scheme) else parts.port
+            host = _one_host(parts.hostname or "")
+            path, query = _spelt(parts.path) or "/", _spelt(parts.query)
+        except ValueError:
+            return None
+        return cls(parts.scheme, host, port, _without_dots(path), f"?{query}" if query else "")
+
+    def __str__(self) -> str:
+        place = self.host if self.port is None else f"{self.host}:{self.port}"
+        return f"{self.scheme}://{place}{self.path}{self.query}"
+
+    @property
+    def same_page(self) -> frozenset[Self]:
+        """This address, and those a server sends everybody on to: with a slash at its end, and with encryption."""
+        slashed = self if self.path.endswith("/") else replace(self, path=f"{self.path}/")
+        pages = {self, slashed}
+        if self.scheme == "http" and self.port is None:
+            pages |= {replace(page, scheme="https") for page in pages}
+        return frozenset(pages)
+
+    @property
+    def readings(self) -> set[str]:
+        """Every spelling a rule may mean this address by, and what a careless server may take it for."""
+        pages = self.same_page | {replace(page, query="") for page in self.same_page}
+        pages |= {
+            replace(page, path=_without_dots(_decoded(page.path)), query=unquote(page.query))
+            for page in pages
+        }
+        pages |= {replace(page, path=re.sub("/+", "/", page.path)) for page in pages}
+        with_ports = {replace(page, port=page.port or _USUAL_PORTS.get(page.scheme)) for page in pages}
+        return set(map(str, pages | with_ports))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no server can take it for another place: nothing that is encoded in it leads upwards."""
+        decoded = _decoded(self.path)
+        return _without_dots(decoded) == decoded
+
+
+def _one_host(name: str) -> str:
+    """The one spelling of a host.
+
+    Raises:
+        ValueError: It is none, or one that only some programs understand.
+    """
+    if ":" in name and "%" not in name:  # after a percent sign is a network card of this machine
+        return f"[{IPv6Address(name)}]"
+    host = name.lower().removesuffix(".")
+    if not _NAME.fullmatch(host):
+        raise ValueError(f"{name} is no host")
+    # No domain ends with a number, but some programs take one for an address.
+    return str(IPv4Address(host)) if _NUMBER.fullmatch(host.rpartition(".")[2]) else host
+
+
+def _spelt(text: str) -> str:
+    """A path or a query with everything encoded that has to be, and nothing that need not."""
+    return _TO_SPELL.sub(_spelling, text)
+
+
+def _spelling(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return quote(found[0], safe="")
+    sign = chr(int(found[1], 16))
+    return sign if sign in _UNRESERVED else found[0].upper()
+
+
+def _decoded(path: str) -> str:
+    return unquote(path).replace("\\", "/")
+
+
+def _without_dots(path: str) -> str:
+    """A path without ``.`` and ``..``, which lead no higher than the top."""
+    _, *parts = path.split("/")
+    names: list[str] = []
+    for part in parts:
+        if part == "..":
+            del names[-1:]
+        elif part != ".":
+            names.append(part)
+    if parts[-1:] in ([".."], ["."]):
+        names.append("")
+    return f"/{'/'.join(names)}"
