@@ -14,6 +14,7 @@ from maverick import (
     OutputConfig,
     PromptConfig,
     RunConfig,
+    TerminateReason,
     ToolConfig,
 )
 from maverick.exceptions import NetworkError, RunChangedError
@@ -120,6 +121,20 @@ async def test_a_run_is_told_and_forked_as_it_happened_whatever_its_agent_has_be
 
     assert told[-1] == "run_end"
     assert forked.success, forked.error
+
+
+@pytest.mark.requirement("P10")
+async def test_the_first_new_turn_goes_by_what_the_agent_says_today(journal: Journal, office: Office) -> None:
+    await executor(journal, call("look", what="door"), reply("Done.")).execute(office.clerk(), run_id="r")
+    client = ScriptedClient([reply("Done again.")])
+    going_on = AgentExecutor(client, journal=journal)
+
+    terse = office.clerk(model_config=ModelConfig(model="scripted:", max_tokens=7))
+    await going_on.fork("r", terse, turn=2)
+    stopped = await going_on.fork("r", office.clerk(run_config=RunConfig(max_turns=1)), turn=2)
+
+    assert [request.config.max_tokens for request in client.requests] == [7]
+    assert stopped.terminate_reason is TerminateReason.MAX_TURNS
 
 
 @pytest.mark.requirement("P10")

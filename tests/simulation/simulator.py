@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from maverick.exceptions import InvalidInputError
@@ -24,7 +24,8 @@ from maverick.loop.narrator import Narrator
 from maverick.loop.result import TerminateReason, ToolOutcome
 from maverick.loop.ruling import Verdict
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
-from maverick.model import Message, Role
+from maverick.loop.terms import Terms
+from maverick.model import Message, Role, Tool
 from simulation.world import TOOLS, World
 
 MOST_ENTRIES = 2_000
@@ -61,6 +62,7 @@ class Simulation:
                 head=len(messages),
                 limits=definition.run_config.limits,
                 info=world.info,
+                terms=Terms.of(definition, TOOLS),
             )
         )
         while not isinstance(step, Finish):
@@ -143,7 +145,7 @@ class Simulation:
         self.entries.append(entry)
         told = list(self.narrator.tell(entry))
         self.events += told
-        self.trace.append(f"{entry!r} -> {outline(step)} {[event.type for event in told]}")
+        self.trace.append(account(self.loop, entry, told))
         self.check_limits()
         return step
 
@@ -219,6 +221,21 @@ def replay(simulation: Simulation) -> Step:
     loop: AgentLoop[Any] = AgentLoop(simulation.world.definition, TOOLS)
     *_, last = (loop.feed(entry) for entry in simulation.entries)
     return last
+
+
+def retrace(simulation: Simulation, tools: Mapping[str, Tool]) -> Iterator[str]:
+    """The trace of the entries when they are folded by an agent with other tools."""
+    loop: AgentLoop[Any] = AgentLoop(simulation.world.definition, tools)
+    narrator = Narrator(loop, "run", "trace", ("simulated",))
+    for entry in simulation.entries:
+        loop.feed(entry)
+        yield account(loop, entry, list(narrator.tell(entry)))
+
+
+def account(loop: AgentLoop[Any], entry: Entry, told: Sequence[AgentActivityEvent]) -> str:
+    """What an entry made of a run."""
+    spent = f"{loop.context.tokens} tokens, {loop.ledger.tool_calls} calls"
+    return f"{entry!r} -> {outline(loop.step)} {spent} {[event.type for event in told]}"
 
 
 def outline(step: Step | None) -> str:

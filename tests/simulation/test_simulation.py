@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations
 
 import pytest
 
+from maverick import tool
 from maverick.loop.result import TerminateReason, ToolOutcome
-from simulation.simulator import Simulation
+from simulation.simulator import Simulation, retrace
+from simulation.world import TOOLS
 
 BATCHES = 24
 """Spread over the cores; a batch is a range of seeds."""
@@ -34,6 +37,29 @@ def test_the_same_seed_makes_a_byte_identical_trace(seed: int) -> None:
     first.run()
     second.run()
     assert "\n".join(first.trace).encode() == "\n".join(second.trace).encode()
+
+
+@tool(approval=True)
+async def unknown(name: str) -> str:
+    """Do what the simulated runs had no tool for."""
+    return name
+
+
+unknown.description *= 100  # it fills a small window
+
+
+@pytest.mark.requirement("P10")
+def test_what_happened_stays_as_it_was_whatever_tools_there_are_today() -> None:
+    subsets = [names for size in range(len(TOOLS)) for names in combinations(TOOLS, size)]
+    for seed in range(300):
+        simulation = Simulation(seed)
+        simulation.run()
+        for names in subsets:
+            for new in ({}, {"unknown": unknown}):
+                today = {name: TOOLS[name] for name in names} | new
+                assert list(retrace(simulation, today)) == simulation.trace, (
+                    f"seed {seed}, tools {list(today)}"
+                )
 
 
 def test_the_world_is_hostile_enough_to_end_runs_in_every_way_and_tools_too() -> None:

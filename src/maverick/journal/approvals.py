@@ -14,6 +14,11 @@ from maverick.loop.fingerprint import hash_tool
 from maverick.model import Tool, ToolCall
 
 
+def approval_id(run_id: str, turn: int, index: int) -> str:
+    """The id of the request for a decision on one call; it is the call's own, so asking twice is asking once."""
+    return f"{run_id}:{turn}:{index}"
+
+
 def approval_for(
     run_id: str,
     turn: int,
@@ -24,11 +29,11 @@ def approval_for(
     expires_in: float | None,
     question: str = "",
 ) -> Approval:
-    """The request for a decision on one call. Its id is the call's own, so asking twice is asking once."""
+    """The request for a decision on one call."""
     arguments = encode_json(call.arguments, sort=True)
     now = time.time()
     return Approval(
-        approval_id=f"{run_id}:{turn}:{index}",
+        approval_id=approval_id(run_id, turn, index),
         run_id=run_id,
         turn=turn,
         index=index,

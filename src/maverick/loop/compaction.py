@@ -7,9 +7,20 @@ turns, so a tool call is never parted from its result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from maverick.model import History, Message, Part, Request, RequestConfig, Role, Text, Thinking, ToolCall
+from maverick.model import (
+    History,
+    Message,
+    Part,
+    Request,
+    RequestConfig,
+    Role,
+    Text,
+    Thinking,
+    Tool,
+    ToolCall,
+)
 
 _BYTES_PER_TOKEN = 3
 """English has about four, code and other scripts fewer; counting too many tokens is the safe side."""
@@ -41,9 +52,17 @@ def message_tokens(message: Message) -> int:
 
 def request_tokens(request: Request) -> int:
     """About how many tokens a request has."""
-    said = sum(message_tokens(message) for message in request.messages)
-    offered = sum(estimate_tokens(f"{tool.description}{tool.parameters}") for tool in request.tools)
-    return estimate_tokens(request.system) + offered + said
+    return said_tokens(request.system, request.messages) + tool_tokens(request.tools)
+
+
+def said_tokens(system: str, messages: Iterable[Message]) -> int:
+    """About how many tokens a conversation has, its system prompt included."""
+    return estimate_tokens(system) + sum(message_tokens(message) for message in messages)
+
+
+def tool_tokens(tools: Iterable[Tool]) -> int:
+    """About how many tokens it takes to offer these tools."""
+    return sum(estimate_tokens(f"{tool.description}{tool.parameters}") for tool in tools)
 
 
 def truncate(text: str, tokens: int) -> str:

@@ -19,7 +19,7 @@ class ContextWindow:
         earlier: How many messages of an earlier conversation come before those.
     """
 
-    __slots__ = ("_condensed_turn", "_cut", "_size", "_task", "tokens")
+    __slots__ = ("_condensed_turn", "_cut", "_offered", "_size", "_task", "tokens")
 
     def __init__(self, size: int | None, head: int, earlier: int = 0) -> None:
         self.tokens = 0
@@ -27,6 +27,8 @@ class ContextWindow:
         self._size = size
         self._task = range(earlier, earlier + head)
         """Where in the conversation the task stands."""
+        self._offered = 0
+        """How many of those the tools take."""
         self._cut = 0
         self._condensed_turn = -1
 
@@ -34,9 +36,14 @@ class ContextWindow:
         """Go on with a model that can read more, or less."""
         self._size = size
 
-    def recount(self, request: Request) -> None:
+    def offer(self, tokens: int) -> None:
+        """Go on with tools that take so many tokens."""
+        self.tokens = max(self.tokens + tokens - self._offered, 0)
+        self._offered = tokens
+
+    def recount(self, system: str, history: History) -> None:
         """Estimate anew, from all there is."""
-        self.tokens = compaction.request_tokens(request)
+        self.tokens = compaction.said_tokens(system, history) + self._offered
 
     def add(self, message: Message, counted: int = 0) -> None:
         """Count a message; ``counted`` is what the provider says the whole conversation has with it."""

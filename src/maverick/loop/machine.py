@@ -13,6 +13,7 @@ rules it applies: limits, the round of tools, output, retry and the context wind
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, ClassVar, Generic
 
 from msgspec.structs import replace
@@ -44,7 +45,7 @@ from maverick.loop.retry import backoff
 from maverick.loop.round import NO_TOOLS, RoundPlanner, have_own_ids, with_own_ids
 from maverick.loop.ruling import Verdict
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
-from maverick.loop.terms import Terms
+from maverick.loop.terms import Offer, Terms
 from maverick.model import (
     History,
     Message,
@@ -73,7 +74,7 @@ class AgentLoop(Generic[T]):
 
     Args:
         definition: The agent.
-        tools: Its tools by name.
+        tools: Its tools by name, as they are today. What is written down was decided with the tools of then.
         max_depth: How deep agents may be nested in each other.
     """
 
@@ -141,12 +142,12 @@ class AgentLoop(Generic[T]):
             if not entry.info.native_output:
                 self._system = f"{entry.system}\n\n{output.format.instructions()}".lstrip()
         self.ledger = Ledger(entry.limits)
-        self._planner = RoundPlanner(self._tools, self.ledger, len(entry.agent), self._max_depth)
+        self._planner = RoundPlanner(self.ledger, len(entry.agent), self._max_depth)
         self.history = History(entry.messages)
         self._call_ids = {call.id for message in entry.messages for call in message.tool_calls}
         self.context = ContextWindow(None, entry.head, entry.earlier)
         self._agree(entry.terms)
-        self.context.recount(self._request(self._config))
+        self.context.recount(self._system, self.history)
         return self._next_turn()
 
     def _on_model_called(self, entry: ModelCalled, step: CallModel) -> Step:
@@ -154,7 +155,7 @@ class AgentLoop(Generic[T]):
             self.turn = entry.turn
             self.ledger.turns += 1
         if entry.compaction and not step.compaction:
-            # It was decided with tools that took more room than today's.
+            # It was decided for a model that can read less than today's.
             return self._ask_for_summary() or step
         if step.compaction and not entry.compaction:
             return CallModel(self._request(self._config), entry.turn, entry.attempt)
@@ -175,9 +176,8 @@ class AgentLoop(Generic[T]):
             self._say(response.message, response.usage.total_tokens)
         self.text = response.content or self.text
         if calls:
-            reserve = self.context.next_turn_tokens(self._config.max_tokens)
             self.tool_round = self._planner.plan(
-                self.turn, calls, response.stop_reason, self._elapsed, reserve
+                self.turn, calls, response.stop_reason, self._elapsed, self._reserve
             )
         if self.ledger.limits.cost_usd is not None and response.usage.cost_usd is None:
             return self._finish(TerminateReason.ERROR, endings.no_price(response.model or self._config.model))
@@ -256,14 +256,17 @@ class AgentLoop(Generic[T]):
         if self._whole is not None:
             # The answer is given anew: half an answer in its place would confuse, or be refused.
             self.history, self._whole = self._whole, None
-            self.context.recount(self._request(self._config))
+            self.context.recount(self._system, self.history)
         if isinstance(step, Finish):
             reason = step.result.terminate_reason
             spent = reason is TerminateReason.MAX_TOOL_CALLS and self.ledger.tool_call_room() == 0
             return step if spent or reason not in RESUMABLE else self._next_turn()
         if isinstance(step, CallModel) and self._in_flight:
             return replace(step, attempt=step.attempt + 1, delay=0.0)
-        return step
+        if isinstance(step, CallModel):
+            is_new = step.attempt == 1 and not step.compaction
+            return self._next_turn() if is_new else step
+        return step if self.tool_round.started else self._plan_again(step)
 
     def _on_edited(self, entry: Edited, step: CallModel) -> Step:
         if self.history[-1].role is Role.USER:
@@ -301,10 +304,23 @@ class AgentLoop(Generic[T]):
         attempts, self._reopened = self._reopened, 0
         return CallModel(request, self.turn, attempts + 1) if attempts else CallModel(request, self.turn + 1)
 
-    def _run_tools(self) -> Step:
+    def _run_tools(self, agreed: AbstractSet[int] = frozenset()) -> Step:
+        """Run the calls once a person has agreed to those that want it, but for these."""
         calls = self.tool_round.calls
-        waiting = self._planner.needing_approval(calls)
+        waiting = tuple(
+            planned
+            for planned in calls
+            if planned.question is not None and not planned.refusal and planned.index not in agreed
+        )
         return AwaitApproval(self.turn, waiting) if waiting else RunTools(self.turn, calls)
+
+    def _plan_again(self, step: RunTools | AwaitApproval) -> Step:
+        """Plan calls that have not begun by the terms of today; what a person was asked, or has said, stays so."""
+        agreed = {planned.index for planned in self.tool_round.calls if planned.question is not None}
+        if isinstance(step, AwaitApproval):
+            agreed -= {planned.index for planned in step.calls}
+        self._planner.replan(self.tool_round, self._elapsed, self._reserve)
+        return self._run_tools(agreed)
 
     def _conclude(self, response: Response) -> Step:
         if self.definition.output_config is not None:  # words beside earlier tool calls are no value
@@ -348,7 +364,7 @@ class AgentLoop(Generic[T]):
 
     def _take_shorter(self, history: History) -> Step:
         self.history = history
-        self.context.recount(self._request(self._config))
+        self.context.recount(self._system, self.history)
         return self._next_turn()
 
     def _stop_at(self, reason: TerminateReason) -> Finish:
@@ -394,6 +410,8 @@ class AgentLoop(Generic[T]):
         self._terms = terms
         self._config = RequestConfig(terms.max_tokens, model.temperature, model.model)
         self._planner.asking = terms.asking
+        self._planner.offer = terms.offer or Offer.of(self._tools)
+        self.context.offer(self._planner.offer.tokens)
         self.context.resize(terms.context_window or self._start.info.context_window)
 
     def _known_usage(self, response: Response, step: CallModel) -> Usage:
@@ -428,6 +446,11 @@ class AgentLoop(Generic[T]):
 
     def _room(self, asked: int, input_tokens: int) -> int | TerminateReason:
         return self.ledger.answer_room(asked, input_tokens, self._start.info.price)
+
+    @property
+    def _reserve(self) -> int:
+        """The tokens kept from subagents for the turn after theirs."""
+        return self.context.next_turn_tokens(self._config.max_tokens)
 
     @property
     def _elapsed(self) -> float:

@@ -178,7 +178,12 @@ class Narrator:
 
     def _resumed(self, entry: Resumed) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
         yield RunResumed(**self._who)
-        if isinstance(self._loop.step, RunTools) and self._loop.tool_round.started:
+        step = self._loop.step
+        if isinstance(step, AwaitApproval):
+            for planned in step.calls:
+                if planned.call.id not in self._asked:
+                    yield self._ask(planned)
+        elif isinstance(step, RunTools) and self._loop.tool_round.started:
             for planned in self._loop.tool_round.unsettled:
                 yield ToolCallStart(**self._who, tool_call=planned.call)
 

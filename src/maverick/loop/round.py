@@ -13,8 +13,8 @@ from maverick.loop.entries import ToolFinished
 from maverick.loop.limits import Ledger, Limits
 from maverick.loop.result import ToolOutcome, ToolRecord
 from maverick.loop.steps import PlannedCall
-from maverick.loop.subagent import AgentTool
-from maverick.model import Message, Part, Response, StopReason, Tool, ToolCall
+from maverick.loop.terms import Offer
+from maverick.model import Message, Part, Response, StopReason, ToolCall
 
 _CUT_OFF = (
     "Not run: your reply was cut off at its token limit, so the call may be incomplete. "
@@ -132,16 +132,16 @@ NO_TOOLS = ToolRound()
 class RoundPlanner:
     """Decides for each call a model makes whether it is run."""
 
-    __slots__ = ("_agents", "_depth", "_ledger", "_max_depth", "_tools", "asking")
+    __slots__ = ("_depth", "_ledger", "_max_depth", "asking", "offer")
 
-    def __init__(self, tools: Mapping[str, Tool], ledger: Ledger, depth: int, max_depth: int) -> None:
+    def __init__(self, ledger: Ledger, depth: int, max_depth: int) -> None:
+        self.offer = Offer()
+        """The tools there are."""
         self.asking: Mapping[str, str] = {}
         """The tools that want a person asked about each call, and why if they say so."""
-        self._tools = tools
         self._ledger = ledger
         self._depth = depth
         self._max_depth = max_depth
-        self._agents = {name for name, tool in tools.items() if isinstance(tool, AgentTool)}
 
     def plan(
         self,
@@ -161,41 +161,41 @@ class RoundPlanner:
             reserve_tokens: What the turn after this one is expected to need; kept from subagents.
         """
         cut_off = stop_reason is StopReason.MAX_TOKENS or stop_reason is StopReason.CONTEXT_OVERFLOW
+        refusal = _CUT_OFF if cut_off else ""
+        tools = ToolRound(turn, tuple(PlannedCall(index, call, refusal) for index, call in enumerate(calls)))
+        self.replan(tools, elapsed, reserve_tokens)
+        return tools
+
+    def replan(self, tools: ToolRound, elapsed: float, reserve_tokens: int) -> None:
+        """Plan a round that has not begun by what is in force now; what was refused or asked stays so."""
         room = self._ledger.tool_call_room()
-        over_limit = False
         planned: list[PlannedCall] = []
-        for index, call in enumerate(calls):
-            refusal = _CUT_OFF if cut_off else self._objection(call)
+        for each in tools.calls:
+            call = each.call
+            refusal = each.refusal or self._objection(call)
             if not refusal and room is not None:
                 if room == 0:
-                    over_limit = True
+                    tools.over_limit = True
                     refusal = _NO_CALLS_LEFT.format(limit=self._ledger.limits.tool_calls)
                 else:
                     room -= 1
-            planned.append(PlannedCall(index, call, refusal, None, self.asking.get(call.tool_name)))
-        return ToolRound(turn, self._with_grants(planned, elapsed, reserve_tokens), over_limit=over_limit)
-
-    def needing_approval(self, calls: Sequence[PlannedCall]) -> tuple[PlannedCall, ...]:
-        """The calls a person has to agree to first."""
-        if not self.asking:
-            return ()
-        return tuple(p for p in calls if p.call.tool_name in self.asking and not p.refusal)
+            question = self.asking.get(call.tool_name) if each.question is None else each.question
+            planned.append(PlannedCall(each.index, call, refusal, None, question))
+        tools.calls = self._with_grants(planned, elapsed, reserve_tokens)
 
     def _objection(self, call: ToolCall) -> str:
-        if call.tool_name not in self._tools:
-            return f"Not run: {describe_unknown('tool', call.tool_name, list(self._tools))}"
+        if call.tool_name not in self.offer.names:
+            return f"Not run: {describe_unknown('tool', call.tool_name, self.offer.names)}"
         if call.malformed:
             return f"Not run: the arguments were not a JSON object but {call.malformed[:200]!r}. Send a JSON object."
-        if call.tool_name in self._agents and self._depth >= self._max_depth:
+        if call.tool_name in self.offer.agents and self._depth >= self._max_depth:
             return _TOO_DEEP.format(depth=self._depth)
         return ""
 
     def _with_grants(
         self, planned: Sequence[PlannedCall], elapsed: float, reserve_tokens: int
     ) -> tuple[PlannedCall, ...]:
-        agents = [
-            p for p in planned if not p.refusal and isinstance(self._tools[p.call.tool_name], AgentTool)
-        ]
+        agents = [p for p in planned if not p.refusal and p.call.tool_name in self.offer.agents]
         if not agents:
             return tuple(planned)
         running = sum(not p.refusal for p in planned)

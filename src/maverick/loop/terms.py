@@ -1,7 +1,8 @@
 """What the loop decides by that its agent sets, written down with the run.
 
 A run that is told again, resumed or forked is decided once more, entry by entry. It has to come out as it did, whatever
-the agent is by then; so the loop goes by the terms that were in force when each entry was written.
+the agent is by then, and whatever tools it has; so the loop goes by the terms that were in force when each entry was
+written.
 """
 
 from __future__ import annotations
@@ -11,8 +12,26 @@ from typing import Any
 
 from msgspec import Struct
 
+from maverick.loop.compaction import tool_tokens
 from maverick.loop.definition import AgentDefinition
+from maverick.loop.subagent import AgentTool
 from maverick.model import Tool
+
+
+class Offer(Struct, frozen=True, omit_defaults=True):
+    """The tools a model may call, as far as they change the course of a run."""
+
+    names: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    """Those that are agents, and share what is left of the limits."""
+    tokens: int = 0
+    """About how many tokens of each request they take."""
+
+    @classmethod
+    def of(cls, tools: Mapping[str, Tool]) -> Offer:
+        """The offer of these tools."""
+        agents = tuple(name for name, tool in tools.items() if isinstance(tool, AgentTool))
+        return cls(tuple(tools), agents, tool_tokens(tools.values()))
 
 
 class Terms(Struct, frozen=True, omit_defaults=True):
@@ -25,6 +44,8 @@ class Terms(Struct, frozen=True, omit_defaults=True):
     max_repairs: int = 0
     asking: dict[str, str] = {}
     """The tools that want a person asked about each call, and why if they say so."""
+    offer: Offer | None = None
+    """The tools there are; by default those of the agent."""
 
     @classmethod
     def of(cls, definition: AgentDefinition[Any], tools: Mapping[str, Tool]) -> Terms:
@@ -41,4 +62,5 @@ class Terms(Struct, frozen=True, omit_defaults=True):
                 for name, tool in tools.items()
                 if (wanted := getattr(tool, "approval", False))
             },
+            Offer.of(tools),
         )

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from maverick.exceptions import ApprovalError, ApprovalRequiredError
 from maverick.journal import Approval, ApprovalStatus
-from maverick.journal.approvals import approval_for, expired, is_expired, still_fits
+from maverick.journal.approvals import approval_for, approval_id, expired, is_expired, still_fits
 from maverick.loop.entries import ApprovalDecided
-from maverick.loop.steps import AwaitApproval
+from maverick.loop.steps import AwaitApproval, PlannedCall
 from maverick.runtime.keeper import RunKeeper
 from maverick.runtime.parking import RunParked
 from maverick.runtime.run import Run
@@ -56,11 +56,17 @@ class ApprovalDesk:
                 return await self._decided(found, request)
         return None
 
-    async def withdraw(self, step: AwaitApproval) -> None:
-        """Take back the request for the first of the calls, which was decided on without it."""
-        [request, *_] = self._requests(step)
+    async def withdraw_refused(self) -> None:
+        """Take back the requests for calls that are not to be run, whatever a person would say."""
+        for planned in self._run.loop.tool_round.calls:
+            if planned.refusal and planned.question is not None:
+                await self.withdraw(planned)
+
+    async def withdraw(self, planned: PlannedCall) -> None:
+        """Take back the request for a call, which was decided on without it."""
+        request_id = approval_id(self._run.start.run_id, self._run.loop.tool_round.turn, planned.index)
         try:
-            found = await self._keeper.journal.get_approval(request.approval_id)
+            found = await self._keeper.journal.get_approval(request_id)
         except ApprovalError:  # it was never asked for there
             return
         used = replace(found, status=ApprovalStatus.USED, decided_at=time.time())

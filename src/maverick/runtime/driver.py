@@ -80,7 +80,9 @@ class Driver(Generic[T]):
         self._entries = entries
         self._metrics = metrics
         self._approve = approve
-        self._approval_expires_in = approval_expires_in
+        self._desk = None if run.keeper is None else ApprovalDesk(run, run.keeper, approval_expires_in)
+        self._reopened_desk = self._desk if entries else None
+        """The desk of a run that had been left on the disk, where somebody may have decided."""
         self._permissions = PermissionDesk(run, permissions)
         self._start_agent = start_agent
         self._partial: list[str] = []
@@ -187,6 +189,7 @@ class Driver(Generic[T]):
         runner = ToolRunner(self.run, step.turn, deadline, self._start_agent, self._lost)
         run_call = runner.recover if tools.started else runner.run
         if not tools.started:
+            await self._withdraw_refused()
             await self.run.record(ToolsStarted(at=self.run.clock.now(), turn=step.turn))
         parallel = self.run.loop.definition.tool_config.max_parallel
         batch = ToolBatch(
@@ -223,18 +226,17 @@ class Driver(Generic[T]):
             self._scope.tool_finished(call.id, finished.content, failed=failed)
 
     async def _ask_person(self, step: AwaitApproval) -> Step:
-        planned, keeper = step.calls[0], self.run.keeper
-        desk = None if keeper is None else ApprovalDesk(self.run, keeper, self._approval_expires_in)
-        waited = desk if self._entries else None  # on the disk, where somebody may have decided
-        if waited is not None and (kept := await waited.kept_decision(step)) is not None:
+        planned, desk, reopened_desk = step.calls[0], self._desk, self._reopened_desk
+        await self._withdraw_refused()
+        if reopened_desk is not None and (kept := await reopened_desk.kept_decision(step)) is not None:
             return await self.run.record(kept)
         if self._approve is not None:
             try:
                 approved, why = await self._interruption.guard(self._decide(self._approve, planned.call))
             except AgentError:  # it cancelled itself
                 approved, why = False, _NOBODY
-            if waited is not None:
-                await waited.withdraw(step)
+            if reopened_desk is not None:
+                await reopened_desk.withdraw(planned)
             return await self.run.record(
                 ApprovalDecided(at=self.run.clock.now(), index=planned.index, approved=approved, reason=why)
             )
@@ -245,6 +247,10 @@ class Driver(Generic[T]):
                 "journal, so that the run can wait for it.",
             )
         return await self.run.record(await desk.decision(step))
+
+    async def _withdraw_refused(self) -> None:
+        if self._reopened_desk is not None:
+            await self._reopened_desk.withdraw_refused()
 
     async def _decide(self, approve: Approver, call: ToolCall) -> tuple[bool, str]:
         """A person's decision, and why it is a no if nobody could be asked."""

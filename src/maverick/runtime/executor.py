@@ -176,7 +176,8 @@ class AgentExecutor:
         """Go on with a run whose process died, or that was stopped, failed or waits for an approval.
 
         A tool call that was running when the process died is handled as its tool's effect allows: an irreversible one
-        is never run again by itself. A run that has its answer gives it again.
+        is never run again by itself. A call whose tool is gone is not run; if it was running, nobody knows what came
+        of it. A run that has its answer gives it again.
 
         Args:
             run_id: The run.

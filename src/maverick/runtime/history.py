@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
 from msgspec.structs import replace
 
-from maverick.exceptions import InvalidInputError, JournalError, RunChangedError
+from maverick.exceptions import InvalidInputError, InvalidToolError, JournalError, RunChangedError
 from maverick.journal import Journal
 from maverick.journal.codec import decode_entry
 from maverick.loop.definition import AgentDefinition
@@ -20,7 +21,6 @@ from maverick.loop.machine import AgentLoop
 from maverick.loop.narrator import Narrator
 from maverick.loop.subagent import AgentTool
 from maverick.model import ModelInfo, Tool
-from maverick.runtime.retold_tools import retold_tools
 from maverick.tools import ToolRegistry
 
 
@@ -108,14 +108,24 @@ async def _tellings(
     max_depth: int,
 ) -> list[Iterator[AgentActivityEvent]]:
     """The events of a run, and those of each of its subagents' runs."""
-    entries = await load(journal, run_id)
-    tools = retold_tools(definition, registry, beginning(entries))
-    tellings = [retell(entries, definition, tools, max_depth)]
+    tools = _tools_here(definition, registry)
+    tellings = [retell(await load(journal, run_id), definition, tools, max_depth)]
     agents = {tool.definition.name: tool.definition for tool in tools.values() if isinstance(tool, AgentTool)}
     for child in await journal.list_runs(parent=run_id, limit=1_000_000):
         if (agent := agents.get(child.agent.rpartition("/")[2])) is not None:
             tellings += await _tellings(journal, child.run_id, agent, registry, max_depth)
     return tellings
+
+
+def _tools_here(definition: AgentDefinition[Any], registry: ToolRegistry) -> dict[str, Tool]:
+    """The tools of an agent that are here now. A run is told without the others, such as those of MCP servers."""
+    tools: dict[str, Tool] = {}
+    for named in definition.tool_config.tools:
+        with suppress(InvalidToolError):  # one that is only named, and is not here
+            tools |= {
+                tool.name: tool for tool in (registry.find(named) if isinstance(named, str) else (named,))
+            }
+    return tools
 
 
 def forked(

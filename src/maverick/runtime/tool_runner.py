@@ -28,6 +28,10 @@ _UNKNOWN = (
     "Unknown: the process stopped while this tool ran, so it may or may not have taken effect. "
     "It was not run again. Check before you repeat it."
 )
+_GONE = (
+    "Unknown: the process stopped while this tool ran, so it may or may not have taken effect. "
+    "The tool is not there any more. Check what it did in another way."
+)
 _UNDER_WAY = (
     "Unknown: the tool has not taken effect yet, but the process that worked on this before may still be at it. "
     "It was not run again. Check before you repeat it."
@@ -153,14 +157,17 @@ class ToolRunner:
 
     async def recover(self, planned: PlannedCall) -> ToolFinished:
         """Settle a call that was running when the process died, as its tool's effect allows (promise P2)."""
-        ready = self._run.toolset.ready.get(planned.call.tool_name)
-        if (
-            planned.refusal
-            or ready is None
-            or ready.agent is not None
-            or ready.effect is not Effect.IRREVERSIBLE
-        ):
+        if planned.refusal:
             return await self.run(planned)
+        ready = self._run.toolset.ready.get(planned.call.tool_name)
+        was_agent = planned.grant is not None
+        if ready is None or (ready.agent is not None) is not was_agent:
+            return self._finished(planned, ToolOutcome.UNKNOWN, _GONE)
+        if was_agent or ready.effect is not Effect.IRREVERSIBLE:
+            return await self.run(planned)
+        return await self._recover_irreversible(planned, ready)
+
+    async def _recover_irreversible(self, planned: PlannedCall, ready: ReadyTool) -> ToolFinished:
         found = await self._reconcile(planned, ready)
         if found.happened is None:
             return self._finished(planned, ToolOutcome.UNKNOWN, _UNKNOWN)
