@@ -167,7 +167,7 @@ def test_a_server_that_will_not_go_ends_with_the_command_whatever_ends_that(
         for line in command.stderr:
             if "shell(" in line:
                 break
-        assert len(shop.processes()) == 3  # the one that watches, the server, and the child that has left
+        assert len(shop.processes()) == 2  # the server, and the child that has left
 
         os.kill(command.pid, number)
         command.wait(PATIENCE)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from maverick.providers.network import forbid_network
 from maverick.providers.offline import OfflineClient, connect
 from maverick.providers.offline.rules import DEFAULT_RULES, Answer, Wish
 from maverick.providers.offline.scene import Scene
+from maverick.tools import Workspace, coding_tools
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}
@@ -456,7 +458,73 @@ async def test_it_has_an_answer_even_when_nobody_said_anything(blank: Request) -
 
 
 @pytest.mark.parametrize(
-    "text", ["(" * 5000, "convert 1" + " " * 5000 + "x", "in " * 5000, "«" + " " * 5000, "1-" * 5000]
+    ("text", "path", "content"),
+    [
+        ("write the file 'list.txt' with content 'tea'", "list.txt", "tea"),
+        ("write the file 'list' with content 'see a.txt'", "list", "see a.txt"),
+        ("write 'see a.txt' to the file 'b.txt'", "b.txt", "see a.txt"),
+        (
+            'Write the file notes/list.txt with content "tea, milk and more"',
+            "notes/list.txt",
+            "tea, milk and more",
+        ),
+        ("write_file path: list.txt, content: 'tea, milk'", "list.txt", "tea, milk"),
+    ],
+)
+async def test_it_writes_what_was_said_into_the_file_that_was_named(
+    text: str, path: str, content: str, tmp_path: Path
+) -> None:
+    tools = coding_tools(Workspace(tmp_path), sandbox=False)
+
+    assert await called(text, tools) == [("write_file", {"path": path, "content": content})]
+
+
+LONG = 20_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 5000,
+        "convert 1" + " " * 5000 + "x",
+        "in " * 5000,
+        "«" + " " * 5000,
+        "1-" * 5000,
+        "a" * LONG,
+        "a.b+c-" * (LONG // 6),
+        "a@" * (LONG // 2),
+        "mail “" * (LONG // 6),
+        "mail «" * (LONG // 6),
+        "average " + "1" * (LONG - 10) + "-2",
+        "average " + "1 " * (LONG // 2 - 4),
+        "mail to" + " " * (LONG // 2) + "x" * (LONG // 3) + "\nx",
+        "mail" + "-to x" * (LONG // 5 - 2) + "\nx",
+        "weather in A" + " 'b' and" * (LONG // 8 - 2),
+        "what time is it and " * (LONG // 20),
+        "./" * (LONG // 2),
+        "http://" + "." * (LONG - 7),
+    ],
+    ids=lambda text: text[:15],
 )
 async def test_odd_and_long_texts_are_read_in_no_time(text: str) -> None:
-    await asyncio.wait_for(asyncio.to_thread(asyncio.run, ask(text, MANY)), 10)
+    await asyncio.wait_for(asyncio.to_thread(asyncio.run, ask(text, (*MANY, *EVERYDAY))), 10)
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 30_000_000, "weather in Brest and " * 1_000_000, "Condense this:\n" + "a b" * 10_000_000]
+)
+async def test_a_text_that_is_too_long_is_answered_at_once_and_no_tool_gets_a_part_of_it(text: str) -> None:
+    talk = Conversation(*MANY, *EVERYDAY)
+    await talk.say("weather in Brest")
+    await talk.say("weather")
+
+    answers = [
+        await asyncio.wait_for(asyncio.to_thread(asyncio.run, talk.say(said)), 10) for said in (text, "x")
+    ]
+
+    assert not any(answer.tool_calls for answer in answers)
+    assert answers[0].content
+
+
+async def test_what_it_does_not_read_it_says() -> None:
+    assert "longer than the 20000 characters I read" in (await ask("a" * 20_001, MANY)).content

@@ -58,3 +58,10 @@ def test_text_patterns_mean_what_the_standard_library_means_by_them(pattern: str
 def test_no_pattern_takes_longer_than_its_text_is_long(glob: TextGlob | PathGlob) -> None:
     assert not glob.matches("a" * 20_000)
     assert not glob.matches("a/" * 3_000 + "a")
+
+
+def test_folders_that_are_passed_again_and_again_are_passed_once() -> None:
+    glob = PathGlob("**/" * 20_000 + "x")
+
+    assert glob.matches("a/b/x")
+    assert not any(glob.matches(f"a/b/{number}") for number in range(1000))

@@ -1,8 +1,12 @@
-"""Patterns with wildcards, matched in linear time: a model may choose both the pattern and the text."""
+"""Patterns with wildcards, matched in no more steps than the length of the pattern times that of the text.
+
+A model may choose both.
+"""
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 
 class TextGlob:
@@ -37,9 +41,11 @@ class PathGlob:
     """
 
     def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
-        self._steps = [
-            None if part == "**" else TextGlob(part, ignore_case=ignore_case) for part in pattern.split("/")
+        # Any number of folders, twice, is any number of folders.
+        parts = [
+            part for part, following in pairwise([*pattern.split("/"), ""]) if not part == following == "**"
         ]
+        self._steps = [None if part == "**" else TextGlob(part, ignore_case=ignore_case) for part in parts]
 
     def matches(self, path: str) -> bool:
         """Whether the whole path is what the pattern describes."""
@@ -58,10 +64,6 @@ class PathGlob:
 
     def _passing_folders(self, reached: set[int]) -> set[int]:
         """The places in the pattern that can be reached from these without another name: ``**`` may be nothing."""
-        passed = set(reached)
-        for index in sorted(reached):
-            place = index
-            while place < len(self._steps) and self._steps[place] is None:
-                place += 1
-                passed.add(place)
-        return passed
+        return reached | {
+            index + 1 for index in reached if index < len(self._steps) and self._steps[index] is None
+        }

@@ -72,6 +72,14 @@ async def test_a_command_runs_in_the_workspace_and_its_output_errors_and_exit_co
     assert answer.endswith("[exit code 3]")
 
 
+@pytest.mark.requirement("C-SHELL")
+async def test_a_command_with_half_of_a_character_is_refused(desk: Desk) -> None:
+    answer = await desk.use("shell", command="echo \ud83d")
+
+    assert answer.startswith("refused: ")
+    assert "could not be started" in answer
+
+
 @pytest.mark.requirement("C-SHELL", "P9")
 async def test_a_command_sees_no_secret_of_our_environment(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
@@ -112,6 +120,46 @@ async def test_what_a_command_leaves_behind_ends_with_it(desk: Desk, command: st
         answer = await desk.use("shell", command=command.format(n=mark))
 
     assert "done" in answer
+    assert await gone(f"sleep\0{mark}")
+
+
+@pytest.mark.requirement("C-SHELL", "P4")
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "kill -9 0",
+        "kill -9 $PPID",
+        "kill -STOP $PPID",
+        "kill -9 {above}",
+        "kill -STOP {above}; kill -9 $PPID",
+        "kill -STOP {above}; kill -STOP $PPID",
+        "pkill -9 -f turncoat-{mark}",
+    ],
+    ids=[
+        "group",
+        "parent",
+        "stopped parent",
+        "grandparent",
+        "stopped grandparent",
+        "both stopped",
+        "by words",
+    ],
+)
+async def test_a_command_that_turns_against_those_who_watch_it_leaves_nothing_either(
+    desk: Desk, attack: str
+) -> None:
+    mark = str(time.monotonic_ns() % 10**9 + 10**9)
+    attack = attack.format(mark=mark, above="$(cut -d ' ' -f 4 /proc/$PPID/stat)")
+
+    async with asyncio.timeout(PATIENCE):
+        answer = await desk.use(
+            "shell",
+            command=f"mkfifo ready; setsid sh -c 'echo > ready; exec sleep {mark}' >/dev/null 2>&1 & "
+            f"read begun < ready; echo begun; {attack}",
+            seconds=2,
+        )
+
+    assert "begun" in answer
     assert await gone(f"sleep\0{mark}")
 
 
@@ -356,7 +404,7 @@ async def test_a_reaper_that_is_told_twice_still_ends_what_has_left_its_session(
         await asyncio.create_subprocess_exec(*reaped(["sh", "-c", stubborn]), start_new_session=True)
         for _ in range(40)
     ]
-    assert await count_is(3 * len(reapers), mark)
+    assert await count_is(2 * len(reapers), mark)
 
     for number, reaper in enumerate(reapers):
         os.kill(reaper.pid, signal.SIGTERM)
@@ -376,7 +424,7 @@ async def test_a_reaper_takes_every_signal_that_ends_a_program(tmp_path: Path) -
         reaper = await asyncio.create_subprocess_exec(
             *reaped(["sh", "-c", f"setsid sh -c 'sleep 600; : {mark}' & wait"]), start_new_session=True
         )
-        assert await count_is(3, mark)
+        assert await count_is(2, mark)
 
         reaper.send_signal(number)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 from maverick.providers.offline.schema import Json, Property, Schema, properties_of, resolve
 from maverick.providers.offline.sentence import Sentence
@@ -118,8 +119,9 @@ class _Reader:
     def _several(self, slot: Property) -> Json:
         item = Property(slot.name, resolve(slot.schema.get("items", {}), self._root), required=True)
         if item.type in ("integer", "number"):
-            return list(iter(lambda: _number(self._sentence.number(), item), None)) or None
-        return list(iter(self._sentence.quoted, None)) or None
+            values = (_number(value, item) for value in self._sentence.numbers())
+            return [value for value in values if value is not None] or None
+        return self._sentence.all_quoted() or None
 
     def _text(self, slot: Property) -> str | None:
         words = set(split_words(slot.name)) | {str(slot.schema.get("format", ""))}
@@ -138,6 +140,6 @@ class _Reader:
 
 
 def _number(value: float | None, slot: Property) -> int | float | None:
-    if value is None or (slot.type == "integer" and not value.is_integer()):
+    if value is None or not isfinite(value) or (slot.type == "integer" and not value.is_integer()):
         return None
     return int(value) if value.is_integer() else value

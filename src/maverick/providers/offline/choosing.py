@@ -11,6 +11,7 @@ from maverick.model import Tool
 from maverick.providers.offline.arguments import Filled, fill
 from maverick.providers.offline.arithmetic import find_expression, operation_words
 from maverick.providers.offline.schema import Json, Property, properties_of
+from maverick.providers.offline.sentence import LONGEST, QUOTED
 from maverick.providers.offline.words import split_words, topics
 
 _CERTAIN = 3
@@ -20,14 +21,15 @@ _ASKING = re.compile(
     r"(?:what|which|who|how|when|where|is|are|do|does|can|could|would|tell|give|show|now\b).*|.*\?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-_JOINT = re.compile(r"(?<=[.!?;])\s|,?\s(?:and then|and also|and|then)\s", re.IGNORECASE)
+_QUOTE_OR_JOINT = re.compile(
+    rf"{QUOTED}|(?P<joint>(?<=[.!?;])\s|,?\s(?:and then|and also|and|then)\s)", re.IGNORECASE
+)
 _PLEASE = re.compile(r"^please,?\s|,?\splease(?=[.!?]*$)", re.IGNORECASE)
 _ANOTHER = re.compile(r"[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*[.?!]?")
 _CONVERSION = re.compile(
     r"(?:what(?: is|'s) )?[\d.,]+ ?[a-z°]+ (?:in|to|into|as) [a-z°]+\??|how many [a-z°]+ (?:is|are|in) [\d.,]+ ?[a-z°]+\??",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|`[^`]*`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class ToolProfile:
 
 def choose(text: str, tools: Sequence[Tool]) -> list[Plan]:
     """The calls that answer a request: one for each of its parts that asks for something, or none at all."""
+    if len(text) > LONGEST:
+        return []
     text = _PLEASE.sub("", text).strip()
     profiles = [ToolProfile(tool) for tool in tools]
     plans: list[Plan] = []
@@ -119,12 +123,11 @@ def _is_meant(score: int, text: str, filled: Filled) -> bool:
 
 def _parts(text: str) -> Iterator[str]:
     """The parts of a compound request; words in quotation marks stay together."""
-    quotes = [found.span() for found in _QUOTED.finditer(text)]
     start = 0
-    for joint in _JOINT.finditer(text):
-        if not any(begin < joint.start() < end for begin, end in quotes):
-            yield text[start : joint.start()].strip()
-            start = joint.end()
+    for found in _QUOTE_OR_JOINT.finditer(text):
+        if found["joint"]:
+            yield text[start : found.start()].strip()
+            start = found.end()
     yield text[start:].strip()
 
 

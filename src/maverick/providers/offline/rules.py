@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 from maverick.providers.offline.choosing import Plan, choose, refill
 from maverick.providers.offline.phrasing import WITH_A_REAL_MODEL, offer, question, report
 from maverick.providers.offline.scene import Scene
+from maverick.providers.offline.sentence import LONGEST
 from maverick.providers.offline.small_talk import SmallTalk
 from maverick.providers.offline.structured import answer_as_json
 
@@ -125,7 +126,10 @@ class Condense:
             return None
         lines = [line.strip() for line in asked[1].splitlines() if line.strip()]
         return (
-            "\n".join(shorten(line, self._WIDTH, placeholder=" …") for line in lines[-self._LINES :]) or None
+            "\n".join(
+                shorten(line[:LONGEST], self._WIDTH, placeholder=" …") for line in lines[-self._LINES :]
+            )
+            or None
         )
 
 
@@ -134,9 +138,10 @@ class AdmitLimits:
 
     def answer(self, scene: Scene) -> Answer | None:
         """Always an answer, and never a made-up one."""
+        too_long = f"It is longer than the {LONGEST} characters I read. " if len(scene.said) > LONGEST else ""
         return (
             "I cannot answer that: this is the offline model, a small set of rules without a language model "
-            f"behind it. {offer(scene.tools)}\n{WITH_A_REAL_MODEL}"
+            f"behind it. {too_long}{offer(scene.tools)}\n{WITH_A_REAL_MODEL}"
         )
 
 
@@ -155,8 +160,9 @@ DEFAULT_RULES: tuple[Rule, ...] = (
 
 
 def _may_act(scene: Scene) -> bool:
-    """Whether tools may be called: not twice for one request, and not after an answer in a fixed shape."""
-    return not scene.outcomes and not (scene.output is not None and scene.answered)
+    """Whether tools may be called: for no text that is not read, not twice for one request, not after a fixed shape."""
+    is_read = len(scene.said) <= LONGEST
+    return is_read and not scene.outcomes and not (scene.output is not None and scene.answered)
 
 
 def _wishes(plans: Sequence[Plan]) -> list[Wish]:

@@ -8,8 +8,15 @@ from collections.abc import Iterable, Sequence
 from maverick.providers.offline.arithmetic import find_expression
 from maverick.providers.offline.words import STOP_WORDS, split_words, stem
 
-_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w]*-\d)")
+LONGEST = 20_000
+"""Characters of the longest text that is read for tools: nobody says more in one sentence."""
+
+# A pattern that tries the same characters again and again takes forever in a long text: hence a place where each has to
+# begin, or to end, and repeats that give nothing back.
+QUOTED = r"\"([^\"]+)\"|“([^“”]+)”|«([^«»]+)»|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)"
+"""A text in quotation marks."""
+_QUOTED = re.compile(QUOTED)
+_NUMBER = re.compile(r"(?<![\w.])-?\d++(?:,\d{3})*+(?:\.\d++)?+(?![\w]*-\d)")
 _DATE = re.compile(
     r"\b(?:on|by|at|for|until|before|since)?\s*\b("
     r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?"
@@ -18,9 +25,11 @@ _DATE = re.compile(
     r"|(?:next\s+)?(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
     re.IGNORECASE,
 )
-_EMAIL = re.compile(r"(?:\bto\s+)?([\w.+-]+@[\w-]+(?:\.[\w-]+)+)", re.IGNORECASE)
+_EMAIL = re.compile(r"(?:\bto\s+)?(?<![\w.+-])([\w.+-]++@[\w-]+(?:\.[\w-]+)+)", re.IGNORECASE)
 _URL = re.compile(r"(https?://[^\s<>\"']*[^\s<>\"'.,;:!?)])")
-_PATH = re.compile(r"(?<!\S)((?:[\w.~-]*/)+[\w.-]*\w|[\w-]+\.[a-z][a-z0-9]{0,4})(?=[\s,;:!?.]|$)")
+_FILE = r"((?:[\w.~-]*/)+[\w.-]*\w|[\w-]+\.[a-z][a-z0-9]{0,4})"
+_PATH = re.compile(rf"(?<!\S){_FILE}(?=[\s,;:!?.]|$)")
+_QUOTED_PATH = re.compile(rf"(?<!\w)['\"`“«]{_FILE}['\"`”»](?!\w)")
 _NAME = re.compile(r"(?<!^)(?<![.!?]\s)\b([A-Z][\w’'-]*(?:[ -][A-Z][\w’'-]*)*)")
 _UNIT = r"[a-zA-Z°µ][\w°µ/²³]*"
 _MEASURED = re.compile(rf"\d\s*({_UNIT})")
@@ -41,10 +50,18 @@ class Sentence:
         """The next text in quotation marks."""
         return self._take(_QUOTED)
 
+    def all_quoted(self) -> list[str]:
+        """All that is in quotation marks."""
+        return self._take_all(_QUOTED)
+
     def number(self) -> float | None:
         """The next number."""
         found = self._take(_NUMBER)
-        return None if found is None else float(found.replace(",", ""))
+        return None if found is None else _value(found)
+
+    def numbers(self) -> list[float]:
+        """All numbers."""
+        return [_value(found) for found in self._take_all(_NUMBER)]
 
     def date(self) -> str | None:
         """A date, or a word for one, as it was written."""
@@ -59,8 +76,8 @@ class Sentence:
         return self._take(_URL)
 
     def path(self) -> str | None:
-        """Something that looks like a file."""
-        return self._take(_PATH)
+        """Something that looks like a file; if there are two, the one that is nothing else."""
+        return self._take(_QUOTED_PATH) or self._take(_PATH)
 
     def expression(self) -> str | None:
         """Arithmetic."""
@@ -80,12 +97,13 @@ class Sentence:
 
     def after(self, word: str) -> str | None:
         """The phrase after a word such as "to" or "from", up to the next such word or the end."""
-        return self._take(re.compile(rf"\b{word}\s+(.+?)(?=\s(?:{_STOPPERS})\b|[,;.!?]|$)", re.IGNORECASE))
+        return self._take(re.compile(rf"\b{word}\s++(.+?)(?=\s(?:{_STOPPERS})\b|[,;.!?\n]|$)", re.IGNORECASE))
 
     def labelled(self, name: str) -> str | None:
-        """What stands after a name: ``city: Brest`` or ``city=Brest``."""
-        spaced = re.escape(name).replace("_", "[_ ]")
-        return self._take(re.compile(rf"\b{spaced}\s*[:=]\s*(?:\"([^\"]+)\"|([^,;\n]+))", re.IGNORECASE))
+        """What stands after a name: ``city: Brest``, ``city=Brest`` or ``city "Brest"``."""
+        spaced = rf"\b{re.escape(name).replace('_', '[_ ]')}"
+        quoted, plain = rf"{spaced}(?:\s*[:=]\s*|\s+)(?:{QUOTED})", rf"{spaced}\s*[:=]\s*([^,;\n]+)"
+        return self._take(re.compile(f"{quoted}|{plain}", re.IGNORECASE))
 
     def counted(self, name: str) -> float | None:
         """The number beside a name: ``limit 5`` or ``5 results``."""
@@ -125,6 +143,11 @@ class Sentence:
         self._text = f"{self._text[: found.start()]} {self._text[found.end() :]}"
         return _group(found).strip()
 
+    def _take_all(self, pattern: re.Pattern[str]) -> list[str]:
+        found = [_group(each).strip() for each in pattern.finditer(self._text)]
+        self._text = pattern.sub(" ", self._text)
+        return found
+
     def _peek(self, pattern: re.Pattern[str]) -> str | None:
         found = pattern.search(self._whole)
         return None if found is None else _group(found).strip()
@@ -162,6 +185,10 @@ def _task_words_after(tokens: Sequence[str], vocabulary: frozenset[str]) -> int:
 
 def _names_task(word: str, vocabulary: frozenset[str]) -> bool:
     return any(stem(each) in vocabulary for each in split_words(word))
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", ""))
 
 
 def _group(found: re.Match[str]) -> str:

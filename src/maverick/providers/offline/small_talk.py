@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from maverick.providers.offline.phrasing import WITH_A_REAL_MODEL, offer
 from maverick.providers.offline.scene import Scene
+from maverick.providers.offline.sentence import LONGEST
 
 _MY_NAME = re.compile(r"\b(?:my name is|i am called|call me)\s+([^\W\d_][\w'-]*)", re.IGNORECASE)
 
@@ -98,7 +99,7 @@ class SmallTalk:
 
     def answer(self, scene: Scene) -> str | None:
         """The reply to a greeting, a thank-you and the like."""
-        if scene.outcomes or scene.output is not None:
+        if scene.outcomes or scene.output is not None or len(scene.said) > LONGEST:
             return None
         remark = re.sub(r"[\s,.!?…]+", " ", scene.said.replace("’", "'")).strip().removesuffix(" please")
         for exchange in EXCHANGES:

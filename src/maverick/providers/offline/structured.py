@@ -10,6 +10,7 @@ from maverick.providers.offline.arguments import fill
 from maverick.providers.offline.phrasing import report
 from maverick.providers.offline.scene import Outcome, Scene
 from maverick.providers.offline.schema import Json, Property, Schema, properties_of, resolve
+from maverick.providers.offline.sentence import LONGEST
 from maverick.providers.offline.words import stem, topics
 
 _DEEPEST = 8
@@ -63,7 +64,7 @@ class _Builder:
 
     def _scalar(self, field: Property) -> Json:
         one = {"type": "object", "properties": {field.name: field.schema}, "required": [field.name]}
-        found = fill(one, self._asked, topics(field.name))
+        found = fill(one, self._asked[:LONGEST], topics(field.name))
         if not found.missing and not found.guessed:
             return found.values[field.name]
         blank: dict[str, Json] = {"integer": 0, "number": 0, "boolean": False, "string": self._words}

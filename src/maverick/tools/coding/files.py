@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from itertools import islice
 from typing import Any
@@ -17,6 +19,11 @@ LARGEST_FILE = 8_000_000
 _MOST_CHARACTERS = 40_000
 _MOST_LISTED = 1_000
 _MOST_DIFF_LINES = 400
+_MOST_COMPARED = 1_000_000
+"""Pairs of an old and a new line, beyond which it would take long to find out which of them belong together."""
+_AROUND = 3
+"""Unchanged lines that are shown before and after a change."""
+_HUNK = re.compile(r"@@ -(\d+)(\S*) \+(\d+)(\S*) @@")
 
 
 class FileTools:
@@ -62,11 +69,7 @@ class FileTools:
         """
         with self._workspace.changing:
             before = self._text_or_nothing(path)
-            self._workspace.replace(path, content.encode("utf-8", "surrogateescape"))
-        if before is None:
-            lines = len(_lines(content))
-            return f"{path} was made, {lines} {'line' if lines == 1 else 'lines'}."
-        return _diff(path, before, content) or f"{path} already was like this."
+            return self._change(path, before, content)
 
     def edit_file(self, path: str, old: str, new: str, replace_all: bool = False) -> str:
         """Replace an exact piece of a text file, and show the difference.
@@ -91,9 +94,7 @@ class FileTools:
                 raise ToolError(
                     f"{path} has that piece {count} times. Give more of what is around it, or set replace_all."
                 )
-            after = before.replace(old, new)
-            self._workspace.replace(path, after.encode("utf-8", "surrogateescape"))
-        return _diff(path, before, after) or f"{path} already was like this."
+            return self._change(path, before, before.replace(old, new))
 
     def list_files(self, pattern: str = "*", path: str = ".") -> str:
         """List files and folders below a folder, by a pattern such as *.py or src/**/test_*.py.
@@ -134,6 +135,19 @@ class FileTools:
         found = new and _in_its_line_ends(text, new) in text
         return Outcome.done(f"{path} was edited.") if found else Outcome.unknown()
 
+    def _change(self, path: str, before: str | None, after: str) -> str:
+        """Write a file, and say how it differs from before. Once it is written, nothing is left that takes time."""
+        try:
+            content = after.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            half = after[error.start]
+            raise ToolError(
+                f"{path} can not hold {half!a}, half of a character. Write it in full, or leave it out."
+            ) from error
+        told = _made(path, after) if before is None else _difference(path, before, after)
+        self._workspace.replace(path, content)
+        return told
+
     def _text(self, path: str) -> str:
         content = self._workspace.read(path, LARGEST_FILE)
         if b"\0" in content[:8192]:
@@ -153,12 +167,43 @@ def _in_its_line_ends(text: str, piece: str) -> str:
     return piece.replace("\n", "\r\n") if "\r\n" in text and "\r\n" not in piece else piece
 
 
-def _diff(path: str, before: str, after: str) -> str:
-    lines = unified_diff(_lines(before), _lines(after), path, path, lineterm="")
-    shown = list(islice(lines, _MOST_DIFF_LINES + 1))
-    if len(shown) > _MOST_DIFF_LINES:
-        shown[_MOST_DIFF_LINES:] = ["[the difference goes on]"]
-    return "\n".join(map(printable, shown))
+def _made(path: str, content: str) -> str:
+    lines = len(_lines(content))
+    return f"{path} was made, {lines} {'line' if lines == 1 else 'lines'}."
+
+
+def _difference(path: str, before: str, after: str) -> str:
+    """How a text has changed: as a unified difference, or in a sentence if it is too large or too small for one."""
+    if before == after:
+        return f"{path} already was like this."
+    old, new = _lines(before), _lines(after)
+    if old == new:
+        return f"{path} was changed in its line ends only."
+    above = _alike(old, new)
+    below = _alike(old[above:][::-1], new[above:][::-1])
+    top, bottom = max(above - _AROUND, 0), max(below - _AROUND, 0)
+    old_part, new_part = old[top : len(old) - bottom], new[top : len(new) - bottom]
+    if len(old_part) * len(new_part) > _MOST_COMPARED:
+        gone, come = len(old) - above - below, len(new) - above - below
+        return f"{path} was changed from line {above + 1} on: it has {come} lines in place of {gone}."
+    shown = list(islice(_hunks(path, old_part, new_part, top), _MOST_DIFF_LINES + 1))
+    text = "\n".join(shown[:_MOST_DIFF_LINES])
+    is_all = len(shown) <= _MOST_DIFF_LINES and len(text) <= _MOST_CHARACTERS
+    rest = "" if is_all else "\n[the difference goes on]"
+    return mark_untrusted(path, printable(text[:_MOST_CHARACTERS])) + rest
+
+
+def _alike(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many lines are the same, from the first one on."""
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(old), len(new)))
+
+
+def _hunks(path: str, old: Sequence[str], new: Sequence[str], top: int) -> Iterator[str]:
+    """The unified difference of what comes after so many lines of two texts; it counts those too."""
+    for line in unified_diff(old, new, path, path, n=_AROUND, lineterm=""):
+        hunk = _HUNK.fullmatch(line)
+        yield f"@@ -{int(hunk[1]) + top}{hunk[2]} +{int(hunk[3]) + top}{hunk[4]} @@" if hunk else line
 
 
 def _lines(text: str) -> list[str]:

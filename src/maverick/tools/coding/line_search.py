@@ -7,8 +7,14 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from io import BufferedReader
 
 _FOUND, _NOTHING, _FAILED = 0, 1, 2
+_SEARCHED = 1_000_000
+"""Bytes of a line that are searched; what comes after them is passed over."""
+_SHOWN = 2_000
+"""Bytes of a line that are written."""
 
 
 def main(arguments: list[str]) -> int:
@@ -22,14 +28,25 @@ def main(arguments: list[str]) -> int:
     code = _NOTHING
     for name in files:
         with open(name, "rb") as file:  # noqa: PTH123 - this program starts with every search, so it loads little
-            content = file.read()
-        if b"\0" in content[:8192]:
-            continue  # it is no text
-        for number, line in enumerate(content.split(b"\n"), 1):
-            if wanted.search(line):
-                sys.stdout.buffer.write(b"%s\0%d:%s\n" % (name.encode(), number, line.rstrip(b"\r")))
-                code = _FOUND
+            if b"\0" in file.peek():
+                continue  # it is no text
+            for number, line in _lines(file):
+                if wanted.search(line):
+                    sys.stdout.buffer.write(
+                        b"%s\0%d:%s\n" % (name.encode(), number, line[:_SHOWN].rstrip(b"\r"))
+                    )
+                    code = _FOUND
     return code
+
+
+def _lines(file: BufferedReader) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their numbers, never more of it in memory than one of them."""
+    number, begins = 0, True
+    while piece := file.readline(_SEARCHED):
+        if begins:
+            number += 1
+            yield number, piece.removesuffix(b"\n")
+        begins = piece.endswith(b"\n")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import asyncio
 import os
 import signal
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -35,10 +36,21 @@ def plain_environment() -> dict[str, str]:
 
 
 def reaped(argv: Sequence[str]) -> list[str]:
-    """The command that runs another one and kills all that is left of it; the same one where there is no reaper."""
+    """The command that runs another one and kills all that is left of it; the same one where there is no reaper.
+
+    The words of the other one are encoded, so that a command which looks for processes by their words, or kills them,
+    does not find the reaper.
+
+    Raises:
+        ToolError: A word has half of a character, which no program can be given.
+    """
     if not sys.platform.startswith("linux"):
         return list(argv)
-    return [sys.executable, "-I", "-S", str(_REAPER), str(os.getpid()), *argv]
+    try:
+        words = [b64encode(os.fsencode(word)).decode() for word in argv]
+    except UnicodeEncodeError as error:
+        raise ToolError(f"{argv[0]} could not be started: {error}.") from error
+    return [sys.executable, "-I", "-S", str(_REAPER), str(os.getpid()), *words]
 
 
 async def run_program(
@@ -111,11 +123,11 @@ async def _read(pipe: BinaryIO, take: Callable[[bytes], bool]) -> bool:
 async def _end(process: asyncio.subprocess.Process, ended: asyncio.Future[int]) -> None:
     """End a program and its group: gently, then for good.
 
-    If this is cut short, our reaper and bubblewrap still end, and all that is theirs first; to kill the reaper would set
-    its descendants free.
+    If this is cut short, our reaper and bubblewrap still end, and all that is theirs first.
     """
     if process.returncode is None:
         _signal_group(process.pid, signal.SIGTERM)
+        _signal_group(process.pid, signal.SIGCONT)  # whoever was stopped can not clean up
         await asyncio.wait([ended], timeout=_PATIENCE)
     _signal_group(process.pid, signal.SIGKILL)
     await asyncio.wait([ended])

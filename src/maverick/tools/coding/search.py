@@ -7,10 +7,12 @@ we have opened, whatever happens to the folders meanwhile.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -26,12 +28,47 @@ from maverick.tools.threads import run_in_thread
 _OWN_SEARCH = Path(__file__).with_name("line_search.py")
 _AT_ONCE = 128
 """Files that are open at the same time."""
+_LARGEST_FILE = 100_000_000
+"""Bytes of the largest file that is searched; a larger one could take all the time there is."""
 _LONGEST_LINE = 400
+_BYTES_PER_CHARACTER = 4
+"""At most."""
 _MOST_LINES = 300
+_MOST_NAMED = 20
+"""Files that are named as too large."""
 _MOST_OUTPUT = 2_000_000
 """Bytes of findings after which a search is stopped."""
 _FOUND, _NOTHING = 0, 1
 """What both programs exit with when they have not failed."""
+
+
+@dataclass(slots=True)
+class _Findings:
+    """What has come of a search so far."""
+
+    lines: list[str] = field(default_factory=list)
+    too_large: list[str] = field(default_factory=list)
+    """The files that were not searched."""
+    is_broken: bool = False
+    """Whether a program failed after it had found something."""
+
+    def told(self, path: str, pattern: str) -> str:
+        """What the model is shown."""
+        limit = f"larger than {_LARGEST_FILE // 1_000_000} MB and"
+        shown = self.lines[:_MOST_LINES]
+        shown += [f"[{name} is {limit} was not searched]" for name in self.too_large[:_MOST_NAMED]]
+        if not shown:
+            return f"Nothing below {path} matches {pattern}."
+        notes = [mark_untrusted(f"a search in {path}", "\n".join(shown))]
+        if not self.lines:
+            notes.append(f"Nothing else below {path} matches {pattern}.")
+        if len(self.lines) > _MOST_LINES:
+            notes.append(f"[only the first {_MOST_LINES} lines are shown]")
+        if (others := len(self.too_large) - _MOST_NAMED) > 0:
+            notes.append(f"[{others} more files are {limit} were not searched]")
+        if self.is_broken:
+            notes.append("[the search broke down before its end]")
+        return "\n".join(notes)
 
 
 class Search:
@@ -56,15 +93,10 @@ class Search:
             ignore_case: Whether small and capital letters are the same.
         """
         paths = await run_in_thread(self._candidates, path, files)
-        lines: list[str] = []
-        while batch := list(islice(paths, _AT_ONCE)):
-            lines += await self._search(pattern, batch, ignore_case=ignore_case)
-            if len(lines) > _MOST_LINES:
-                break
-        if not lines:
-            return f"Nothing below {path} matches {pattern}."
-        more = f"\n[only the first {_MOST_LINES} lines are shown]" if len(lines) > _MOST_LINES else ""
-        return mark_untrusted(f"a search in {path}", "\n".join(lines[:_MOST_LINES])) + more
+        found = _Findings()
+        while (batch := list(islice(paths, _AT_ONCE))) and len(found.lines) <= _MOST_LINES:
+            await self._search(pattern, batch, found, ignore_case=ignore_case)
+        return found.told(path, pattern)
 
     def _candidates(self, path: str, files: str) -> Iterator[str]:
         """The files to search, all found before the first is opened."""
@@ -87,7 +119,7 @@ class Search:
             return False
         return True
 
-    async def _search(self, pattern: str, paths: list[str], *, ignore_case: bool) -> list[str]:
+    async def _search(self, pattern: str, paths: list[str], found: _Findings, *, ignore_case: bool) -> None:
         output = bytearray()
 
         def take(chunk: bytes) -> bool:
@@ -95,24 +127,34 @@ class Search:
             return len(output) < _MOST_OUTPUT
 
         with ExitStack() as stack:
-            opened = {
-                f"/dev/fd/{file.fileno()}": (file, path)
-                for path in paths
-                if (file := self._opened(stack, path)) is not None
-            }
+            opened: dict[str, tuple[int, str]] = {}
+            for path in paths:
+                file = self._opened(stack, path)
+                if file is None:
+                    continue
+                if os.fstat(file.fileno()).st_size > _LARGEST_FILE:
+                    found.too_large.append(printable(path))
+                else:
+                    opened[f"/dev/fd/{file.fileno()}"] = (file.fileno(), printable(path))
             if not opened:
-                return []
-            descriptors = [file.fileno() for file, _ in opened.values()]
+                return
             argv = self._command(pattern, list(opened), ignore_case=ignore_case)
-            code = await run_program(argv, take, files=descriptors)
+            code = await run_program(argv, take, files=[descriptor for descriptor, _ in opened.values()])
         said = output.decode("utf-8", "replace")
-        if code not in (_FOUND, _NOTHING) and "/dev/fd/" not in said and len(output) < _MOST_OUTPUT:
-            raise ToolError(f"The search failed: {said.strip()[:500]} Correct the pattern and try again.")
-        return [
-            f"{printable(opened[name][1])}:{number}:{text[:_LONGEST_LINE]}"
+        found.lines += [
+            f"{opened[name][1]}:{number}:{text[:_LONGEST_LINE]}"
             for name, number, text in filter(None, map(_found_line, said.split("\n")))
             if name in opened
         ]
+        # A program that could not even begin may exit with the code for nothing found, but not without a word.
+        if code == _FOUND or (code == _NOTHING and not said) or len(output) >= _MOST_OUTPUT:
+            return
+        if not found.lines:
+            reason = said.strip()[-500:] or f"exit code {code}."
+            raise ToolError(
+                f"The search failed: {reason} Correct the pattern if that is at fault, and try again."
+            )
+        found.is_broken = True
 
     def _opened(self, stack: ExitStack, path: str) -> BinaryIO | None:
         """An open file; ``None`` if it went away, or became something else, since it was seen."""
@@ -126,7 +168,8 @@ class Search:
         if self._ripgrep is None:
             return [sys.executable, "-I", "-S", str(_OWN_SEARCH), *case, "--", pattern, *files]
         shape = ["--line-number", "--with-filename", "--no-heading", "--color=never", "--null"]
-        return [self._ripgrep, "--no-config", *shape, *case, "--", pattern, *files]
+        cut = [f"--max-columns={_LONGEST_LINE * _BYTES_PER_CHARACTER}", "--max-columns-preview"]
+        return [self._ripgrep, "--no-config", *shape, *cut, *case, "--", pattern, *files]
 
 
 def _found_line(line: str) -> tuple[str, str, str] | None:
