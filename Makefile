@@ -21,10 +21,12 @@ $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Maverick needs Python 3.11 or newer on the PATH."; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-# The product alone: enough for `make chat`.
+# The product alone, with its command: enough for `make chat` and what README shows.
 $(VENV)/.run: $(BIN)/python requirements/run.txt pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
 	@echo "$(CURDIR)/src" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/maverick-src.pth"
+	@printf '#!/bin/sh\nexec "%s/python" -m maverick "$$@"\n' "$$(cd "$(BIN)" && pwd)" > "$(BIN)/maverick"
+	@chmod +x "$(BIN)/maverick"
 	@touch $@
 
 # The product and the tools that check it.

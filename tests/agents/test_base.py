@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from maverick.agents import (
     extract_text,
 )
 from maverick.agents.base import BUILTIN_TOOLS, DEFAULT_MODEL, DEFAULT_PERMISSION_MODE
+from maverick.config.installation import install_command
 from maverick.exceptions import CLINotFoundError, InvalidInputError, InvalidToolError
 
 SERVERS = {"lab": {"type": "stdio", "command": "lab"}}
@@ -174,7 +176,7 @@ def test_an_option_that_does_not_exist_is_refused_with_the_nearest() -> None:
 def test_without_the_sdk_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "claude_agent_sdk", None)
 
-    with pytest.raises(CLINotFoundError, match=r"pip install 'maverick\[claude-code\]'"):
+    with pytest.raises(CLINotFoundError, match=re.escape(install_command("claude-code"))):
         _ = Greeter().options
 
 

@@ -65,10 +65,7 @@ class Folder:
             process.setattr(registry, "_agents", dict(registry.get_all()))
             if said is not None:
                 process.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said.encode()), encoding="utf-8"))
-            try:
-                code = main(words)
-            except SystemExit as ended:  # how argparse refuses what it was given
-                code = int(ended.code or 0)
+            code = main(words)
         self.forget()
         written = []
         for stream in streams:

@@ -11,6 +11,7 @@ import pytest
 from canary import CANARY, lookout
 from cli.folder import Folder
 from maverick.cli.doctor import programs
+from maverick.config.installation import install_command
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +91,7 @@ def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(
 
     found = findings(folder)
 
-    assert found["tui"]["fix"] == "pip install 'maverick[tui]'"
+    assert found["tui"]["fix"] == install_command("tui")
     assert found["git"]["health"] == found["claude CLI"]["health"] == "missing"
     assert "npm install" in found["claude CLI"]["fix"]
 

@@ -11,6 +11,7 @@ from canary import CANARY, lookout
 from cli.folder import Folder
 from cli.shop import Shop, own_servers, project_servers
 from maverick.cli.doctor import programs
+from maverick.config.installation import install_command
 
 pytestmark = pytest.mark.requirement("MCP-SHOWN")
 
@@ -134,7 +135,7 @@ def test_without_the_package_the_doctor_says_how_to_install_it(
 
     shop = examined(folder)["shop"]
 
-    assert (shop["health"], shop["fix"]) == ("missing", "pip install 'maverick[mcp]'")
+    assert (shop["health"], shop["fix"]) == ("missing", install_command("mcp"))
 
 
 def test_a_name_from_a_strangers_file_forges_no_line(folder: Folder) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 
 import pytest
@@ -239,9 +240,9 @@ def test_a_schema_that_is_none_is_refused(content: str | None, words: str, folde
 @pytest.mark.parametrize(
     ("option", "prompt", "reason", "code"),
     [
-        (["--max-turns", "1"], "what is 1 + 1?", "max_turns", 4),
-        (["--max-tool-calls", "0"], "what is 1 + 1?", "max_tool_calls", 4),
-        (["--max-tokens", "1"], "what is 1 + 1?", "max_total_tokens", 4),
+        (["--max-turns", "1"], "what is 12 * 7?", "max_turns", 4),
+        (["--max-tool-calls", "0"], "what is 12 * 7?", "max_tool_calls", 4),
+        (["--max-tokens", "1"], "what is 12 * 7?", "max_total_tokens", 4),
         (["--timeout", "500ms"], "ring Ana", "timeout", 124),
     ],
 )
@@ -256,6 +257,36 @@ def test_a_limit_is_an_option_and_has_an_exit_code(
     assert f"limited: {reason}, " in done.stderr
     raised = f"Raise the limit and go on with: maverick runs resume limited --agents clerk.py {option[0]} "
     assert done.stderr.splitlines()[-1].startswith(raised)
+
+
+@pytest.mark.requirement("007-RUN-LIMITS")
+@pytest.mark.parametrize(
+    ("name", "option", "limit"),
+    [
+        ("max_turns", "--max-turns", "1"),
+        ("max_tool_calls", "--max-tool-calls", "0"),
+        ("max_total_tokens", "--max-tokens", "200"),
+    ],
+)
+@pytest.mark.parametrize("is_option", [True, False])
+def test_the_command_that_goes_on_after_a_limit_goes_on_as_it_is_shown(
+    name: str, option: str, limit: str, is_option: bool, folder: Folder
+) -> None:
+    own = f"run_config=RunConfig({name}={limit})"
+    folder.write(
+        "clerk.py",
+        f"""
+        from cli.office_agents import clerk_with
+        from maverick import RunConfig
+        it = clerk_with({"" if is_option else own})
+        """,
+    )
+    asked = [option, limit] if is_option else []
+    stopped = folder.main("run", "clerk.py", "-p", "what is 12 * 7?", *asked)
+    command = stopped.stderr.rpartition("Raise the limit and go on with: maverick ")[2]
+    done = folder.main(*shlex.split(command))
+
+    assert (stopped.returncode, done.returncode) == (4, 0), stopped.stderr + done.stderr
 
 
 @pytest.mark.requirement("007-RUN-LIMITS", "P5")

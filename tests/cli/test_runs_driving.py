@@ -333,7 +333,7 @@ def test_a_fork_may_have_other_limits_and_another_mode(runs: Runs) -> None:
     done = runs.run(*words, "--max-turns", "1", "--mode", "plan")
 
     assert done.returncode == 4
-    assert "--mode plan --max-turns 1" in done.stderr
+    assert "--mode plan --max-turns 2" in done.stderr
 
 
 def test_a_turn_the_run_never_had_is_refused(runs: Runs) -> None:

@@ -11,6 +11,7 @@ import pytest
 from cli.runs_command import WILD, Runs, fits, is_safe, table
 
 ENDED = ["wild", "nest", "sum", "fail", "limit"]
+UNFINISHED = ["crash", "deep", "two", "wait"]
 
 
 def kept(runs: Runs) -> set[str]:
@@ -53,6 +54,22 @@ def test_a_run_that_is_not_there_leaves_the_file_alone(runs: Runs, tmp_path: Pat
 
     assert "no run 'nope'" in runs.refuse("export", "nope", "-o", str(file))
     assert file.read_text() == "mine"
+
+
+def test_a_file_that_is_there_is_written_over_only_when_that_is_asked_for(runs: Runs, tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text("mine")
+
+    assert "mine.txt is there already" in runs.refuse("export", "sum", "-o", str(file))
+    assert file.read_text() == "mine"
+    assert runs.run("export", "sum", "-o", str(file), "--force").returncode == 0
+    assert len(file.read_text().splitlines()) == 8
+
+
+def test_a_pipe_with_a_name_can_be_written_to(runs: Runs, tmp_path: Path) -> None:
+    done = runs.start("export", "sum", "-o", "/dev/stdout")
+
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 8)
 
 
 @pytest.mark.parametrize("name", ["nowhere/run.jsonl", "."])
@@ -104,11 +121,29 @@ def test_with_yes_ended_runs_go_and_their_subagents_with_them(runs: Runs) -> Non
     assert kept(runs) == {"crash", "wait", "two", "deep", "deep/1/0"}
 
 
+def test_runs_that_never_ended_go_too_when_that_is_asked_for(runs: Runs) -> None:
+    planned = runs.run("prune", "--older-than", "0s", "--unfinished")
+    before = kept(runs)
+    done = runs.start("prune", "--older-than", "0s", "--unfinished", "--yes")
+
+    assert [row[0] for row in table(planned.stdout)[1:]] == [*ENDED, *UNFINISHED]
+    assert planned.stderr == "9 runs would be removed. Add --yes to do it.\n"
+    assert {*ENDED, *UNFINISHED} <= before
+    assert (done.returncode, done.stdout) == (0, "Removed 11 runs, subagents included.\n")
+    assert kept(runs) == set()
+
+
+def test_a_run_that_was_at_work_of_late_stays(runs: Runs) -> None:
+    done = runs.run("prune", "--older-than", "1h", "--unfinished")
+
+    assert (done.stdout, done.stderr) == ("", "No run is that old.\n")
+
+
 def test_newer_runs_stay(runs: Runs) -> None:
     done = runs.run("prune", "--older-than", "1h", "--yes")
 
     assert done.stdout == "Removed 0 runs, subagents included.\n"
-    assert runs.run("prune", "--older-than", "30d").stderr == "No run ended that long ago.\n"
+    assert runs.run("prune", "--older-than", "30d").stderr == "No run is that old.\n"
 
 
 def test_pruning_as_json_names_the_runs(runs: Runs) -> None:

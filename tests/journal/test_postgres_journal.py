@@ -11,6 +11,7 @@ import pytest
 
 from canary import CANARY
 from conformance.journals.shelf import notes, record, texts_of
+from maverick.config.installation import install_command
 from maverick.exceptions import InvalidInputError, JournalError, ToolError
 from maverick.journal import PostgresJournal, postgres_schema
 from maverick.journal.postgres_schema import MIGRATIONS
@@ -68,7 +69,7 @@ def test_without_the_driver_the_error_says_how_to_install_it() -> None:
     told = run_python(_BLOCKED)
 
     assert told.startswith("AgentError")
-    assert "pip install 'maverick[postgres]'" in told
+    assert install_command("postgres") in told
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import re
 import socket
 import ssl
 import sys
@@ -20,6 +21,7 @@ import trustme
 
 import maverick
 from canary import CANARY
+from maverick.config.installation import install_command
 from maverick.exceptions import (
     AgentError,
     AuthenticationError,
@@ -448,7 +450,7 @@ def test_without_the_sdk_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "anthropic", None)
 
-    with pytest.raises(AgentError, match=r"pip install 'maverick\[claude-sdk\]'") as caught:
+    with pytest.raises(AgentError, match=re.escape(install_command("claude-sdk"))) as caught:
         maverick.connect("claude-sdk:claude-test")
 
     assert caught.value.kind is ErrorKind.INVALID

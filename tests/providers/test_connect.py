@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from maverick.config.installation import install_command
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
 from maverick.model import Request, Response, StreamItem
 from maverick.providers import Client, connect
@@ -181,7 +182,7 @@ def test_a_missing_extra_is_answered_with_the_command_that_installs_it(
     with pytest.raises(AgentError) as caught:
         connect("claude-sdk:sonnet")
 
-    assert "pip install 'maverick[claude-sdk]'" in str(caught.value)
+    assert install_command("claude-sdk") in str(caught.value)
     assert caught.value.kind is ErrorKind.INVALID
     assert isinstance(caught.value.cause, ModuleNotFoundError)
 

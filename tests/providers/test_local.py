@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -23,6 +24,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import maverick
+from maverick.config.installation import install_command
 from maverick.exceptions import (
     AgentError,
     ContextOverflowError,
@@ -339,7 +341,7 @@ def test_without_llama_the_error_names_the_extra(
 ) -> None:
     monkeypatch.setattr("maverick.providers.local.find_spec", lambda name: None)
 
-    with pytest.raises(AgentError, match=r"pip install 'maverick\[local\]'") as caught:
+    with pytest.raises(AgentError, match=re.escape(install_command("local"))) as caught:
         connect_it(model_file(tmp_path))
 
     assert caught.value.kind is ErrorKind.INVALID

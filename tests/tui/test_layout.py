@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from maverick.loop.limits import Limits
+from maverick.model import Message
 from maverick.tui.block import ToolUse, Words
 from maverick.tui.conversation import ConversationModel
 from maverick.tui.layout import ConversationLayout
@@ -150,6 +152,19 @@ def test_a_hundred_thousand_pieces_are_shown_as_they_were_sent(teller: Teller) -
     assert answer.text == "".join(pieces)
     shown_lines = " ".join(layout.line(y).text for y in range(layout.top_of(answer), layout.height))
     assert shown_lines.split() == "".join(pieces).split()
+
+
+@pytest.mark.requirement("007-TUI-LARGE")
+def test_of_what_a_person_said_at_great_length_the_beginning_is_laid_out_and_the_rest_counted() -> None:
+    model = ConversationModel()
+    model.begin("run", [Message.user("word " * 200_000)], Limits(), None)
+    layout = ConversationLayout(model)
+    layout.update(80)
+
+    assert layout.height < 500
+    assert layout.line(1).text.startswith("  word word")
+    assert "980,000 more characters" in layout.line(layout.height - 1).text
+    assert len(model.blocks[0].text) == 1_000_000
 
 
 @pytest.mark.requirement("007-TUI-STREAM")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from textual.widgets import Input, OptionList
 
 from maverick.journal import RunStatus
+from maverick.loop.entries import RunStarted
+from maverick.model import Message
 from maverick.testing import call, reply
 from maverick.tui.conversation import Status
+from maverick.tui.fork_dialog import ForkDialog
 from maverick.tui.inputs_dialog import InputsDialog
+from maverick.tui.prompt_box import PromptBox
 from maverick.tui.sidebar import Sidebar
 from tui.desk import NOW, Desk, keep, kept_entries
 from tui.screen import screen
@@ -93,6 +98,27 @@ async def test_older_runs_appear_when_the_end_of_the_list_is_reached() -> None:
 
         assert (first, here) == (50, 49)  # the list grows below the cursor
         assert listed.option_count == 120
+
+
+@pytest.mark.requirement("007-TUI-LARGE")
+async def test_a_run_that_was_asked_very_much_has_a_short_title_and_is_opened_in_part() -> None:
+    asked = "word\n" * 500_000
+    start, *entries = kept_entries()
+    assert isinstance(start, RunStarted)
+    async with screen() as at:
+        await keep(at.desk.journal, [replace(start, messages=(Message.user(asked),)), *entries])
+        await at.press("escape", "u")
+        await at.open()
+        listed = at.app.query_one("#runs", OptionList)
+        (title,) = (str(option.prompt) for option in listed.options)
+        await at.press("home", "f")
+        dialog = at.app.screen
+
+        assert len(title) < 300
+        assert at.said()[0] == asked
+        assert at.view.virtual_size.height < 10_000
+        assert isinstance(dialog, ForkDialog)
+        assert dialog.query_one(PromptBox).text == ""
 
 
 async def test_a_small_terminal_has_the_lists_when_they_are_asked_for() -> None:

@@ -88,9 +88,11 @@ def _connected(servers: list[MCPServer]) -> ConfiguredServers:
     try:
         from maverick.tools.mcp import ConfiguredServers  # here, since it brings MCP with it
     except ModuleNotFoundError as error:
+        from maverick.config.installation import install_command  # here, since it is seldom wanted
+
         raise AgentError(
             f"Tools of MCP servers need the package {error.name!r}, which is not installed. "
-            "Run: pip install 'maverick[mcp]'",
+            f"Run: {install_command('mcp')}",
             kind=ErrorKind.INVALID,
             cause=error,
         ) from error

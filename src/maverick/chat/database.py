@@ -129,10 +129,21 @@ def get_session() -> Session:
     return default_database().session()
 
 
+def _expanded(address: str) -> Path:
+    try:
+        return Path(address).expanduser().absolute()
+    except RuntimeError as error:
+        raise StorageError(
+            f"The chat's database {address!r} can not be opened: you have no home folder. Set the variable HOME, or name "
+            "another place with MAVERICK_DATABASE.",
+            cause=error,
+        ) from error
+
+
 def _engine_of(location: str | Path) -> Engine:
     address = str(location)
     if "://" not in address:
-        path = Path(address).expanduser().absolute()
+        path = _expanded(address)
         try:
             # For its owner only: what was said is nobody else's.
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -11,7 +11,15 @@ from typing import Any, Self
 from maverick.config import AgentConfig
 from maverick.config.mcp_name import group_of
 from maverick.exceptions import InvalidInputError
-from maverick.loop import AgentDefinition, ModelConfig, OutputConfig, ToolConfig
+from maverick.loop import (
+    AgentDefinition,
+    AgentResult,
+    ModelConfig,
+    OutputConfig,
+    RunConfig,
+    TerminateReason,
+    ToolConfig,
+)
 
 _LARGEST_SCHEMA = 1024 * 1024
 _LIMITS = {
@@ -65,6 +73,28 @@ class Changes:
             if self.output_schema is None
             else _output(self.output_schema),
         )
+
+    def raised(self, result: AgentResult[Any], limits: RunConfig) -> Self:
+        """These changes with twice as much of what the run had too little of.
+
+        Args:
+            result: How the run ended.
+            limits: What it had.
+        """
+        usage = result.usage
+        used: Mapping[TerminateReason, tuple[str, float]] = {
+            TerminateReason.MAX_TURNS: ("max_turns", result.turn_count),
+            TerminateReason.MAX_COST: ("max_cost_usd", float(f"{usage.total_cost_usd or 0:.3g}")),
+            TerminateReason.MAX_TOTAL_TOKENS: ("max_total_tokens", usage.total_tokens),
+            TerminateReason.MAX_TOOL_CALLS: ("max_tool_calls", 0),
+            TerminateReason.TIMEOUT: ("timeout_ms", usage.duration_ms),
+        }
+        name, enough = used.get(result.terminate_reason, ("", 0))
+        limit = getattr(limits, name, None)
+        if limit is None:
+            return self
+        # It may have used more than its limit: how much an answer takes is known when it is there.
+        return replace(self, limits={**self.limits, name: 2 * max(limit, enough) or 1})
 
     def words(self, agents: str | None = None) -> list[str]:
         """What to write after ``maverick runs resume ID`` for a run that was begun so.

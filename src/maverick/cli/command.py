@@ -37,9 +37,11 @@ class Command:
         except ModuleNotFoundError as error:
             if not self.extra or error.name is None or error.name.partition(".")[0] == "maverick":
                 raise
+            from maverick.config.installation import install_command  # here, since it is seldom wanted
+
             raise AgentError(
                 f"`maverick {self.name}` needs the package {error.name.partition('.')[0]!r}, which is not installed. "
-                f"Run: pip install 'maverick[{self.extra}]'",
+                f"Run: {install_command(self.extra)}",
                 kind=ErrorKind.INVALID,
                 cause=error,
             ) from error

@@ -15,5 +15,7 @@ INVALID_OUTPUT = 6
 """The answer is not of the type that was asked for."""
 TIMED_OUT = 124
 """The time was up."""
+SIGNALLED = 128
+"""Added to the number of the signal that stopped it, as shells do."""
 INTERRUPTED = 130
-"""Somebody pressed Ctrl-C."""
+"""Somebody pressed Ctrl-C, or the run was stopped in another way."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import atexit
 import gc
-import io
-import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 from maverick.cli.command import Command, command_parser
-from maverick.cli.exit_codes import FAILURE, INTERRUPTED, MISUSE
+from maverick.cli.exit_codes import FAILURE, INTERRUPTED, MISUSE, SUCCESS
 from maverick.cli.screen import one_line, printable
+from maverick.cli.streams import accept_all_characters, forget_unwritten, open_closed_streams
 from maverick.exceptions import AgentError, ConfigError, ErrorKind, MaverickError
 
 
@@ -25,11 +24,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None:
         _collect_less()
-    _never_fail_on_characters()
-    options = command_parser().parse_args(arguments)
-    command: Callable[[argparse.Namespace], int] = options.command
-    asked: Command | None = getattr(options, "asked", None)
+        open_closed_streams()
+    accept_all_characters()
     try:
+        return _exit_code(arguments)
+    finally:
+        forget_unwritten()
+
+
+def _exit_code(arguments: Sequence[str] | None) -> int:
+    options = argparse.Namespace()
+    try:
+        try:
+            command_parser().parse_args(arguments, options)
+        except SystemExit as ended:  # how argparse ends when it has said what was to be said
+            return int(ended.code or SUCCESS)
+        command: Callable[[argparse.Namespace], int] = options.command
+        asked: Command | None = getattr(options, "asked", None)
         with nullcontext() if asked is None else asked.explained():
             return command(options)
     except MaverickError as error:
@@ -38,7 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
     except Exception as error:  # noqa: BLE001 - a mistake in the program, told like any other error
         said = f"{type(error).__name__}: {error}. This should not happen; --debug shows where it comes from."
@@ -56,21 +66,16 @@ def _collect_less() -> None:
 
 
 def _complain(error: Exception, said: str, options: argparse.Namespace) -> None:
+    trace = ""
     if getattr(options, "debug", False):
         import traceback
 
-        sys.stderr.write(printable("".join(traceback.format_exception(error))))
-    sys.stderr.write(f"maverick: {printable(one_line(said))}\n")
+        trace = printable("".join(traceback.format_exception(error)))
+    with suppress(OSError):  # there is nowhere else to say it; the exit code tells
+        sys.stderr.write(f"{trace}maverick: {printable(one_line(said))}\n")
 
 
 def _is_misuse(error: MaverickError) -> bool:
     return isinstance(error, ConfigError) or (
         isinstance(error, AgentError) and error.kind is ErrorKind.INVALID
     )
-
-
-def _never_fail_on_characters() -> None:
-    """Show a replacement for what the terminal's encoding does not have, and accept bytes that are no text."""
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and not stream.closed:
-            stream.reconfigure(errors="replace")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
 from maverick.cli.exit_codes import MISUSE, SUCCESS
+from maverick.cli.streams import write_out
 
 _LARGEST = 1_000_000
 
@@ -41,6 +43,13 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - as argparse has it
         """Read arguments, those of its own added before."""
         return super(CommandParser, self.filled()).parse_known_args(args, namespace)
+
+    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - as argparse has it
+        """Write help or a version for whoever asked for it; argparse itself would not tell if that fails."""
+        if file is sys.stdout:
+            write_out(sys.stdout, message)
+        else:
+            super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where to read what would be right."""

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Self, TextIO
 
+from maverick.cli.streams import write_out
+
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _LONGEST_REMARK = 200
 
@@ -45,8 +47,7 @@ class Screen:
         """Write some of an answer."""
         if not text:
             return
-        self._answers.write(printable(text))
-        self._answers.flush()
+        write_out(self._answers, printable(text))
         self.mid_line = not text.endswith("\n")
 
     def remark(self, text: str) -> None:
@@ -64,21 +65,18 @@ class Screen:
     def prompt(self, text: str) -> None:
         """Write what a person is to answer, and stay on its line."""
         self.end_line()
-        self._remarks.write(printable(text))
-        self._remarks.flush()
+        write_out(self._remarks, printable(text))
 
     def end_line(self) -> None:
         """Begin a new line, unless the last thing written did."""
         if self.mid_line:
-            self._answers.write("\n")
-            self._answers.flush()
+            write_out(self._answers, "\n")
             self.mid_line = False
 
     def _line(self, text: str, style: str) -> None:
         self.end_line()
         text = printable(text)
-        self._remarks.write(f"\033[{style}m{text}\033[0m\n" if self._colour else f"{text}\n")
-        self._remarks.flush()
+        write_out(self._remarks, f"\033[{style}m{text}\033[0m\n" if self._colour else f"{text}\n")
 
 
 def printable(text: str) -> str:

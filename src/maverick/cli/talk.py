@@ -6,11 +6,11 @@ import getpass
 import uuid
 from collections.abc import AsyncIterator
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maverick.cli.everyday_tools import EVERYDAY_TOOLS
 from maverick.config import load_config
+from maverick.config.loading import own_folder
 from maverick.exceptions import TimeoutError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
@@ -67,7 +67,7 @@ class Talk:
         from maverick.chat import AgentRunner, MCPToolServer
         from maverick.tools.mcp import ToolPins, plugged_in
 
-        folder = Path("~/.maverick").expanduser()
+        folder = own_folder()
         if self._journal is None:
             self._journal = open_journal(load_config().journal.get_secret_value())
         sessions = self._database.session

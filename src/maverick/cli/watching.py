@@ -1,4 +1,4 @@
-"""A run on the screen from its start to its end, while Ctrl-C stops it."""
+"""A run on the screen from its start to its end, unless somebody stops it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
-from maverick.cli.ctrl_c import on_ctrl_c
 from maverick.cli.progress import Progress
 from maverick.cli.runs.spectator import Spectator
+from maverick.cli.stop_signals import on_stop_signals
 from maverick.loop import AgentResult
 from maverick.runtime import AbortSignal
 from maverick.runtime.event_feed import EventFeed
@@ -22,12 +22,12 @@ Start: TypeAlias = Callable[[AbortSignal, Listener], Coroutine[Any, Any, AgentRe
 
 
 async def watch(spectator: Spectator, start: Start) -> AgentResult[Any]:
-    """Show a run to its end; Ctrl-C stops it, and pressed twice kills the process.
+    """Show a run to its end; Ctrl-C and signals that ask the process to end stop it, and Ctrl-C twice kills it.
 
     Its events are shown outside of it: what fails here, as when nobody reads the output, stops the run.
     """
     stop, feed = AbortSignal(), EventFeed()
-    with on_ctrl_c(stop.abort, twice_kills=True):
+    with on_stop_signals(stop.abort) as spectator.signals:
         running = asyncio.ensure_future(start(stop, feed.put))
         running.add_done_callback(lambda _: feed.close())
         try:

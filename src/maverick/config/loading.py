@@ -209,3 +209,17 @@ def persons_home() -> Path | None:
         return Path.home()
     except RuntimeError:  # the user of a container may have none
         return None
+
+
+def own_folder() -> Path:
+    """Where the person's own files are kept: ``.maverick`` in their home.
+
+    Raises:
+        ConfigError: They have no home.
+    """
+    home = persons_home()
+    if home is None:
+        raise ConfigError(
+            "You have no home folder for this to be kept in. Set the variable HOME to a folder of yours."
+        )
+    return home / ".maverick"

@@ -13,8 +13,11 @@ from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, Journa
 try:
     import asyncpg  # type: ignore[import-untyped]
 except ModuleNotFoundError as error:
+    from maverick.config.installation import install_command  # here, since it is seldom wanted
+
     raise AgentError(
-        "PostgresJournal needs the package 'asyncpg', which is not installed. Run: pip install 'maverick[postgres]'",
+        "PostgresJournal needs the package 'asyncpg', which is not installed. "
+        f"Run: {install_command('postgres')}",
         kind=ErrorKind.INVALID,
         cause=error,
     ) from error

@@ -17,7 +17,12 @@ from maverick.journal.codec import decode_entry
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus, StoredEntry
 from maverick.journal.transaction import Transaction
 
+ENDED = (RunStatus.COMPLETE, RunStatus.STOPPED)
+"""What a run is when nobody works on it and nothing is waited for."""
+UNFINISHED = (RunStatus.RUNNING, RunStatus.WAITING)
+"""What it is when somebody works on it, or should."""
 _PAGE = 256
+_ALL = 1_000_000
 
 
 class Journal(ABC):
@@ -109,15 +114,37 @@ class Journal(ABC):
         async for stored in self.read(run_id, after=max(record.entries - count, 0)):
             yield stored
 
-    async def prune(self, before: float) -> int:
-        """Remove runs that ended before a time (seconds since the epoch); returns how many."""
+    async def old_runs(self, before: float, *, unfinished: bool = False) -> list[RunRecord]:
+        """Runs that ended before a time; those of subagents belong to the ones that called them.
+
+        Args:
+            before: The time, in seconds since the epoch.
+            unfinished: Whether to have those too that have not ended, and for which nothing was written since then:
+                they wait for a decision, or their process died.
+        """
+        return [
+            record
+            for status in ((*ENDED, *UNFINISHED) if unfinished else ENDED)
+            for record in await self.list_runs(status=status, limit=_ALL)
+            if await self._is_old(record, before)
+        ]
+
+    async def prune(self, before: float, *, unfinished: bool = False) -> int:
+        """Remove what ``old_runs`` has, and the runs of their subagents; returns how many."""
         removed = 0
-        for status in (RunStatus.COMPLETE, RunStatus.STOPPED):
-            for record in await self.list_runs(status=status, limit=1_000_000):
-                if record.updated_at < before:
-                    with suppress(RunNotFoundError):  # somebody else is pruning too
-                        removed += await self.delete(record.run_id)
+        for record in await self.old_runs(before, unfinished=unfinished):
+            with suppress(RunNotFoundError):  # somebody else is pruning too
+                removed += await self.delete(record.run_id)
         return removed
+
+    async def _is_old(self, record: RunRecord, before: float) -> bool:
+        """Whether nothing was written for it since a time; while it has not ended, its subagents may be at work."""
+        if record.updated_at >= before:
+            return False
+        if record.status in ENDED:
+            return True
+        subagents = await self.list_runs(parent=record.run_id, limit=_ALL)
+        return all([await self._is_old(subagent, before) for subagent in subagents])
 
     def transaction(self, lease: Lease) -> Transaction:
         """A transaction in the journal's database, for a tool's effect and its entry.

@@ -141,9 +141,11 @@ def _missing_extra_explained(name: str) -> Iterator[None]:
             raise
         if error.name.partition(".")[0] != provider.package:
             raise
+        from maverick.config.installation import install_command  # here, since it is seldom wanted
+
         raise AgentError(
             f"The provider {name!r} needs the package {provider.package!r}, which is not installed. "
-            f"Run: pip install 'maverick[{provider.extra}]'",
+            f"Run: {install_command(provider.extra)}",
             kind=ErrorKind.INVALID,
             cause=error,
         ) from error

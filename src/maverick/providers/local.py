@@ -160,8 +160,10 @@ def _check_file(path: Path) -> None:
 
 def _check_extra() -> None:
     if find_spec("xllamacpp") is None:
+        from maverick.config.installation import install_command  # here, since it is seldom wanted
+
         raise AgentError(
             "The provider 'local' needs the package 'xllamacpp', which is not installed. "
-            "Run: pip install 'maverick[local]'",
+            f"Run: {install_command('local')}",
             kind=ErrorKind.INVALID,
         )

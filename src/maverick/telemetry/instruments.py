@@ -68,7 +68,7 @@ def instrument(
         _instruments = Instruments(tracer_provider, meter_provider)
     except ImportError as error:
         raise ConfigError(
-            "Traces need OpenTelemetry. Install it with: pip install 'maverick[otel]'"
+            "Traces need OpenTelemetry. Install it with: pip install opentelemetry-sdk"
         ) from error
 
 

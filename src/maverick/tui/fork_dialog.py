@@ -13,6 +13,9 @@ from textual.widgets import Label
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt_box import PromptBox
 
+_LONGEST_OFFER = 20_000
+"""Characters that can be changed without having to wait for each key."""
+
 
 class ForkDialog(ModalScreen[str | None]):
     """The words to put before a turn; an empty text leaves everything as it was.
@@ -28,15 +31,20 @@ class ForkDialog(ModalScreen[str | None]):
     def __init__(self, run_id: str, turn: int, words: str) -> None:
         super().__init__()
         self._title = f"Run again from turn {turn} of {one_line(run_id)}"
-        self._words = words
+        self._offered = words if len(words) <= _LONGEST_OFFER else ""
+        if self._offered:
+            self._where = "What you said, which you may change:"
+        elif words:
+            self._where = "What you said is too long to change here. Other words in its place, if any:"
+        else:
+            self._where = "Words to add before it, if any:"
 
     def compose(self) -> ComposeResult:
         """The title, the words, and what to do with them."""
-        where = "What you said, which you may change:" if self._words else "Words to add before it, if any:"
         with Vertical(classes="dialog"):
             yield Label(self._title, classes="title", markup=False)
-            yield Label(where)
-            yield ForkBox(self._words, id="words")
+            yield Label(self._where)
+            yield ForkBox(self._offered, id="words")
             yield Label("Enter runs it, Ctrl-J begins a new line, Esc leaves it be", classes="hint")
 
     def on_mount(self) -> None:

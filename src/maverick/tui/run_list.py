@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from maverick.journal import Journal, RunRecord
+from maverick.journal.codec import decode_entry
 from maverick.loop.entries import RunStarted
 
 _PAGE = 50
 """How many runs are read at first, and how many more each time somebody wants to see older ones."""
+_LONGEST_TITLE = 200
+"""Characters of what a run was asked; more than a line of any screen has."""
 
 
 class RunList:
@@ -46,7 +49,9 @@ class RunList:
         self.records = records
 
     async def _asked(self, run_id: str) -> str:
-        async for stored in self._journal.read(run_id):
-            start = stored.entry
-            return start.messages[-1].content if isinstance(start, RunStarted) and start.messages else ""
+        """The beginning of what a run was asked; nothing else of it is read, since a run may be very large."""
+        for _, version, payload in await self._journal.read_page(run_id, 0, 1):
+            start = decode_entry(payload, version)
+            if isinstance(start, RunStarted) and start.messages:
+                return start.messages[-1].content[:_LONGEST_TITLE]
         return ""

@@ -10,6 +10,8 @@ from maverick.tui.plain_text import plain
 from maverick.tui.section import Sections
 from maverick.tui.wrapping import WrappedText
 
+_MOST_OF_A_PERSON = 20_000
+"""Characters of what a person said that are shown."""
 _INKS = {Speaker.USER: Ink.USER, Speaker.ANSWER: Ink.ANSWER, Speaker.THOUGHT: Ink.THOUGHT}
 _MARKS = {Speaker.USER: "› ", Speaker.ANSWER: "", Speaker.THOUGHT: ""}
 
@@ -45,7 +47,7 @@ class SpokenLines:
         if self._ended:
             return
         self._ended = self._words.is_whole
-        text = plain("".join(self._words.pieces[self._read :]))
+        text = plain(self._shown("".join(self._words.pieces[self._read :])))
         self._read = len(self._words.pieces)
         is_answer = self._words.speaker is Speaker.ANSWER
         whole = self._sections.append(text) if is_answer else []
@@ -58,6 +60,13 @@ class SpokenLines:
         self._grow(text)
         if is_answer and self._ended and len(self._sections.rest) <= LONGEST:
             self._settle(self._sections.rest)
+
+    def _shown(self, said: str) -> str:
+        """What is laid out of new words: a person may have handed over a whole book, and has it."""
+        if self._words.speaker is not Speaker.USER or len(said) <= _MOST_OF_A_PERSON:
+            return said
+        left = len(said) - _MOST_OF_A_PERSON
+        return f"{said[:_MOST_OF_A_PERSON]}…\n({left:,} more characters, which are not shown)"
 
     def _settle(self, section: str) -> None:
         """Show a section as what it is, in place of what came of it so far."""

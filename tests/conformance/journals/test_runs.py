@@ -145,6 +145,26 @@ async def test_pruning_removes_what_ended_before_a_time_and_nothing_else(journal
     assert await journal.prune(20.0) == 0
 
 
+async def test_pruning_removes_what_was_left_before_a_time_when_asked_to(journal: Journal) -> None:
+    await journal.create(record("old", status=RunStatus.COMPLETE, updated_at=10.0), [])
+    await journal.create(record("left", updated_at=10.0), [])
+    await journal.create(record("left/1/0", parent="left", updated_at=19.0), [])
+    await journal.create(record("waiting", status=RunStatus.WAITING, updated_at=10.0), [])
+    await journal.create(record("at the time", updated_at=20.0), [])
+    await journal.create(record("at work below", updated_at=10.0), [])
+    await journal.create(record("at work below/1/0", parent="at work below", updated_at=10.0), [])
+    await journal.create(
+        record(
+            "at work below/1/0/1/0", parent="at work below/1/0", status=RunStatus.STOPPED, updated_at=20.0
+        ),
+        [],
+    )
+
+    assert await journal.prune(20.0, unfinished=True) == 4
+
+    assert {run.run_id for run in await journal.list_runs()} == {"at the time", "at work below"}
+
+
 @pytest.mark.parametrize("odd", ["a\0b", "a\ud800b"])
 @pytest.mark.parametrize("field", ["run_id", "agent", "user_id", "parent", "forked_from"])
 def test_a_name_no_database_can_hold_is_refused_with_the_record(field: str, odd: str) -> None:

@@ -9,6 +9,7 @@ from maverick.agents.claude_names import CODING_TOOLS
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen
+from maverick.config.loading import own_folder
 from maverick.exceptions import InvalidInputError
 from maverick.loop import AgentDefinition
 
@@ -82,13 +83,14 @@ def write_agent(name: str, *, python: bool, home: bool, force: bool) -> int:
 
     Raises:
         InvalidInputError: The name is none, or taken, or the file can not be written.
+        ConfigError: The person has no home.
     """
     AgentDefinition(name, "Its name is checked.")
     if python and home:
         raise InvalidInputError(
             "--home is for Markdown: a Python agent is run by its file, wherever that is.", field="home"
         )
-    folder = Path() if python else (Path.home() if home else Path()) / ".maverick" / "agents"
+    folder = Path() if python else (own_folder() if home else Path(".maverick")) / "agents"
     path = folder / f"{name}{'.py' if python else '.md'}"
     template = Template(_PYTHON if python else _MARKDOWN)
     text = template.substitute(name=name, file=path, tools=", ".join(CODING_TOOLS))

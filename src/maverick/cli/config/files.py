@@ -10,15 +10,18 @@ from maverick.cli.json_text import json_text
 from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen
 from maverick.config import AgentConfig, MaverickConfig, Secret
+from maverick.config.loading import own_folder, persons_home
 from maverick.config.section import Section
 
+_OWN_FILE, _PROJECT_FILE = "config.yaml", "maverick.yaml"
 _PERSONS_OWN = ("api_key", "agents")
 """What a project's file may not set, or had better not: it is shared."""
 
 
 def settings_files() -> list[Path]:
-    """The files settings are read from, the later over the earlier."""
-    return [Path.home() / ".maverick" / "config.yaml", Path("maverick.yaml").absolute()]
+    """The files settings are read from, the later over the earlier; a person without a home has none of their own."""
+    own = [] if persons_home() is None else [own_folder() / _OWN_FILE]
+    return [*own, Path(_PROJECT_FILE).absolute()]
 
 
 def show_files(*, as_json: bool) -> int:
@@ -43,8 +46,9 @@ def write_file(*, project: bool, force: bool) -> int:
 
     Raises:
         InvalidInputError: The file is there, or can not be written.
+        ConfigError: The person has no home.
     """
-    path = settings_files()[1 if project else 0]
+    path = Path(_PROJECT_FILE).absolute() if project else own_folder() / _OWN_FILE
     write_new_file(path, "\n".join(_lines(project=project)) + "\n", force=force, private=True)
     Screen.of_process(interactive=False).say(f"{path}\n")
     return SUCCESS

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from maverick.cli.doctor.finding import Finding, Health
 from maverick.cli.screen import shortened
 from maverick.config import readers
+from maverick.config.installation import install_command
 from maverick.config.mcp_server import MCPServer
 from maverick.config.mcp_servers import load_mcp_servers
 from maverick.exceptions import ConfigError, MaverickError
@@ -40,7 +41,7 @@ def _condition(server: MCPServer) -> tuple[Health, str, str]:
         MaverickError: What is written about it does not fit.
     """
     if find_spec("mcp") is None:
-        return Health.MISSING, ", needs the package mcp", "pip install 'maverick[mcp]'"
+        return Health.MISSING, ", needs the package mcp", install_command("mcp")
     from maverick.tools.mcp.configured import kept_consent  # here, since it brings MCP with it
     from maverick.tools.mcp.server_address import ServerAddress
 

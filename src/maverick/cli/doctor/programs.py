@@ -11,6 +11,7 @@ from pathlib import Path
 
 from maverick.cli.doctor.finding import Finding, Health
 from maverick.cli.screen import one_line, printable
+from maverick.config.installation import install_command
 
 _PATIENCE = 20
 """Seconds until a program that does not answer is given up."""
@@ -24,7 +25,6 @@ _EXTRAS: Mapping[str, tuple[str, str]] = {
     "postgres": ("asyncpg", "journals in Postgres"),
     "otel": ("opentelemetry-sdk", "traces and metrics"),
     "local": ("xllamacpp", "local: models"),
-    "temporal": ("temporalio", "fleets of workers"),
     "fast": ("uvloop", "a faster event loop"),
 }
 """The packages of each extra that tell whether it is installed, and what it is for."""
@@ -42,9 +42,7 @@ def examine_packages() -> Iterator[Finding]:
         try:
             yield Finding(extra, Health.GOOD, f"{package} {version(package)}, for {purpose}")
         except PackageNotFoundError:
-            yield Finding(
-                extra, Health.MISSING, f"not installed, for {purpose}", f"pip install 'maverick[{extra}]'"
-            )
+            yield Finding(extra, Health.MISSING, f"not installed, for {purpose}", install_command(extra))
 
 
 def examine_claude_cli() -> Iterator[Finding]:
@@ -55,7 +53,7 @@ def examine_claude_cli() -> Iterator[Finding]:
             "claude CLI",
             Health.MISSING,
             "not found, for agents on Claude Code",
-            "pip install 'maverick[claude-code]', or npm install -g @anthropic-ai/claude-code",
+            f"{install_command('claude-code')}, or npm install -g @anthropic-ai/claude-code",
         )
         return
     try:

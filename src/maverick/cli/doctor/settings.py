@@ -51,7 +51,12 @@ def examine_journal() -> Iterator[Finding]:
     """Whether the journal opens."""
     location = _config().journal.get_secret_value()
     shown = "a database" if "://" in location else location
-    path = Path(location).expanduser()
+    try:
+        path = Path(location).expanduser()
+    except RuntimeError:  # the user of a container may have no home
+        fix = "set the variable HOME, or name a file with MAVERICK_JOURNAL"
+        yield Finding("journal", Health.WRONG, f"{shown} can not be made, since you have no home folder", fix)
+        return
     if "://" not in location and not path.exists():
         yield _journal_to_be(path, shown)
         return

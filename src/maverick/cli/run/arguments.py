@@ -15,7 +15,7 @@ resumed and forked with `maverick runs`."""
 _EPILOG = """\
 exit codes: 0 done, 1 failed, 2 wrong use, 3 waits for a decision, 4 a limit was
 reached, 5 the model declined, 6 the answer does not fit the schema, 124 out of
-time, 130 stopped"""
+time, 130 stopped with Ctrl-C, 143 with SIGTERM, 129 since the terminal is gone"""
 
 
 def add_arguments(parser: CommandParser) -> None:

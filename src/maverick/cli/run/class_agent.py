@@ -14,6 +14,7 @@ from typing import Any
 from maverick.agents import AgentContext, AgentResult, MaverickAgent
 from maverick.agents.found import FoundAgent
 from maverick.agents.registry import Agent
+from maverick.cli.changes import Changes
 from maverick.cli.run.inputs import gather_inputs
 from maverick.cli.run.narration import Narration
 from maverick.cli.runs.console import Console
@@ -23,7 +24,7 @@ from maverick.cli.watching import Start, watch
 from maverick.config import MaverickConfig
 from maverick.exceptions import AbortedError, InvalidInputError
 from maverick.journal import MemoryJournal
-from maverick.loop import TerminateReason
+from maverick.loop import RunConfig, TerminateReason
 from maverick.runtime import AbortSignal
 from maverick.runtime.run import Listener
 
@@ -73,7 +74,7 @@ def _made(found: FoundAgent, wanted: Mapping[str, Any]) -> Agent:
 
 async def _run(name: str, agent: Agent, context: AgentContext, console: Console) -> int:
     streams = sys.stdout.isatty() and getattr(agent, "output_type", None) is None
-    spectator = Spectator(console, [], name, streams=streams, kept=False)
+    spectator = Spectator(console, Changes(), None, RunConfig(), name, streams=streams, kept=False)
     result = await watch(spectator, _start(name, agent, context))
     return await spectator.conclude(replace(result, raw_content=_shown(result, console)))
 

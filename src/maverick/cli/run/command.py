@@ -72,7 +72,9 @@ async def _run(
     async with _journal(options, config) as journal:
         spectator = Spectator(
             Console(journal, screen, options.as_json, options.journal),
-            changes.words(_named_file(options.agent)),
+            changes,
+            _named_file(options.agent),
+            definition.run_config,
             # Into a pipe goes the answer alone, and one of a type is whole or none.
             streams=sys.stdout.isatty() and definition.output_config is None,
             kept=options.kept,

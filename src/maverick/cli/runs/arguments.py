@@ -159,13 +159,19 @@ def _add_keeping(verbs: Verbs) -> None:
     export.add_argument(
         "-o", "--output", metavar="FILE", help="the file to write; by default standard output"
     )
+    export.add_argument("--force", action="store_true", help="write over a file that is there already")
     prune = verbs.add(
         "prune",
-        "remove runs that ended long ago",
+        "remove old runs",
         "Remove runs that ended long ago, and their subagents' runs. Without --yes, only say which.",
     )
     prune.add_argument(
         "--older-than", metavar="AGE", type=_age, required=True, help="how long ago: 30d, 12h, 2w …"
+    )
+    prune.add_argument(
+        "--unfinished",
+        action="store_true",
+        help="also those that have not ended: they wait for a decision, or their process died",
     )
     prune.add_argument("--yes", action="store_true", help="do it")
 

@@ -61,7 +61,8 @@ async def resume_run(
     if _wants_key(changes, agent, config) and await _model_of(console.journal, run_id) == OFFLINE:
         changes = replace(changes, model=OFFLINE)
     definition = changes.applied_to(agent, config.agent)
-    spectator = Spectator(console, changes.words(agents), run_id, streams=definition.output_config is None)
+    streams = definition.output_config is None
+    spectator = Spectator(console, changes, agents, definition.run_config, run_id, streams=streams)
     async with executor_for(
         definition,
         config.agent,
@@ -111,7 +112,8 @@ async def fork_run(
     if _wants_key(changes, agent, config):
         changes = replace(changes, model=OFFLINE)
     definition = changes.applied_to(agent, config.agent)
-    spectator = Spectator(console, changes.words(agents), streams=definition.output_config is None)
+    streams = definition.output_config is None
+    spectator = Spectator(console, changes, agents, definition.run_config, streams=streams)
     async with executor_for(
         definition,
         config.agent,
@@ -146,9 +148,8 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
         InvalidInputError: Its agent can not be loaded.
     """
     record = await console.journal.get(run_id)
-    spectator = Spectator(console, Changes().words(agents), run_id)
-    config = load_config()
-    definition = _agent_of(record, agents, config)
+    definition = _agent_of(record, agents, load_config())
+    spectator = Spectator(console, Changes(), agents, definition.run_config, run_id)
     result = None
     # Without its MCP servers: what their tools did is in the journal.
     tools = coding_registry(Path.cwd()) if names_tools(definition) else None

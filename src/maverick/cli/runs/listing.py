@@ -20,7 +20,6 @@ _COLUMNS = (
     Column("AGE", right=True),
     Column("REASON", shrinks=True),
 )
-ENDED = (RunStatus.COMPLETE, RunStatus.STOPPED)
 MOST_SUBAGENTS = 10_000
 """How many subagents of one run are looked for."""
 

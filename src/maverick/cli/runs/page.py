@@ -11,11 +11,12 @@ from typing import Any
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.figures import age, counted, duration, money
 from maverick.cli.runs.console import Console
-from maverick.cli.runs.listing import ENDED, MOST_SUBAGENTS, reason_of
+from maverick.cli.runs.listing import MOST_SUBAGENTS, reason_of
 from maverick.cli.runs.pending import pending_in, pending_lines
 from maverick.cli.screen import one_line, printable, shown_call
 from maverick.cli.table import Column, fitted
 from maverick.journal import Journal, RunRecord
+from maverick.journal.store import ENDED
 from maverick.journal.timeline import Timeline, ToolLine, TurnLine
 from maverick.loop.entries import RunStarted
 from maverick.model.untrusted import unmarked

@@ -1,4 +1,4 @@
-"""``maverick runs prune``: removing runs that ended long ago."""
+"""``maverick runs prune``: removing runs that ended, or were left, long ago."""
 
 from __future__ import annotations
 
@@ -7,23 +7,21 @@ import time
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.figures import counted
 from maverick.cli.runs.console import Console
-from maverick.cli.runs.listing import ENDED, show_records
-from maverick.journal import Journal, RunRecord
-
-_ALL = 1_000_000
+from maverick.cli.runs.listing import show_records
 
 
-async def prune_runs(console: Console, *, older_than: int, yes: bool) -> int:
-    """Remove runs that ended long ago, or say which they would be.
+async def prune_runs(console: Console, *, older_than: int, unfinished: bool, yes: bool) -> int:
+    """Remove old runs, or say which they would be.
 
     Args:
         console: Where.
-        older_than: How many seconds ago they ended, at least.
+        older_than: How many seconds ago the last entry was written, at least.
+        unfinished: Whether those go too that have not ended.
         yes: Whether to do it.
     """
     before = time.time() - older_than
-    found = await _ended_before(console.journal, before)
-    removed = await console.journal.prune(before) if yes else 0
+    found = await console.journal.old_runs(before, unfinished=unfinished)
+    removed = await console.journal.prune(before, unfinished=unfinished) if yes else 0
     if console.as_json:
         console.write({"runs": found, "removed": removed})
     elif yes:
@@ -32,14 +30,5 @@ async def prune_runs(console: Console, *, older_than: int, yes: bool) -> int:
         show_records(console, found)
         console.screen.remark(f"{counted(len(found), 'run')} would be removed. Add --yes to do it.")
     else:
-        console.screen.remark("No run ended that long ago.")
+        console.screen.remark("No run is that old.")
     return SUCCESS
-
-
-async def _ended_before(journal: Journal, before: float) -> list[RunRecord]:
-    return [
-        record
-        for status in ENDED
-        for record in await journal.list_runs(status=status, limit=_ALL)
-        if record.updated_at < before
-    ]

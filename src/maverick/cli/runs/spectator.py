@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from maverick.cli.exit_codes import LIMIT, TIMED_OUT
+from maverick.cli.changes import Changes
+from maverick.cli.exit_codes import LIMIT, SIGNALLED, TIMED_OUT
 from maverick.cli.json_text import event_fields, result_fields
 from maverick.cli.live_view import LiveView
 from maverick.cli.outcome import exit_code, summary
 from maverick.cli.progress import Progress
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.pending import pending_in, pending_lines
-from maverick.loop import AgentResult, TerminateReason
+from maverick.loop import AgentResult, RunConfig, TerminateReason
 from maverick.loop.events import AgentActivityEvent, ContentChunk, RunEnd, ToolCallStart, TurnStart
 from maverick.loop.machine import RESUMABLE
 from maverick.model import ToolContext
@@ -23,7 +24,9 @@ class Spectator:
 
     Args:
         console: Where.
-        again: The words that name the run's agent, and what was different about it, when it is resumed.
+        changes: What is different about the run's agent, which is said again when the run is resumed.
+        agents: The file or module of the agent, if it was named.
+        limits: The limits that the run has.
         run_id: The run, if it has its id already.
         streams: Whether the words of the answer are shown as they come, or only those of the last turn when it is over.
         kept: Whether the run can be resumed.
@@ -32,7 +35,9 @@ class Spectator:
     def __init__(
         self,
         console: Console,
-        again: Sequence[str],
+        changes: Changes,
+        agents: str | None,
+        limits: RunConfig,
         run_id: str = "",
         *,
         streams: bool = True,
@@ -41,7 +46,11 @@ class Spectator:
         self.console = console
         self.progress: Progress | None = None
         """A sign of life on the terminal, if there is one."""
-        self._again = again
+        self.signals: Sequence[int] = ()
+        """The signals that asked for the run to stop, once they have come."""
+        self._changes = changes
+        self._agents = agents
+        self._limits = limits
         self._run_id = run_id
         self._streams = streams
         self._kept = kept
@@ -70,16 +79,19 @@ class Spectator:
         """Tell how the run ended and how it goes on, if it can; returns the exit code."""
         if not self.console.as_json:
             self._say_how_it_ended(result)
-            await self.leave(
-                summary(result),
-                resumable=result.terminate_reason in RESUMABLE,
-                limited=exit_code(result) in (LIMIT, TIMED_OUT),
-            )
+            if exit_code(result) in (LIMIT, TIMED_OUT):
+                self._changes = self._changes.raised(result, self._limits)
+                how = "Raise the limit and go on with"
+            else:
+                how = "Go on with"
+            await self.leave(summary(result), how, resumable=result.terminate_reason in RESUMABLE)
         elif not self._over:  # a run that had its answer before gives it without an event
             self.console.write({"type": "run_end", "run_id": self._run_id, "result": result_fields(result)})
+        if self.signals and result.terminate_reason is TerminateReason.ABORTED:
+            return SIGNALLED + self.signals[0]
         return exit_code(result)
 
-    async def leave(self, summary: str, *, resumable: bool = True, limited: bool = False) -> None:
+    async def leave(self, summary: str, how: str = "Go on with", *, resumable: bool = True) -> None:
         """Say in a line where the run stands, and what to type for it to go on."""
         if self.console.as_json:
             return
@@ -88,10 +100,8 @@ class Spectator:
         if resumable and self._kept:
             for line in pending_lines(self.console, await pending_in(self.console.journal, self._run_id)):
                 screen.remark(line)
-            command = self.console.command("resume", self._run_id, *self._again)
-            screen.remark(
-                f"Raise the limit and go on with: {command}" if limited else f"Go on with: {command}"
-            )
+            command = self.console.command("resume", self._run_id, *self._changes.words(self._agents))
+            screen.remark(f"{how}: {command}")
 
     def _say_how_it_ended(self, result: AgentResult[Any]) -> None:
         if not self._view.answered:

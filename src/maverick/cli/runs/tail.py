@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.entry_line import entry_line
-from maverick.cli.runs.listing import ENDED
 from maverick.cli.table import fitted
 from maverick.journal.records import StoredEntry
+from maverick.journal.store import ENDED
 
 _BETWEEN_LOOKS = 0.3
 """Seconds from one look at a run that is followed to the next."""

@@ -12,7 +12,6 @@ import threading
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
@@ -24,6 +23,7 @@ from maverick.chat.prompt import CHAT_LIMITS
 from maverick.cli.connecting import WITH_KEY, connect_as_set
 from maverick.cli.exit_codes import FAILURE, SUCCESS
 from maverick.config import AgentConfig, load_config
+from maverick.config.loading import own_folder
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
@@ -32,7 +32,7 @@ from maverick.server import OidcVerifier, ServerLimits, TokenSigner, Verifier, c
 
 _SECRET_VARIABLE = "MAVERICK_SERVER_SECRET"  # noqa: S105 - the name of a variable, and no secret
 _METRICS_VARIABLE = "MAVERICK_SERVER_METRICS_TOKEN"
-_SECRET_FILE = "~/.maverick/server.key"  # noqa: S105 - the name of a file
+_SECRET_FILE = "server.key"  # noqa: S105 - the name of a file
 _OFFLINE = "offline:"
 _PACE = 0.02
 """Seconds between two words of the offline model, for a person who watches."""
@@ -157,7 +157,7 @@ def _secret() -> bytes:
     given = os.environ.get(_SECRET_VARIABLE, "")
     if given:
         return given.encode()
-    path = Path(_SECRET_FILE).expanduser()
+    path = own_folder() / _SECRET_FILE
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
@@ -174,7 +174,7 @@ def _secret() -> bytes:
 
 def _unreadable(error: OSError) -> ConfigError:
     return ConfigError(
-        f"The key that tokens are signed with can not be kept in {_SECRET_FILE}: {error.strerror}. "
+        f"The key that tokens are signed with can not be kept in ~/.maverick/{_SECRET_FILE}: {error.strerror}. "
         f"Make the file accessible, or set {_SECRET_VARIABLE} to at least 32 random characters."
     )
 

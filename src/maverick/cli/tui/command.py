@@ -9,7 +9,7 @@ import signal
 import sys
 
 from maverick.cli.agent_lookup import look_up, split_source
-from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.exit_codes import SIGNALLED, SUCCESS
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.cli.tui.workplace import CommandLineWorkplace
@@ -17,9 +17,6 @@ from maverick.config import load_config
 from maverick.exceptions import InvalidInputError
 from maverick.journal.opening import open_journal
 from maverick.tui.app import MaverickApp
-
-_SIGNALLED = 128
-"""Added to the number of the signal that ended the screen, as shells do."""
 
 
 def open_screen(options: argparse.Namespace) -> int:
@@ -68,13 +65,13 @@ async def _show(options: argparse.Namespace) -> int:
         if app.failure is not None:
             raise app.failure
         if signal.SIGHUP in signals:
-            return _SIGNALLED + signal.SIGHUP  # there is no terminal any more to say anything in
+            return SIGNALLED + signal.SIGHUP  # there is no terminal any more to say anything in
         screen = Screen.of_process(interactive=True)
         console = Console(journal, screen, named_journal=options.journal)
         for session in app.stopped:
             command = console.command("resume", session.run_id, *workplace.words_to_resume(session.agent))
             screen.remark(f"{session.run_id} was stopped. Go on with: {command}")
-    return _SIGNALLED + signals[0] if signals else SUCCESS
+    return SIGNALLED + signals[0] if signals else SUCCESS
 
 
 def _leave_on_signals(app: MaverickApp) -> list[signal.Signals]:

@@ -104,9 +104,11 @@ def sdk() -> Any:  # noqa: ANN401 - the module itself, which mypy cannot describ
     try:
         import claude_agent_sdk
     except ImportError as error:
+        from maverick.config.installation import install_command  # here, since it is seldom wanted
+
         raise CLINotFoundError(
             "The Claude Agent SDK, which brings the Claude CLI, is not installed. "
-            "Install it with: pip install 'maverick[claude-code]'",
+            f"Install it with: {install_command('claude-code')}",
             cause=error,
         ) from error
     return claude_agent_sdk

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import mcp_types as types
 
+from maverick.config.loading import own_folder
 from maverick.config.mcp_name import prefix_of
 from maverick.config.mcp_server import MCPServer
 from maverick.exceptions import ConfigError, InvalidInputError, TimeoutError, describe_unknown
@@ -26,7 +26,7 @@ _KEY = "maverick/idempotency-key"
 
 def kept_consent() -> Consent:
     """What the person has agreed to, as it is kept in their home."""
-    return Consent(_folder() / "mcp-consent.json")
+    return Consent(own_folder() / "mcp-consent.json")
 
 
 def kept_pins(project: str = "") -> ToolPins:
@@ -35,7 +35,7 @@ def kept_pins(project: str = "") -> ToolPins:
     Args:
         project: The project that defines the servers; nothing for the person's own.
     """
-    return ToolPins(_folder() / "mcp-tools.json", project=project)
+    return ToolPins(own_folder() / "mcp-tools.json", project=project)
 
 
 def toolset_of(
@@ -196,7 +196,3 @@ class ConfiguredServers:
         else:
             return
         raise failure  # out here, so that its cause stays what it was
-
-
-def _folder() -> Path:
-    return Path("~/.maverick").expanduser()

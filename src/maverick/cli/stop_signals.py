@@ -1,0 +1,58 @@
+"""What stops a run from outside: Ctrl-C, and the signals that ask a process to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from maverick.cli.ctrl_c import on_ctrl_c
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def on_stop_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
+    """Have signals stop something in place of ending the process, for the length of a ``with`` block.
+
+    Ctrl-C that comes twice ends the process at once. The others often come twice for one reason: from a terminal that is
+    closed and from its shell, or from ``timeout``, to a process and to its group. One that is ignored, as ``nohup`` has
+    it, stays ignored.
+
+    Args:
+        stop: What they do.
+
+    Yields:
+        The numbers of those that came, in their order.
+    """
+    came: list[int] = []
+    terminals = [descriptor for descriptor in (1, 2) if os.isatty(descriptor)]
+
+    def stop_for(number: int, _: FrameType | None = None) -> None:
+        came.append(number)
+        if number == signal.SIGHUP:
+            _let_go_of_closed(terminals)
+        stop()
+
+    former = {
+        number: signal.signal(number, stop_for)
+        for number in _ENDING
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        with on_ctrl_c(lambda: stop_for(signal.SIGINT), twice_kills=True):
+            yield came
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _let_go_of_closed(terminals: list[int]) -> None:
+    """Have what is still to be said go nowhere, where a terminal is no longer there to say it in."""
+    for descriptor in terminals:
+        if not os.isatty(descriptor):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)

@@ -1,0 +1,56 @@
+"""How more of Maverick is installed, from wherever it came from."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+import maverick
+from maverick.config import installation
+from maverick.config.installation import install_command
+
+
+@pytest.fixture
+def site_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that Maverick is installed in, and found in first."""
+    monkeypatch.setattr(installation, "_SOURCES", tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    metadata = tmp_path / "maverick-0.1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: maverick\nVersion: 0.1.0\n")
+    return metadata
+
+
+@pytest.mark.requirement("007-ERRORS")
+def test_a_clone_is_where_more_of_it_comes_from() -> None:
+    clone = Path(maverick.__file__).parents[2]
+
+    assert shlex.split(install_command("tui")) == [
+        sys.executable,
+        *("-m", "pip", "install", "-e"),
+        f"{clone}[tui]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("origin", "address"),
+    [
+        ({"url": "file:///home/ana/maverick", "dir_info": {}}, " @ file:///home/ana/maverick"),
+        (
+            {"url": "https://example.org/m.git", "vcs_info": {"vcs": "git", "commit_id": "abc1"}},
+            " @ git+https://example.org/m.git@abc1",
+        ),
+        (None, ""),
+    ],
+)
+def test_what_is_installed_elsewhere_is_installed_from_there_again(
+    origin: dict[str, object] | None, address: str, site_packages: Path
+) -> None:
+    if origin is not None:
+        (site_packages / "direct_url.json").write_text(json.dumps(origin))
+
+    assert shlex.split(install_command("tui"))[-1] == f"maverick[tui]{address}"
