@@ -89,7 +89,7 @@ async def test_without_the_sdk_it_says_what_to_install(serve: Serve, monkeypatch
     api = await serve(in_turn())
     monkeypatch.setitem(sys.modules, "claude_agent_sdk", None)
 
-    with pytest.raises(CLINotFoundError, match=r"maverick\[claude-code\]"):
+    with pytest.raises(CLINotFoundError, match=r"pip install .*\[claude-code\]"):
         await api.client().run(Request([Message.user("Hi.")]))
 
 
