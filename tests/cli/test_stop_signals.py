@@ -165,8 +165,9 @@ def test_a_run_whose_terminal_is_closed_stops_as_well(start: Start, folder: Fold
     folder.write(
         "in_terminal.py", take + "sys.argv[:1] = []; runpy.run_module('maverick', run_name='__main__')"
     )
+    words = [sys.executable, "in_terminal.py", "maverick", *DIG]
     started = subprocess.Popen(  # noqa: S603 - our own command
-        [sys.executable, "in_terminal.py", "maverick", *DIG],
+        [sys.executable, "-c", _WITH_SIGNALS, "SIG_DFL", *words],
         stdin=keyboard,
         stdout=keyboard,
         stderr=keyboard,
