@@ -17,7 +17,7 @@ from maverick.testing import ScriptedClient, call, reply
 from scenario import agent
 
 
-@tool(effect="transactional", timeout=0.05)
+@tool(effect="transactional", timeout=3.0)
 async def book(item: str, ctx: ToolContext) -> str:
     """Book an item."""
     await ctx.session.execute("CREATE TABLE IF NOT EXISTS bookings (item TEXT)")
@@ -30,7 +30,7 @@ def answer(request: Request) -> TurnLike:
 
 
 def let_time_run_out(signal: AbortSignal) -> None:
-    time.sleep(0.1)
+    time.sleep(3.2)
 
 
 def abort(signal: AbortSignal) -> None:
