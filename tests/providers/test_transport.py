@@ -331,13 +331,13 @@ async def test_something_that_is_not_http_is_a_malformed_response(
 
 
 @pytest.mark.requirement("P8")
-async def test_an_endless_body_is_an_error_and_not_a_full_memory(
-    server: ClaudeServer, transport: Transport, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("maverick.providers.aiohttp_transport.MAX_BODY_BYTES", 3_000_000)
+async def test_an_endless_body_is_an_error_and_not_a_full_memory(server: ClaudeServer) -> None:
+    transport = default_transport(max_answer_bytes=16_000_000)
     error = await failure(transport, url(server, "endless_event"))
+    await transport.aclose()
     assert type(error) is MalformedResponseError
-    assert "3,000,000 bytes" in str(error)
+    assert "1,000,000 bytes" in str(error)
+    assert not error.retryable
 
 
 @pytest.mark.requirement("P8")

@@ -122,6 +122,16 @@ def shortened(history: History, tokens: int) -> History | None:
     return None if messages == list(history) else History(messages)
 
 
+def without_thoughts(history: History) -> History:
+    """The history without thoughts: a provider takes a signed one back only behind the request it answered."""
+    return History(
+        Message.assistant(part for part in message.parts if not isinstance(part, Thinking))
+        if any(isinstance(part, Thinking) for part in message.parts)
+        else message
+        for message in history
+    )
+
+
 def plain_summary(messages: Sequence[Message]) -> str:
     """What can be said of the messages without a model, for when it can not be asked."""
     names = [call.tool_name for message in messages for call in message.tool_calls]

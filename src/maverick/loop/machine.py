@@ -21,7 +21,7 @@ from typing_extensions import TypeVar
 
 from maverick.exceptions import AgentError, ContextOverflowError, InvalidInputError, OutputValidationError
 from maverick.loop import endings
-from maverick.loop.compaction import estimate_tokens, request_tokens
+from maverick.loop.compaction import estimate_tokens, request_tokens, without_thoughts
 from maverick.loop.context import ContextWindow
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import (
@@ -252,11 +252,14 @@ class AgentLoop(Generic[T]):
     def _on_resumed(self, entry: Resumed, step: Step) -> Step:
         self._paused += max(self._now - self._before, 0.0)
         self.ledger.limits = entry.limits
+        offered = self._planner.offer
         self._agree(entry.terms)
         if self._whole is not None:
             # The answer is given anew: half an answer in its place would confuse, or be refused.
             self.history, self._whole = self._whole, None
             self.context.recount(self._system, self.history)
+        if self._planner.offer != offered:
+            self._rewrite(self.history)
         if isinstance(step, Finish):
             reason = step.result.terminate_reason
             spent = reason is TerminateReason.MAX_TOOL_CALLS and self.ledger.tool_call_room() == 0
@@ -363,9 +366,13 @@ class AgentLoop(Generic[T]):
         return self._take_shorter(self.context.condensed(self.history, summary))
 
     def _take_shorter(self, history: History) -> Step:
-        self.history = history
-        self.context.recount(self._system, self.history)
+        self._rewrite(history)
         return self._next_turn()
+
+    def _rewrite(self, history: History) -> None:
+        """Go on with a history that does not extend the one before it: thoughts are only valid behind that one."""
+        self.history = without_thoughts(history)
+        self.context.recount(self._system, self.history)
 
     def _stop_at(self, reason: TerminateReason) -> Finish:
         return self._finish(reason, endings.limit_reached(reason, self.ledger.limits))

@@ -40,6 +40,8 @@ class ModelInfo(Struct, frozen=True, omit_defaults=True):
     """The most tokens a request and its answer may have together."""
     price: Price | None = None
     """What it costs."""
+    thinks: bool = False
+    """Whether it thinks unless it is told not to; what it thinks counts towards ``max_tokens``."""
     native_output: bool = False
     """Whether the provider itself holds the answer to ``Request.output``."""
 

@@ -7,25 +7,25 @@ import io
 import ssl
 from collections.abc import Awaitable, Mapping
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Self, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from msgspec import Struct
 
-from maverick.exceptions import InvalidInputError, MalformedResponseError
+from maverick.exceptions import InvalidInputError
 from maverick.providers.connection_errors import connection_error
 from maverick.providers.network import is_loopback
-from maverick.providers.transport import Timeouts
+from maverick.providers.transport import MAX_ANSWER_BYTES, WHOLE_SHARE, Timeouts, too_large
 
 Result = TypeVar("Result")
 
-MAX_BODY_BYTES: Final = 64 * 1024 * 1024
-"""The largest body that is read as a whole."""
-
 _LARGE_REQUEST_BYTES = 1024 * 1024
 """From here on aiohttp wants a file to read from, so that one write does not hold up the event loop."""
+
+_YIELD_BYTES = 256 * 1024
+"""Reading what has already arrived does not suspend, so a fast server could keep timers from firing."""
 
 _KEEP_ALIVE_SECONDS = 60
 """Long enough to outlast most tools, so that the next turn finds its connection open."""
@@ -44,11 +44,19 @@ class AiohttpTransport:
     Args:
         timeouts: How long to wait for what.
         tls: TLS settings, for a private certificate authority or client certificates.
+        max_answer_bytes: The most that is read of one answer.
     """
 
-    def __init__(self, *, timeouts: Timeouts | None = None, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        timeouts: Timeouts | None = None,
+        tls: ssl.SSLContext | None = None,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
+    ) -> None:
         self._timeouts = timeouts or Timeouts()
         self._tls = tls
+        self._max_answer_bytes = max_answer_bytes
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
 
     async def request(
@@ -70,7 +78,7 @@ class AiohttpTransport:
             allow_redirects=False,  # a redirect must not carry the key to another host
         )
         response = await _explained(sent, route.host, self._timeouts.first_byte, "did not begin to answer")
-        return AiohttpReply(response, route.host, self._timeouts.idle, pool.replies)
+        return AiohttpReply(response, route.host, self._timeouts.idle, self._max_answer_bytes, pool.replies)
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop; a later request opens new ones."""
@@ -88,10 +96,26 @@ class AiohttpTransport:
 class AiohttpReply:
     """An answer that has begun."""
 
-    __slots__ = ("_content", "_host", "_idle", "_open_replies", "_response", "headers", "status")
+    __slots__ = (
+        "_content",
+        "_host",
+        "_idle",
+        "_max_bytes",
+        "_open_replies",
+        "_read_bytes",
+        "_response",
+        "_yield_at",
+        "headers",
+        "status",
+    )
 
     def __init__(
-        self, response: aiohttp.ClientResponse, host: str, idle: float, open_replies: set[AiohttpReply]
+        self,
+        response: aiohttp.ClientResponse,
+        host: str,
+        idle: float,
+        max_bytes: int,
+        open_replies: set[AiohttpReply],
     ) -> None:
         open_replies.add(self)
         self._open_replies = open_replies
@@ -99,29 +123,33 @@ class AiohttpReply:
         self._content = response.content
         self._host = host
         self._idle = idle
+        self._max_bytes = max_bytes
+        self._read_bytes = 0
+        self._yield_at = _YIELD_BYTES
         self.status: int = response.status
         self.headers: Mapping[str, str] = response.headers
 
     async def read(self) -> bytes:
         """Read the whole body."""
+        self._max_bytes //= WHOLE_SHARE
         pieces: list[bytes] = []
-        size = 0
         while not self._content.at_eof():
             pieces.append(await self.read_some())
-            size += len(pieces[-1])
-            if size > MAX_BODY_BYTES:
-                raise MalformedResponseError(
-                    f"{self._host} sent more than {MAX_BODY_BYTES:,} bytes in one answer. "
-                    "Check that base_url points to a model's API.",
-                    raw_response=pieces[0][:200].decode("utf-8", "replace"),
-                )
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def read_some(self) -> bytes:
         """Read what has arrived, waiting if nothing has; empty at the end of the body."""
         if self._content.is_eof() and self._content.exception() is None:
-            return await self._content.readany()  # all of it is here, so there is nothing to wait for
-        return await _explained(self._content.readany(), self._host, self._idle, "sent nothing more")
+            chunk = await self._content.readany()  # all of it is here, so there is nothing to wait for
+        else:
+            chunk = await _explained(self._content.readany(), self._host, self._idle, "sent nothing more")
+        self._read_bytes += len(chunk)
+        if self._read_bytes > self._max_bytes:
+            raise too_large(self._host, self._max_bytes)
+        if self._read_bytes > self._yield_at:
+            self._yield_at = self._read_bytes + _YIELD_BYTES
+            await asyncio.sleep(0)
+        return chunk
 
     async def finish(self) -> None:
         """Wait a moment for the body to end, so that the connection can be reused."""

@@ -15,7 +15,7 @@ from maverick.providers.claude_codec import DEFAULT_MAX_TOKENS, ClaudeCodec, rea
 from maverick.providers.claude_endpoint import PROVIDER, ClaudeEndpoint
 from maverick.providers.exchange import Exchange
 from maverick.providers.http_client import HttpClient, whole_body
-from maverick.providers.transport import Reply, Timeouts, Transport, default_transport
+from maverick.providers.transport import MAX_ANSWER_BYTES, Reply, Timeouts, Transport, default_transport
 
 if TYPE_CHECKING:
     import ssl
@@ -30,6 +30,7 @@ def connect(
     timeouts: Timeouts | None = None,
     tls: ssl.SSLContext | None = None,
     transport: Transport | None = None,
+    max_answer_bytes: int = MAX_ANSWER_BYTES,
     prices: Mapping[str, Price] | None = None,
     max_tokens: int = DEFAULT_MAX_TOKENS,
     cache_prompts: bool = True,
@@ -44,8 +45,9 @@ def connect(
         headers: Headers to add to every request, such as ``anthropic-beta``.
         timeouts: How long to wait for what.
         tls: TLS settings, for a private certificate authority or client certificates.
-        transport: What carries the requests, in place of one made from ``timeouts`` and ``tls``. It may be shared,
-            and stays open when the client is closed.
+        transport: What carries the requests, in place of one made from ``timeouts``, ``tls`` and ``max_answer_bytes``.
+            It may be shared, and stays open when the client is closed.
+        max_answer_bytes: The most that is read of one streamed answer; of one that comes whole, a sixteenth.
         prices: Prices that replace, or add to, those Maverick knows.
         max_tokens: The most tokens of an answer when a request does not say.
         cache_prompts: Whether to ask the API to cache prompts where it pays.
@@ -66,7 +68,9 @@ def connect(
             base_url=base_url,
             headers=headers,
             transport=transport,
-            open_transport=partial(default_transport, timeouts=timeouts, tls=tls),
+            open_transport=partial(
+                default_transport, timeouts=timeouts, tls=tls, max_answer_bytes=max_answer_bytes
+            ),
         ),
     )
 

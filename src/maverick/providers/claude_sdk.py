@@ -84,7 +84,8 @@ class ClaudeSDKClient(Client):
         """Send a request and return the whole answer."""
         body = self._codec.message_request(request, stream=False)
         answer = await self._endpoint.message(body, sampling=samples(request))
-        return self._exchange(request, answer).read(answer.content)
+        exchange = self._exchange(request, answer)
+        return exchange.read(exchange.clean(answer.content))
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
@@ -105,7 +106,7 @@ class ClaudeSDKClient(Client):
                 if event is None:
                     answer.end()
                 else:
-                    for delta in answer.feed(event):
+                    for delta in answer.feed(exchange.clean(event)):
                         yield delta
             await self._endpoint.finish(events)
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 
 import anthropic
@@ -19,7 +19,7 @@ from maverick.providers.claude_sdk_errors import Situation, no_key, sdk_error
 from maverick.providers.http_endpoint import secret_in
 from maverick.providers.http_errors import request_id_of
 from maverick.providers.network import check_network_allowed
-from maverick.providers.transport import Timeouts
+from maverick.providers.transport import MAX_ANSWER_BYTES, WHOLE_SHARE, Timeouts, too_large
 from maverick.providers.wire_json import encode
 
 if TYPE_CHECKING:
@@ -157,10 +157,12 @@ class SDKEndpoint:
             sdk = anthropic.AsyncAnthropic(
                 api_key=key.strip() if key else None,
                 base_url=self._base_url and self._base_url.rstrip("/").removesuffix("/v1"),
-                default_headers=self._headers,
+                default_headers={"accept-encoding": "identity", **self._headers},
                 max_retries=0,  # retries are the caller's
                 # A redirect must not carry the key to another host.
-                http_client=anthropic.DefaultAsyncHttpxClient(follow_redirects=False, **tls),
+                http_client=anthropic.DefaultAsyncHttpxClient(
+                    follow_redirects=False, event_hooks={"response": [_bound]}, **tls
+                ),
             )
         except httpx2.InvalidURL as error:
             raise InvalidInputError(
@@ -208,6 +210,33 @@ class SDKEndpoint:
                 ),
             )
         raise failure  # outside of the handler: the original holds the request's headers and must not be its context
+
+
+async def _bound(response: httpx2.Response) -> None:
+    """Have no more read of an answer than one may have, whoever reads it."""
+    if response.headers.get("content-encoding", "identity") != "identity":  # a bomb would be counted packed
+        raise too_large(response.url.host, 0)
+    response.stream = _BoundedStream(response)
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    def __init__(self, response: httpx2.Response) -> None:
+        self._stream = response.stream
+        self._host = response.url.host
+        streamed = response.headers.get("content-type", "").startswith("text/event-stream")
+        self._max_bytes = MAX_ANSWER_BYTES // (1 if streamed else WHOLE_SHARE)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        assert isinstance(self._stream, httpx2.AsyncByteStream)  # noqa: S101 - it is an async client's
+        read = 0
+        async for chunk in self._stream:
+            read += len(chunk)
+            if read > self._max_bytes:
+                raise too_large(self._host, self._max_bytes)
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 def _sent_headers(error: Exception, events: Events | None) -> Mapping[str, str]:

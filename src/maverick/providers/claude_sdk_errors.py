@@ -49,6 +49,9 @@ class Situation(Struct, frozen=True):
 
 def sdk_error(error: Exception, situation: Situation) -> AgentError:
     """The error to raise for one that came out of the SDK."""
+    for ours in (error, error.__cause__):  # the SDK wraps some
+        if isinstance(ours, AgentError):
+            return ours
     if isinstance(error, anthropic.APIStatusError):
         return _status_error(error, situation)
     if isinstance(error, anthropic.APITimeoutError | httpx2.TimeoutException | builtins.TimeoutError):

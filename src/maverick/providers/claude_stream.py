@@ -92,6 +92,8 @@ class MessageStream(AnswerStream):
             block = self._blocks.get(event.index)
             if block is None:
                 raise self._exchange.malformed("a piece of a content block that had not begun", data)
+            if event.delta.partial_json:
+                self._take_arguments(event.delta.partial_json, data)
             return block.add(event.delta)
         if event.type == "content_block_start":
             return self._open(event, data)
@@ -120,6 +122,7 @@ class MessageStream(AnswerStream):
     def _open(self, event: _Event, data: bytes) -> Deltas:
         if not self._started or event.index in self._blocks:
             raise self._exchange.malformed("a content block that was not due", data)
+        self._check_count(len(self._blocks), data)
         begun = read_block(event.content_block, self._exchange)
         block = self._blocks[event.index] = _OpenBlock(begun)
         return block.add(_Delta(text=begun.text, thinking=begun.thinking, signature=begun.signature))

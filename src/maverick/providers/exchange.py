@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -16,6 +16,12 @@ from maverick.providers.wire_json import encode
 
 if TYPE_CHECKING:
     from maverick.providers.answer_stream import AnswerStream
+
+HIDDEN = "***"
+"""What stands where a key was."""
+
+_SHORTEST_KEY = 16
+"""What is shorter is a word that servers without keys are told, such as ``ollama``, and may well be in an answer."""
 
 _CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_OVERFLOW, StopReason.REFUSAL})
 """The reasons to stop that can come in the middle of a tool call."""
@@ -31,7 +37,7 @@ class Exchange(ABC):
         secret: The key, which no message may repeat.
     """
 
-    __slots__ = ("headers", "model", "secret", "service")
+    __slots__ = ("_hidden", "headers", "model", "secret", "service")
 
     api: ClassVar[str]
     """What messages call the API that is expected behind ``base_url``."""
@@ -41,6 +47,9 @@ class Exchange(ABC):
         self.model = model
         self.headers = headers
         self.secret = secret
+        self._hidden = secret if len(secret) >= _SHORTEST_KEY else ""
+        if self._hidden and self._hidden in request_id_of(headers):
+            self.headers = {name.lower(): value.replace(secret, HIDDEN) for name, value in headers.items()}
 
     @property
     def request_id(self) -> str:
@@ -51,6 +60,10 @@ class Exchange(ABC):
     def about(self) -> str:
         """The id of the exchange as the end of a message; empty when there is none."""
         return f" (request {self.request_id})" if self.request_id else ""
+
+    def clean(self, data: bytes) -> bytes:
+        """The bytes of an answer without the key, which a proxy or a debug page may send back."""
+        return data.replace(self._hidden.encode(), HIDDEN.encode()) if self._hidden else data
 
     @abstractmethod
     def read(self, body: bytes) -> Response:
@@ -87,6 +100,16 @@ class Exchange(ABC):
         """The error for a body without an answer: the failure that it reports, or else what it is."""
         return self.reported(body) or self.malformed(what, body)
 
+    def without_secret(self, parts: Iterable[Part]) -> tuple[Part, ...]:
+        """The parts without the key: :meth:`clean` cannot see one that comes in pieces, or escaped."""
+        parts = tuple(parts)
+        secret = self._hidden
+        if not secret or not any(secret in _all_text(part) for part in parts):
+            return parts
+        return tuple(
+            msgspec.convert(_replaced(msgspec.to_builtins(part), secret), type(part)) for part in parts
+        )
+
     def response(
         self, parts: Iterable[Part], counts: Usage | None, stop_reason: StopReason | None, model: str
     ) -> Response:
@@ -101,7 +124,7 @@ class Exchange(ABC):
         Raises:
             MalformedResponseError: It calls a tool without a name, which no service would take back.
         """
-        parts = tuple(parts)
+        parts = self.without_secret(parts)
         if any(type(part) is ToolCall and not part.tool_name for part in parts):
             raise self.malformed("a call of a tool that has no name", b"")
         if stop_reason in _CUT_SHORT:
@@ -114,6 +137,23 @@ class Exchange(ABC):
             model=model,
             request_id=self.request_id,
         )
+
+
+def _all_text(part: Part) -> str:
+    if isinstance(part, ToolCall):
+        return f"{part.id}{part.tool_name}{part.malformed}{encode(part.arguments).decode()}"
+    return part.text
+
+
+def _replaced(value: Any, secret: str) -> Any:  # noqa: ANN401 - any JSON
+    """The value with the secret hidden in all its texts."""
+    if isinstance(value, str):
+        return value.replace(secret, HIDDEN)
+    if isinstance(value, list):
+        return [_replaced(item, secret) for item in value]
+    if isinstance(value, dict):
+        return {_replaced(name, secret): _replaced(item, secret) for name, item in value.items()}
+    return value
 
 
 def without_a_half_call(parts: tuple[Part, ...]) -> tuple[Part, ...]:

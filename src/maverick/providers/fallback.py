@@ -73,7 +73,10 @@ class FallbackClient(Client):
         known = [model_info(client, model) for client in self._clients]
         windows = [info.context_window for info in known if info.context_window is not None]
         return ModelInfo(
-            min(windows, default=None), known[0].price, all(info.native_output for info in known)
+            min(windows, default=None),
+            known[0].price,
+            thinks=any(info.thinks for info in known),
+            native_output=all(info.native_output for info in known),
         )
 
     @asynccontextmanager

@@ -43,7 +43,7 @@ class HttpClient(Client):
             answer = exchange.stream()
             while answer.response is None:
                 try:
-                    chunk = await reply.read_some()
+                    chunk = exchange.clean(await reply.read_some())
                 except (TimeoutError, NetworkError) as error:
                     raise answer.interrupted(error) from error
                 if not chunk:
@@ -63,7 +63,7 @@ async def whole_body(reply: Reply, exchange: Exchange) -> bytes:
     Raises:
         ProviderError: The status is another one.
     """
-    body = await reply.read()
+    body = exchange.clean(await reply.read())
     if reply.status != 200:
         raise exchange.refused(reply.status, body)
     return body

@@ -19,7 +19,7 @@ from maverick.providers.openai_endpoint import PROVIDER, OpenAIEndpoint
 from maverick.providers.openai_exchange import OpenAIExchange
 from maverick.providers.openai_request import RequestEncoder
 from maverick.providers.prices import PriceTable
-from maverick.providers.transport import Reply, Timeouts, Transport, default_transport
+from maverick.providers.transport import MAX_ANSWER_BYTES, Reply, Timeouts, Transport, default_transport
 
 if TYPE_CHECKING:
     import ssl
@@ -34,6 +34,7 @@ def connect(
     timeouts: Timeouts | None = None,
     tls: ssl.SSLContext | None = None,
     transport: Transport | None = None,
+    max_answer_bytes: int = MAX_ANSWER_BYTES,
     prices: Mapping[str, Price] | None = None,
     max_tokens: int = 0,
     thoughts_field: str = "",
@@ -50,8 +51,9 @@ def connect(
         headers: Headers to add to every request, such as ``OpenAI-Organization``, or ``api-key`` for Azure.
         timeouts: How long to wait for what.
         tls: TLS settings, for a private certificate authority or client certificates.
-        transport: What carries the requests, in place of one made from ``timeouts`` and ``tls``. It may be shared,
-            and stays open when the client is closed.
+        transport: What carries the requests, in place of one made from ``timeouts``, ``tls`` and ``max_answer_bytes``.
+            It may be shared, and stays open when the client is closed.
+        max_answer_bytes: The most that is read of one streamed answer; of one that comes whole, a sixteenth.
         prices: What models cost, for those that Maverick does not know and for servers that are not OpenAI's.
         max_tokens: The most tokens of an answer when a request does not say; 0 leaves it to the server.
         thoughts_field: The field in which a model's thoughts are sent back to it, such as ``reasoning_content`` for
@@ -65,7 +67,9 @@ def connect(
             base_url=base_url,
             headers=headers,
             transport=transport,
-            open_transport=partial(default_transport, timeouts=timeouts, tls=tls),
+            open_transport=partial(
+                default_transport, timeouts=timeouts, tls=tls, max_answer_bytes=max_answer_bytes
+            ),
         ),
         RequestEncoder(thoughts_field=thoughts_field, extra=extra),
         prices or {},

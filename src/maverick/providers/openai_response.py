@@ -7,7 +7,7 @@ arguments that are not a JSON object make a ``ToolCall`` that says ``malformed``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -150,7 +150,13 @@ class CompletionStream(AnswerStream):
         if choice.index != 0:  # a second answer to the same question, which nobody here asked for
             return ()
         self._finish_reason = choice.finish_reason or self._finish_reason
-        return () if choice.delta is None else self._answer.add(choice.delta, data)
+        if choice.delta is None:
+            return ()
+        deltas = self._answer.add(choice.delta, data)
+        for function in _functions(choice.delta):
+            self._take_arguments(function.arguments or "", data)
+        self._check_count(self._answer.call_count, data)
+        return deltas
 
     def parts(self) -> tuple[Part, ...]:
         """What has arrived of the answer."""
@@ -204,6 +210,11 @@ class _Answer:
             piece = _Call(function=content.function_call)
             self._call_of(piece, data).add(piece)
         return deltas
+
+    @property
+    def call_count(self) -> int:
+        """How many tool calls have begun."""
+        return len(self._calls)
 
     def parts(self) -> tuple[Part, ...]:
         """What has arrived, in the order it is thought, said and asked for."""
@@ -268,6 +279,12 @@ class _OpenCall:
         if parsed is None:
             return ToolCall(self.id, self._name, malformed=arguments)
         return ToolCall(self.id, self._name, parsed)
+
+
+def _functions(content: _Content) -> Iterable[_Function]:
+    if content.tool_calls:
+        return (call.function for call in content.tool_calls)
+    return () if content.function_call is None else (content.function_call,)
 
 
 def _counts(wire: _Usage) -> Usage:

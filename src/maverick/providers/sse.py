@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from maverick.exceptions import MalformedResponseError
 
-MAX_EVENT_BYTES = 16 * 1024 * 1024
+MAX_EVENT_BYTES = 4 * 1024 * 1024
 """The most a decoder keeps while it waits for the end of an event."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -68,7 +68,7 @@ class SSEDecoder:
         *blocks, rest = chunk.split(b"\n\n")
         self._held, self._held_bytes = [], 0
         self._hold(rest)
-        return [event for block in blocks if (event := _event(block)) is not None]
+        return [event for block in blocks if block and (event := _event(block)) is not None]
 
     def _ends_an_event(self, chunk: bytes) -> bool:
         """Whether there is an empty line, so that pieces of a long event are joined once, not at each piece."""

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from msgspec import Struct
 
+from maverick.exceptions import MalformedResponseError
+
 if TYPE_CHECKING:
     import ssl
 
@@ -36,6 +38,14 @@ class Timeouts(Struct, frozen=True):
     """For the answer to begin. An answer that is not streamed begins when it is complete, so this is long."""
     idle: float = 120
     """For the next bytes of an answer that has begun."""
+
+
+MAX_ANSWER_BYTES = 128 * 1024 * 1024
+"""The most that is read of one answer. The longest streams of today's models stay well below it."""
+
+WHOLE_SHARE = 16
+"""A body that is read as a whole may have this fraction of the bound: read JSON takes many times its size, and such
+a body carries the answer without the wrapping of each piece."""
 
 
 class Reply(Protocol):
@@ -52,11 +62,19 @@ class Reply(Protocol):
         ...
 
     async def read(self) -> bytes:
-        """Read the whole body."""
+        """Read the whole body.
+
+        Raises:
+            MalformedResponseError: It is larger than an answer may be.
+        """
         ...
 
     async def read_some(self) -> bytes:
-        """Read what has arrived, waiting if nothing has; empty at the end of the body."""
+        """Read what has arrived, waiting if nothing has; empty at the end of the body.
+
+        Raises:
+            MalformedResponseError: The body is larger than an answer may be.
+        """
         ...
 
     async def finish(self) -> None:
@@ -90,13 +108,28 @@ class Transport(Protocol):
         ...
 
 
-def default_transport(*, timeouts: Timeouts | None = None, tls: ssl.SSLContext | None = None) -> Transport:
+def default_transport(
+    *,
+    timeouts: Timeouts | None = None,
+    tls: ssl.SSLContext | None = None,
+    max_answer_bytes: int = MAX_ANSWER_BYTES,
+) -> Transport:
     """Make the usual transport. This is what loads aiohttp, so clients call it when they are first used.
 
     Args:
         timeouts: How long to wait for what.
         tls: TLS settings, for a private certificate authority or client certificates.
+        max_answer_bytes: The most that is read of one answer.
     """
     from maverick.providers.aiohttp_transport import AiohttpTransport
 
-    return AiohttpTransport(timeouts=timeouts, tls=tls)
+    return AiohttpTransport(timeouts=timeouts, tls=tls, max_answer_bytes=max_answer_bytes)
+
+
+def too_large(host: str, max_bytes: int) -> MalformedResponseError:
+    """The error for an answer that does not end within the bound."""
+    return MalformedResponseError(
+        f"{host} sent more than {max_bytes:,} bytes in one answer. Check that base_url points to a model's API; if the "
+        "answer is meant to be that long, raise max_answer_bytes.",
+        retryable=False,
+    )

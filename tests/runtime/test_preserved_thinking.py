@@ -1,0 +1,101 @@
+"""Signed thinking goes back only behind the request it was thought on, as newer Claude models demand."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from maverick import AgentDefinition, AgentExecutor, ModelConfig, RunConfig, ToolConfig, tool
+from maverick.exceptions import ErrorKind, ProviderError
+from maverick.journal import MemoryJournal
+from maverick.loop.events import Compacted
+from maverick.model import Message, Request, Response, StopReason, Text, Thinking, ToolCall, Usage
+from maverick.testing import ScriptedClient
+
+PAGES = 30
+
+
+@tool(effect="pure")
+async def read(page: int) -> str:
+    """Read a page."""
+    return f"page {page}: " + "star " * 150
+
+
+@tool(effect="pure")
+async def count(page: int) -> str:
+    """Count the stars of a page."""
+    return f"{page} stars"
+
+
+def prefix(request: Request, messages: list[Message]) -> str:
+    """What a signature is bound to: the system prompt, the tools, and the messages before it."""
+    tools = [(tool.name, tool.parameters) for tool in request.tools]
+    return hashlib.sha256(repr((request.system, tools, messages)).encode()).hexdigest()
+
+
+class StrictModel:
+    """Thinks before each call, and refuses a thought behind another prefix than it was thought on."""
+
+    def __init__(self, turns: int) -> None:
+        self.turns = turns
+        self.thoughts = 0
+        self.requests: list[Request] = []
+
+    def __call__(self, request: Request) -> Any:
+        self.requests.append(request)
+        messages = list(request.messages)
+        for index, message in enumerate(messages):
+            for part in message.parts:
+                if isinstance(part, Thinking) and part.signature != prefix(request, messages[:index]):
+                    raise ProviderError(
+                        "Invalid signature in thinking block.", kind=ErrorKind.INVALID, status=400
+                    )
+        if "Condense" in messages[0].content:
+            return Response((Text("Nothing but stars."),), usage=Usage(10, 5))
+        thought = Thinking("Hm.", prefix(request, messages))
+        self.thoughts += 1
+        usage = Usage(sum(len(message.content) for message in messages) // 4, 10)
+        if self.thoughts > self.turns:
+            return Response((thought, Text("Many.")), usage=usage)
+        call = ToolCall(f"call_{self.thoughts}", "read", {"page": self.thoughts})
+        return Response((thought, call), usage=usage, stop_reason=StopReason.TOOL_USE)
+
+
+def reader(*tools: Any, **limits: int) -> AgentDefinition:
+    return AgentDefinition(
+        name="reader",
+        description="Reads.",
+        model_config=ModelConfig(model="scripted:", context_window=2_000, max_tokens=200),
+        tool_config=ToolConfig(tools=tools),
+        run_config=RunConfig(max_turns=50, **limits),
+    )
+
+
+@pytest.mark.requirement("P3")
+async def test_thinking_is_left_out_behind_a_condensed_conversation() -> None:
+    model = StrictModel(PAGES)
+    events: list[object] = []
+
+    result = await AgentExecutor(ScriptedClient(model)).execute(
+        reader(read), inputs={"prompt": "Count the stars."}, on_activity=events.append
+    )
+
+    assert result.success, result.errors
+    assert sum(isinstance(event, Compacted) for event in events) >= 2
+    kept = [message.thinking for request in model.requests for message in request.messages]
+    assert any(kept), "thinking goes back while nothing before it has changed"
+
+
+@pytest.mark.requirement("P3")
+async def test_thinking_is_left_out_when_a_run_goes_on_with_other_tools() -> None:
+    model = StrictModel(4)
+    journal = MemoryJournal()
+    executor = AgentExecutor(ScriptedClient(model), journal=journal)
+    stopped = reader(read, max_tool_calls=2)
+    await executor.execute(stopped, inputs={"prompt": "Count the stars."}, run_id="stars")
+
+    result = await executor.resume("stars", reader(read, count), accept_changes=True)
+
+    assert result.success, result.errors
