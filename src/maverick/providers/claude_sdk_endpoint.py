@@ -221,13 +221,13 @@ async def _bound(response: httpx2.Response) -> None:
 
 class _BoundedStream(httpx2.AsyncByteStream):
     def __init__(self, response: httpx2.Response) -> None:
+        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - it is an async client's
         self._stream = response.stream
         self._host = response.url.host
         streamed = response.headers.get("content-type", "").startswith("text/event-stream")
         self._max_bytes = MAX_ANSWER_BYTES // (1 if streamed else WHOLE_SHARE)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        assert isinstance(self._stream, httpx2.AsyncByteStream)  # noqa: S101 - it is an async client's
         read = 0
         async for chunk in self._stream:
             read += len(chunk)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias
+from collections.abc import Mapping
+from typing import TypeAlias
 
-from opentelemetry.context import Context, attach
+from opentelemetry.context import attach
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
 from opentelemetry.util.types import AttributeValue
 
@@ -22,26 +22,22 @@ class RunSpan:
         attributes: Its attributes.
     """
 
-    __slots__ = ("_context", "_span", "_spans")
+    __slots__ = ("_context", "_span", "_tracer")
 
     def __init__(self, tracer: Tracer, name: str, at: float, attributes: _Attributes) -> None:
         self._span = tracer.start_span(name, attributes=attributes, start_time=_nanoseconds(at))
         self._context = set_span_in_context(self._span)
-        self._spans = _spans_in(tracer, self._span, self._context)
+        self._tracer = tracer
 
     def add_call(
         self, name: str, began: float, ended: float, attributes: _Attributes, error: str | None = None
     ) -> None:
         """Tell of a model call that is over; it failed if there is an error."""
-        start_time = _nanoseconds(began)
-        if error is None:
-            self._spans.add(name, attributes, SpanKind.CLIENT, start_time, _nanoseconds(ended))
-        else:
-            _end(self._spans.start(name, attributes, SpanKind.CLIENT, start_time), ended, error)
+        _end(self._start(name, attributes, SpanKind.CLIENT, began), ended, error)
 
     def start_tool(self, name: str, at: float, attributes: _Attributes) -> Span:
         """Start the span of a tool call."""
-        return self._spans.start(name, attributes, SpanKind.INTERNAL, _nanoseconds(at))
+        return self._start(name, attributes, SpanKind.INTERNAL, at)
 
     def enter(self, tool: Span) -> None:
         """Make the span of a tool call the current one for the rest of the task."""
@@ -56,46 +52,8 @@ class RunSpan:
         self._span.set_attributes(attributes)
         _end(self._span, at, error)
 
-
-class _Spans(Protocol):
-    """The spans in a span."""
-
-    @property
-    def start(self) -> Callable[[str, _Attributes, SpanKind, int], Span]:
-        """Starts one: its name, attributes, kind and start time."""
-        ...
-
-    def add(
-        self, name: str, attributes: _Attributes, kind: SpanKind, start_time: int, end_time: int, /
-    ) -> None:
-        """Add one that is over."""
-        ...
-
-
-class _TracedSpans:
-    """The spans in a span, by way of OpenTelemetry's API."""
-
-    __slots__ = ("_context", "_tracer")
-
-    def __init__(self, tracer: Tracer, context: Context) -> None:
-        self._tracer = tracer
-        self._context = context
-
-    def start(self, name: str, attributes: _Attributes, kind: SpanKind, start_time: int) -> Span:
-        return self._tracer.start_span(name, self._context, kind, attributes, start_time=start_time)
-
-    def add(self, name: str, attributes: _Attributes, kind: SpanKind, start_time: int, end_time: int) -> None:
-        self.start(name, attributes, kind, start_time).end(end_time)
-
-
-def _spans_in(tracer: Tracer, span: Span, context: Context) -> _Spans:
-    """The spans in a span: leanly where that makes no difference."""
-    lean = None
-    if type(tracer).__module__.startswith("opentelemetry.sdk."):
-        from maverick.telemetry.lean_span import lean_spans  # needs the SDK, which need not be there
-
-        lean = lean_spans(tracer, span)
-    return lean or _TracedSpans(tracer, context)
+    def _start(self, name: str, attributes: _Attributes, kind: SpanKind, at: float) -> Span:
+        return self._tracer.start_span(name, self._context, kind, attributes, start_time=_nanoseconds(at))
 
 
 def _end(span: Span, at: float, error: str | None) -> None:
