@@ -11,6 +11,7 @@ import pytest
 
 from cli.command import Terminal
 from cli.folder import Folder
+from maverick.tools.coding.sandbox import sandbox_problem
 
 CLERK = "from cli.office_agents import clerk\n"
 ENV = {"PYTHONPATH": ":".join(sys.path)}
@@ -68,11 +69,46 @@ def test_a_sign_of_life_is_shown_and_ctrl_c_stops_with_the_command_to_go_on(fold
 def test_what_a_command_says_is_shown_while_it_is_at_work(folder: Folder) -> None:
     words = ("run", "-p", "shell command 'echo one; echo half way; sleep 60'", "--mode", "yolo")
     with Terminal(*words, home=folder.path) as terminal:
+        if sandbox_problem():
+            terminal.expect("[y]es or [N]o: ")
+            terminal.type("y\n")
         terminal.expect("· shell(command='echo one; echo half way; sleep 60'")
         terminal.expect("half way\x1b[0m")
         terminal.type("\x03")
 
         assert terminal.end() == 130
+
+
+@pytest.mark.requirement("007-RUN-MODES", "C-SANDBOX")
+@pytest.mark.parametrize("mode", ["ask", "accept-edits", "yolo"])
+def test_without_a_sandbox_a_person_is_asked_about_a_command_in_every_mode_and_told_why(
+    mode: str, folder: Folder
+) -> None:
+    words = ("run", "-p", "shell command 'echo x > made.txt'", "--mode", mode)
+    (nowhere := folder.path / "nowhere").mkdir()
+    with Terminal(*words, home=folder.path, env={"PATH": str(nowhere)}) as terminal:
+        terminal.expect("May it call shell(command='echo x > made.txt')?")
+        terminal.expect("because bubblewrap (bwrap) is not installed")
+        terminal.expect("[y]es or [N]o: ")
+        made_unasked = (folder.path / "made.txt").exists()
+        terminal.type("y\n")
+
+        assert terminal.end() == 0, terminal.seen
+
+    assert not made_unasked
+    assert (folder.path / "made.txt").read_text(encoding="utf-8") == "x\n"
+
+
+@pytest.mark.requirement("007-RUN-MODES", "C-SANDBOX")
+def test_without_a_sandbox_and_a_person_no_command_runs_and_the_run_waits(folder: Folder) -> None:
+    words = ("run", "-p", "shell command 'echo x > made.txt'", "--mode", "yolo", "--model", "offline:")
+
+    done = folder.start(*words, env={"PATH": str(folder.path / "nowhere")})
+
+    assert done.returncode == 3
+    assert "because bubblewrap (bwrap) is not installed" in done.stderr
+    assert "maverick runs approve" in done.stderr
+    assert not (folder.path / "made.txt").exists()
 
 
 @pytest.mark.requirement("007-RUN", "P1")

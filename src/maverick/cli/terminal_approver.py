@@ -7,7 +7,7 @@ import os
 import sys
 
 from maverick.cli.runs.spectator import Spectator
-from maverick.cli.screen import Screen, whole_call
+from maverick.cli.screen import Screen, one_line, printable, whole_call
 from maverick.model import ToolCall
 from maverick.runtime.driver import Approver
 
@@ -37,6 +37,8 @@ async def _ask(spectator: Spectator, call: ToolCall) -> bool:
     try:
         # Whole, since nobody should agree to what they can not see; and escaped, so that nothing in it is invisible.
         screen.headline(f"May it call {whole_call(call.tool_name, call.arguments)}?")
+        if reason := spectator.reasons.get(call.id):
+            screen.remark(f"  because {printable(one_line(reason))}")
         return await agreed(screen)
     finally:
         if progress is not None:

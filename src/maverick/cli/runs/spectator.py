@@ -14,7 +14,14 @@ from maverick.cli.progress import Progress
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.pending import pending_in, pending_lines
 from maverick.loop import AgentResult, RunConfig, TerminateReason
-from maverick.loop.events import AgentActivityEvent, ContentChunk, RunEnd, ToolCallStart, TurnStart
+from maverick.loop.events import (
+    AgentActivityEvent,
+    ApprovalRequested,
+    ContentChunk,
+    RunEnd,
+    ToolCallStart,
+    TurnStart,
+)
 from maverick.loop.machine import RESUMABLE
 from maverick.model import ToolContext
 
@@ -48,6 +55,8 @@ class Spectator:
         """A sign of life on the terminal, if there is one."""
         self.signals: Sequence[int] = ()
         """The signals that asked for the run to stop, once they have come."""
+        self.reasons: dict[str, str] = {}
+        """Why a person is asked, by the id of the tool call."""
         self._changes = changes
         self._agents = agents
         self._limits = limits
@@ -67,6 +76,8 @@ class Spectator:
         if self.progress is not None:
             self.progress.clear()
             _announce(self.progress, event)
+        if isinstance(event, ApprovalRequested):
+            self.reasons[event.tool_call.id] = event.reason
         if self._streams or not isinstance(event, ContentChunk):
             self._view.show(event)
 
