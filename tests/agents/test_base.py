@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import inspect
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_a_class_needs_execute_and_nothing_else() -> None:
         "You greet people.",
         ["Read"],
     )
-    assert asyncio.iscoroutinefunction(Greeter.execute)
+    assert inspect.iscoroutinefunction(Greeter.execute)
 
 
 @pytest.mark.requirement("001-CONSTANTS", "000-FR-002")

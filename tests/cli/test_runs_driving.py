@@ -363,13 +363,13 @@ def test_an_agent_that_is_not_in_the_file_is_one_line_with_the_nearest(runs: Run
 
 
 def test_a_file_that_fails_is_one_line_with_the_place(runs: Runs, tmp_path: Path) -> None:
-    (tmp_path / "agents.py").write_text("import math\n\nmath.sqrt(-1)\n")
+    (tmp_path / "agents.py").write_text('import sys\n\nint("x")\n')
 
     done = runs.run("resume", "sum", "--agents", "agents.py")
 
     assert done.returncode == 2
     assert done.stderr == (
-        "maverick: agents.py can not be loaded. agents.py, line 3: ValueError: math domain error\n"
+        "maverick: agents.py can not be loaded. agents.py, line 3: ValueError: invalid literal for int() with base 10: 'x'\n"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -13,7 +14,7 @@ from server.chat_server import PATIENCE, ChatServer, Person
 DEEP = b'{"message":' + b"[" * 20_000 + b"]" * 20_000 + b"}"
 BODIES = {
     "a megabyte": (b'{"message":"' + b"x" * 1_000_000 + b'"}', 413),
-    "deep JSON": (DEEP, 400),
+    "deep JSON": (DEEP, 422 if sys.version_info >= (3, 14) else 400),  # which can read it, and finds no text
     "a NUL": (b'{"message":"a\\u0000b"}', 422),
     "half a surrogate pair": (b'{"message":"\\ud800"}', 422),
     "bytes that are no text": (b'{"message":"\xff\xfe"}', 400),
