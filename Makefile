@@ -1,6 +1,6 @@
 # The whole toolchain. Each target sets itself up; only Python >= 3.11, git and make are needed.
 
-PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -12,7 +12,7 @@ EXAMPLES ?= 1000000
 DEV_EXTRAS := $(addprefix --extra ,server claude-code claude-sdk mcp otel postgres tui)
 
 .DEFAULT_GOAL := help
-.PHONY: help chat test check format bench simulate chaos fuzz docs lock clean
+.PHONY: help chat test bare check format bench simulate chaos fuzz docs lock clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,11 @@ chat: $(VENV)/.run ## Talk to Maverick in the terminal (offline unless a key is 
 # With byte code, whatever the machine prefers: the suite starts hundreds of processes.
 test: $(VENV)/.dev ## Run the whole suite
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --runs $(RUNS)
+
+# The path is a folder of links to every program but those that only some tests need.
+bare: $(VENV)/.dev ## Run the whole suite as on a machine with Python, git and make alone
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+		$(BIN)/python tests/programs.py "$$folder" && PATH="$$folder" $(MAKE) --no-print-directory test
 
 check: $(VENV)/.dev ## Format, lint, types and layers
 	@$(BIN)/ruff format --check .

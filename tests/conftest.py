@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from maverick.telemetry import logger
 from maverick.testing import forbid_network
+from programs import summary
 
 pytest_plugins = ["canary"]
 
@@ -35,6 +36,13 @@ def pytest_xdist_auto_num_workers() -> int:
     """More workers than cores: a good part of the suite waits for timers, disks and other processes."""
     cores = os.cpu_count() or 1
     return cores + cores // 2
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say at the end what was skipped for want of a program."""
+    skipped = terminalreporter.getreports("skipped")
+    if said := summary(str(report.longrepr) for report in skipped):
+        terminalreporter.write_line(said, yellow=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

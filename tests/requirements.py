@@ -378,6 +378,11 @@ _MET_BY_USERS = {
     "MCP-SHOWN": "Settings and doctor tell of MCP servers: where from, whether they could be used, and no secret.",
 }
 
+_MACHINE = {
+    "MACHINE-BARE": "With Python, git and make alone the suite passes: tests that need another program are skipped.",
+    "MACHINE-SKIPS": "A test run says in a line what was skipped for want of a program, and how to install it.",
+}
+
 REQUIREMENTS: Mapping[str, str] = (
     _BASE_AGENT
     | _CLAUDE_CLI
@@ -399,5 +404,6 @@ REQUIREMENTS: Mapping[str, str] = (
     | _TRACES
     | _MET_BY_USERS
     | _TIME
+    | _MACHINE
 )
 """What each id stands for."""

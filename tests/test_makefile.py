@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 import maverick
 
@@ -23,7 +20,6 @@ PYTHONPATH="{sources}" exec "{python}" "$@"
 """
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_setting_up_the_product_gives_its_command(tmp_path: Path) -> None:
     python = tmp_path / "bin" / "python"
     python.parent.mkdir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -17,8 +16,6 @@ from maverick.exceptions import ConfigError, InvalidInputError
 
 CONFIG = MaverickConfig()
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-
-needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 
 def branch_of(folder: Path) -> str:
@@ -134,7 +131,6 @@ def test_settings_that_are_not_given_are_loaded_for_the_folder(
 # The branch, as real repositories have it
 
 
-@needs_git
 @pytest.mark.requirement("000-FR-009")
 def test_the_branch_is_the_one_git_has_checked_out(repository: Path) -> None:
     assert branch_of(repository) == "main"
@@ -142,33 +138,28 @@ def test_the_branch_is_the_one_git_has_checked_out(repository: Path) -> None:
     assert branch_of(repository) == "feature/weather-report"
 
 
-@needs_git
 def test_a_repository_without_commits_has_a_branch(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet", "--initial-branch=trunk")
     assert branch_of(tmp_path) == "trunk"
 
 
-@needs_git
 def test_a_folder_deep_in_a_repository_is_on_its_branch(repository: Path) -> None:
     deep = repository / "src" / "deep"
     deep.mkdir(parents=True)
     assert branch_of(deep) == "main"
 
 
-@needs_git
 def test_a_link_into_a_repository_is_on_its_branch(repository: Path, tmp_path: Path) -> None:
     (repository / "src").mkdir()
     (tmp_path / "link").symlink_to(repository / "src")
     assert branch_of(tmp_path / "link") == "main"
 
 
-@needs_git
 def test_without_a_branch_the_commit_stands_for_it(repository: Path) -> None:
     git(repository, "checkout", "--quiet", "--detach")
     assert branch_of(repository) == git(repository, "rev-parse", "--short=7", "HEAD")
 
 
-@needs_git
 def test_a_worktree_is_on_its_own_branch(repository: Path, tmp_path: Path) -> None:
     git(repository, "worktree", "add", "--quiet", "-b", "side", str(tmp_path / "worktree"))
     assert branch_of(tmp_path / "worktree") == "side"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from cli.command import environment
 from cli.folder import Folder
 from maverick.cli.command import COMMANDS
+from programs import require
 
 ASK_BASH = """
 source /dev/stdin
@@ -84,8 +84,7 @@ def test_every_command_is_in_every_script(folder: Folder) -> None:
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_a_shell_accepts_its_script(shell: str, folder: Folder) -> None:
-    if (program := shutil.which(shell)) is None:
-        pytest.skip(f"{shell} is not installed")
+    program = require(shell)
     script = folder.main("completion", shell).stdout
 
     done = subprocess.run([program, "-n"], input=script, text=True, capture_output=True, check=False)  # noqa: S603 - the shell itself

@@ -154,18 +154,19 @@ def test_a_server_that_will_not_go_ends_with_the_command_whatever_ends_that(
 ) -> None:
     shop = Shop(folder, stubborn=True)
     own_servers(folder, shop=shop.settings())
-    words = ["run", "-p", "shell command 'sleep 600'", "--mcp", "shop", *OPEN]
+    folder.write("clerk.py", "from cli.office_agents import clerk\n")
+    words = ["run", "clerk.py", "-p", "ring Ana", "--mcp", "shop", "--mode", "yolo"]
     with subprocess.Popen(  # noqa: S603 - our own command
         [sys.executable, "-m", "maverick", *words],
         cwd=folder.path,
-        env=environment(folder.path),
+        env=environment(folder.path, PYTHONPATH=":".join(sys.path)),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     ) as command:
         assert command.stderr is not None
         for line in command.stderr:
-            if "shell(" in line:
+            if "ring(" in line:
                 break
         assert len(shop.processes()) == 2  # the server, and the child that has left
 

@@ -20,13 +20,11 @@ from maverick.model import Tool
 from maverick.providers.scripted import Script
 from maverick.testing import call, calls
 from maverick.tools import FunctionTool, Workspace, coding_tools
-from maverick.tools.coding.sandbox import sandbox_problem
+from programs import needs_sandbox
 from runtime.misbehaviour import KINDS, LEFTOVERS, RELEASE
 from scenario import agent, assert_valid, results_in, run
 
 PATIENCE = 60
-
-needs_sandbox = pytest.mark.skipif(bool(sandbox_problem()), reason="no sandbox can be made here")
 
 
 @pytest.fixture(autouse=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
+
+from programs import require
 
 VERSIONS = {
     "@ag-ui/client": "1.0.0",
@@ -25,9 +26,8 @@ _PATIENCE = 180
 
 def npm_folder(*packages: str) -> Path:
     """A folder in which these packages are installed; skips the test where that can not be."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        pytest.skip("needs node and npm")
+    require("node")
+    npm = require("npm")
     _FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (_FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # workers of the same test run wait for each other

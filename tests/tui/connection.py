@@ -14,6 +14,8 @@ from typing import Self
 import pexpect  # type: ignore[import-untyped]
 
 from cli.command import environment
+from maverick.tools.coding.sandbox import sandbox_problem
+from maverick.tui.app import GRACE
 
 PATIENCE = 90
 """Seconds until a test gives up; a busy machine is slow."""
@@ -78,6 +80,14 @@ class Connection:
         self._process.send(text)
         self.expect(text[-5:])
         self._process.send("\r")
+
+    def run_command(self, command: str) -> None:
+        """Have the agent run a command. Without a sandbox a person is asked about it, whatever the mode."""
+        self.type(f"run the command '{command}'")
+        if sandbox_problem():
+            self.expect("this once")
+            time.sleep(GRACE)
+            self.press("y")
 
     def press(self, key: str) -> None:
         self._process.send(key)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -16,7 +15,6 @@ from maverick.tui.app import GRACE
 
 PATIENCE = 90
 """Seconds until a test gives up; a busy machine is slow."""
-HAS_TMUX = shutil.which("tmux") is not None
 
 
 class Terminal:

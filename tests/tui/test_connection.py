@@ -53,7 +53,7 @@ def test_a_process_that_is_told_to_end_leaves_its_run_to_be_resumed_and_the_term
     tmp_path: Path,
 ) -> None:
     with Connection("--mode", "yolo", home=tmp_path) as screen:
-        screen.type(f"run the command '{WORKING}'")
+        screen.run_command(WORKING)
         until(at_work)
         taken = screen.echoes
 
@@ -75,7 +75,7 @@ def test_a_process_that_is_told_to_end_leaves_its_run_to_be_resumed_and_the_term
 @pytest.mark.requirement("007-TUI-STOP")
 def test_a_lost_connection_leaves_a_run_to_be_resumed_and_no_process(tmp_path: Path) -> None:
     with Connection("--mode", "yolo", home=tmp_path) as screen:
-        screen.type(f"run the command '{WORKING}'")
+        screen.run_command(WORKING)
         until(at_work)
 
         screen.lose()
@@ -90,7 +90,7 @@ def test_a_run_goes_on_while_the_connection_stands_still_and_the_process_ends_wh
     tmp_path: Path,
 ) -> None:
     with Connection("--mode", "yolo", home=tmp_path) as screen:
-        screen.type("run the command 'for i in $(seq 1 1000); do echo $i $i $i $i; sleep 0.005; done'")
+        screen.run_command("for i in $(seq 1 1000); do echo $i $i $i $i; sleep 0.005; done")
         screen.expect("running")
 
         until(lambda: last_run(tmp_path).status.value == "complete")  # and nobody reads what the screen sends
@@ -101,7 +101,7 @@ def test_a_run_goes_on_while_the_connection_stands_still_and_the_process_ends_wh
 
 def test_ctrl_z_puts_the_screen_to_sleep_and_it_comes_back_whole(tmp_path: Path) -> None:
     with Connection("--mode", "yolo", home=tmp_path) as screen:
-        screen.type(f"run the command '{WORKING}'")
+        screen.run_command(WORKING)
         until(at_work)
         screen.press("\x1b")
         screen.expect("Resume")  # the keys of the conversation

@@ -8,10 +8,11 @@ import pytest
 
 from cli.folder import Folder
 from cli.shop import Shop, project_servers
-from tui.terminal import HAS_TMUX, Terminal
+from programs import needs
+from tui.terminal import Terminal
 
 pytestmark = [
-    pytest.mark.skipif(not HAS_TMUX, reason="tmux is not installed, and is the terminal of these tests"),
+    needs("tmux"),
     pytest.mark.requirement("MCP-TUI"),
 ]
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from maverick.journal import RunRecord, SqliteJournal
-from tui.terminal import HAS_TMUX, Terminal
+from programs import needs
+from tui.terminal import Terminal
 
-pytestmark = pytest.mark.skipif(
-    not HAS_TMUX, reason="tmux is not installed, and is the terminal of these tests"
-)
+pytestmark = needs("tmux")
 
 
 def kept_runs(home: Path) -> list[RunRecord]:

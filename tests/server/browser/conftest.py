@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
 from maverick.chat.offline import TaskModel
+from programs import require
 from server.browser.window import Window
 from server.chat_server import ChatServer
 
@@ -27,9 +25,7 @@ ARGUMENTS = (
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
     """Chromium, as the system has it."""
-    executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if executable is None:
-        pytest.skip("needs Chromium; CHROMIUM says where it is")
+    executable = require("chromium")
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=executable, args=list(ARGUMENTS))
         yield browser

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from maverick.exceptions import ToolError
 from maverick.tools import Workspace
 from maverick.tools.coding import line_search
 from maverick.tools.coding.search import Search
+from programs import needs
 
 PATIENCE = 60
 OWN_SEARCH = [sys.executable, "-I", "-S", line_search.__file__]
@@ -23,7 +23,7 @@ PROGRAMS = [
     pytest.param(
         "rg",
         id="ripgrep",
-        marks=pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed"),
+        marks=needs("rg"),
     ),
 ]
 

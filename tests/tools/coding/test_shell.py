@@ -20,11 +20,10 @@ from maverick.tools.coding import toolbox
 from maverick.tools.coding.process import reaped
 from maverick.tools.coding.sandbox import sandbox_problem
 from maverick.tools.permissions import Access
+from programs import needs_sandbox
 from tools.coding.desk import SECRET, Desk
 
 PATIENCE = 60
-
-needs_sandbox = pytest.mark.skipif(bool(sandbox_problem()), reason="no sandbox can be made here")
 
 
 @pytest.fixture(

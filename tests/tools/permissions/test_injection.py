@@ -21,11 +21,11 @@ from maverick.model.untrusted import is_marked
 from maverick.providers.scripted import TurnLike
 from maverick.testing import ScriptedClient, call, reply
 from maverick.tools import Permissions
-from maverick.tools.coding.sandbox import sandbox_problem
 from maverick.tools.coding.toolbox import CodingTool
 from maverick.tools.coding.web import Web
 from maverick.tools.mcp import MCPToolset
 from maverick.tools.permissions import Access, UrlSubject
+from programs import needs_sandbox
 from tools.coding.desk import SECRET, Desk
 from tools.permissions.obedience import LURES, Obedient, order
 
@@ -287,7 +287,7 @@ async def test_where_nobody_can_be_asked_nothing_runs_that_would_have_to_be(tmp_
 
 
 @pytest.mark.requirement("C-INJECTION")
-@pytest.mark.skipif(bool(sandbox_problem()), reason="without a sandbox the command would do it")
+@needs_sandbox  # without one the command would do it
 async def test_the_same_model_does_all_of_it_when_everything_is_allowed_but_stays_confined(
     tmp_path: Path,
 ) -> None:
