@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -80,6 +81,19 @@ def test_a_file_is_for_its_owner_only(tmp_path: Path) -> None:
 
     assert file.stat().st_mode & 0o077 == 0
     assert file.parent.stat().st_mode & 0o077 == 0
+
+
+def test_a_connection_that_is_in_use_when_the_database_is_closed_is_closed_after_it(
+    database: Database,
+) -> None:
+    with database.session() as session:
+        connection = session.connection().connection.dbapi_connection
+        assert isinstance(connection, sqlite3.Connection)
+        database.close()
+        assert session.execute(text("SELECT 1")).scalar_one() == 1
+
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
 
 
 def test_a_place_that_can_not_be_is_told(tmp_path: Path) -> None:

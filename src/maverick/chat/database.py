@@ -68,10 +68,11 @@ class Database:
         return Session(self.engine, expire_on_commit=False)
 
     def close(self) -> None:
-        """Let go of all connections; they are opened again if the database is used again."""
+        """Let go of all connections, of those in use when they are free; a later session opens new ones."""
         with self._lock:
             engine, self._engine = self._engine, None
         if engine is not None:
+            event.listen(engine.pool, "checkin", lambda _, entry: entry.close())
             engine.dispose()
 
 
