@@ -255,12 +255,12 @@ async def test_an_agent_from_a_file_works_in_the_folder_of_its_context_and_as_it
     assert (place.project / "notes.txt").read_text() == "buy milk"
 
 
-def test_a_model_is_the_persons_where_a_file_names_none(place: Place) -> None:
+def test_a_file_that_names_no_model_leaves_it_to_the_client_or_the_settings(place: Place) -> None:
     file = place.add("alpha", "Works.")
     file.write_text(file.read_text().replace('model: "offline:"\n', ""))
 
-    looking = Discovery(place.project, place.home, default_model="openai:x", known=place.registry)
+    looking = Discovery(place.project, place.home, known=place.registry)
     definition = looking.find("alpha").definition
 
     assert definition is not None
-    assert definition.model_config.model == "openai:x"
+    assert definition.model_config.model is None

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from maverick.agents.markdown import AgentFile, read_agent
 from maverick.exceptions import InvalidInputError
-from maverick.loop.definition import DEFAULT_MODEL
 from maverick.loop.inputs import REQUIRED
 
 REPORTER = """\
@@ -99,9 +98,9 @@ def test_a_file_says_all_there_is_to_an_agent(tmp_path: Path) -> None:
 def test_a_description_and_a_text_are_enough(tmp_path: Path) -> None:
     path = write(tmp_path, "---\ndescription: Helps.\n---\nYou help.", "helper.md")
 
-    agent = read_agent(path, default_model="offline:").definition
+    agent = read_agent(path).definition
 
-    assert (agent.name, agent.model_config.model) == ("helper", "offline:")
+    assert (agent.name, agent.model_config.model) == ("helper", None)
     assert list(agent.inputs) == ["prompt"]
     assert "read_file" in agent.tool_config.tools
 
@@ -214,12 +213,13 @@ def test_a_description_with_colons_that_is_no_yaml_is_read_too(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("written", "model"),
     [
-        ("inherit", DEFAULT_MODEL),
+        ("inherit", None),
         ("haiku", "claude:claude-haiku-5-5"),
         ("claude-opus-4-1", "claude:claude-opus-4-1"),
     ],
 )
-def test_the_models_of_claude_code_are_known_by_their_names(written: str, model: str, tmp_path: Path) -> None:
+def test_the_models_of_claude_code_are_known_by_their_names(written: str, model: str | None, tmp_path: Path
+) -> None:
     read = read_for_claude(tmp_path, f"---\nname: a\ndescription: b\nmodel: {written}\n---\nx")
 
     assert read.definition.model_config.model == model

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
@@ -16,6 +18,7 @@ from maverick.agents.answer import Answer
 from maverick.agents.context import AgentContext
 from maverick.agents.partial_answer import PartialAnswer
 from maverick.agents.stopping import Stopping
+from maverick.config import DEFAULT
 from maverick.exceptions import (
     AbortedError,
     AgentError,
@@ -27,11 +30,14 @@ from maverick.exceptions import (
 from maverick.loop.result import AgentResult
 from maverick.providers.claude_cli import SessionPool, build_options, wrap_sdk_error
 from maverick.providers.claude_cli.pool import DEFAULT_SIZE
+from maverick.providers.resolve import resolve_claude_code
 from maverick.runtime.abort import AbortSignal
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, Message
     from pydantic import BaseModel
+
+    from maverick.config import AgentConfig
 
 M = TypeVar("M", bound="BaseModel")
 
@@ -73,7 +79,11 @@ LATER_TOOLS: frozenset[str] = frozenset(
 )
 """Tools that today's CLI has besides."""
 DEFAULT_MODEL: str = "claude-sonnet-4-5-20250929"
-"""The model of an agent that names none."""
+"""The model of an agent that names none, until its provider retires it: see :func:`default_model`."""
+RETIREMENT = date(2026, 11, 30)
+"""The day from which ``DEFAULT_MODEL`` no longer answers."""
+SUCCESSOR = "claude-sonnet-5-5"
+"""What an agent that names no model gets from then on."""
 DEFAULT_PERMISSION_MODE: str = "acceptEdits"
 """How the CLI asks: edits of files are made, whatever else is not allowed is refused, since nobody is there to ask."""
 DEFAULT_TIMEOUT: float = 3600.0
@@ -91,7 +101,7 @@ class MaverickAgent(ABC):
         system_prompt: What the agent is and how it works.
         allowed_tools: The tools it may use, and no others: names of the CLI's tools, rules such as ``Bash(git:*)``,
             and ``mcp__<server>__<tool>`` or ``mcp__<server>`` for the servers below.
-        model: The model, as the CLI names it; by default ``DEFAULT_MODEL``.
+        model: The model, as the CLI names it; by default that of the settings, or else :func:`default_model`.
         mcp_servers: MCP servers by name, as the SDK describes them.
         permission_mode: How the CLI decides on tools that are not allowed.
         max_tokens: The most tokens of one answer of the model.
@@ -129,7 +139,8 @@ class MaverickAgent(ABC):
         self.name = name
         self.system_prompt = system_prompt
         self.allowed_tools = list(allowed_tools)
-        self.model = model or DEFAULT_MODEL
+        self.model = model or default_model()
+        self._names_model = model is not None
         self.mcp_servers = dict(mcp_servers or {})
         self.permission_mode = permission_mode
         self.max_tokens = max_tokens
@@ -206,13 +217,13 @@ class MaverickAgent(ABC):
 
         Args:
             prompt: What to ask.
-            context: Where to work, and the settings to reach the model with.
+            context: Where to work, and the settings for what the agent leaves open.
             output_type: The Pydantic model that the answer has to be.
             signal: Aborts the run.
         """
         options = self._build_options(None if context is None else context.cwd)
         if context is not None:
-            options = replace(options, env={**_credentials(context), **options.env})
+            options = self._configured(options, context.config.agent)
         if output_type is not None:
             schema = {"type": "json_schema", "schema": output_type.model_json_schema()}
             options = replace(options, output_format=schema)
@@ -274,6 +285,20 @@ class MaverickAgent(ABC):
             }
         )
 
+    def _configured(self, options: ClaudeAgentOptions, settings: AgentConfig) -> ClaudeAgentOptions:
+        """The options with what the settings say of Claude and the agent leaves open."""
+        named = self.model if self._names_model or "model" in self._chosen else None
+        found = resolve_claude_code(settings, named)
+        env = {} if found.api_key is None else {"ANTHROPIC_API_KEY": found.api_key.get_secret_value()}
+        if found.base_url is not None:
+            env["ANTHROPIC_BASE_URL"] = found.base_url
+        if found.sources["request_timeout"] != DEFAULT and "request_seconds" not in self._chosen:
+            env["API_TIMEOUT_MS"] = str(round(found.request_timeout * 1000))
+        if found.max_tokens and self.max_tokens is None:
+            env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(found.max_tokens)
+        env = {**options.env, **env, **self._chosen.get("env", {})}
+        return replace(options, env=env, model=found.name or options.model)
+
     def _wrap_sdk_error(self, error: Exception) -> AgentError:
         """The error of ours for one that came out of the SDK; override it to say more."""
         return wrap_sdk_error(error)
@@ -327,14 +352,20 @@ def _broken_off(failure: AgentError, messages: list[Message]) -> AgentError:
     )
 
 
-def _credentials(context: AgentContext) -> dict[str, str]:
-    """What the settings say about the way to Claude, as the CLI reads it."""
-    agent = context.config.agent
-    if not agent.provider.startswith("claude"):
-        return {}
-    found: dict[str, str] = {}
-    if (key := agent.resolve_api_key()) is not None:
-        found["ANTHROPIC_API_KEY"] = key.get_secret_value()
-    if agent.base_url is not None:
-        found["ANTHROPIC_BASE_URL"] = agent.base_url
-    return found
+def default_model(today: date | None = None) -> str:
+    """The model of an agent that names none: ``DEFAULT_MODEL``, and its successor from the day it is retired.
+
+    Args:
+        today: The day to answer for; by default this one.
+    """
+    if (today or _today()) < RETIREMENT:
+        return DEFAULT_MODEL
+    warnings.warn(
+        f"{DEFAULT_MODEL} was retired on {RETIREMENT}; {SUCCESSOR} is used for agents that name no model.",
+        stacklevel=3,
+    )
+    return SUCCESSOR
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()

@@ -29,7 +29,6 @@ from maverick.agents.python_source import definitions_in, load_python
 from maverick.agents.registry import AgentRegistry, registry
 from maverick.exceptions import AgentError, AgentNotFoundError, ErrorKind, InvalidInputError
 from maverick.loop import AgentDefinition
-from maverick.loop.definition import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -56,7 +55,6 @@ class Discovery:
         cwd: The project's folder; by default the current one.
         home: The person's folder; by default theirs.
         modules: Python modules that define agents.
-        default_model: The model of files that name none.
         known: What the program has registered.
     """
 
@@ -65,7 +63,6 @@ class Discovery:
         cwd: Path | None = None,
         home: Path | None = None,
         modules: Sequence[str] = (),
-        default_model: str = DEFAULT_MODEL,
         known: AgentRegistry = registry,
     ) -> None:
         self.problems: list[AgentError] = []
@@ -78,7 +75,6 @@ class Discovery:
         if self._is_own:
             self._home = None  # what is there is the project's
         self._modules = modules
-        self._default_model = default_model
         self._registry = known
 
     def find(self, name: str) -> FoundAgent:
@@ -154,7 +150,7 @@ class Discovery:
             return
         for path in files:
             try:
-                read = read_agent(path, default_model=self._default_model)
+                read = read_agent(path)
             except AgentError as error:
                 self._note(error, "" if self._is_reserved(path.stem, origin) else path.stem)
                 continue

@@ -45,7 +45,6 @@ from maverick.loop import (
     RunConfig,
     ToolConfig,
 )
-from maverick.loop.definition import DEFAULT_MODEL
 from maverick.loop.inputs import REQUIRED
 from maverick.loop.prompt import Template
 
@@ -69,22 +68,21 @@ class AgentFile:
     """Tools the file names that there are none of here, in a file that was written for another program."""
 
 
-def read_agent(path: Path, *, default_model: str = DEFAULT_MODEL) -> AgentFile:
+def read_agent(path: Path) -> AgentFile:
     """Read a Markdown file as what its folder says it is: one for Claude Code in ``.claude``, else one of ours.
 
     Args:
         path: The file.
-        default_model: The model of an agent whose file names none.
 
     Raises:
         InvalidInputError: Something is wrong with the file; the message names it, the line and the setting.
     """
     is_claude = ".claude" in path.absolute().parent.parts
     front = read_front_matter(path, lenient=is_claude)
-    return _claude_agent(front, default_model) if is_claude else _own_agent(front, default_model)
+    return _claude_agent(front) if is_claude else _own_agent(front)
 
 
-def _own_agent(front: FrontMatter, default_model: str) -> AgentFile:
+def _own_agent(front: FrontMatter) -> AgentFile:
     for field in front.fields:
         if field not in _FIELDS:
             front.refuse(field, describe_unknown("setting", field, _FIELDS))
@@ -98,7 +96,7 @@ def _own_agent(front: FrontMatter, default_model: str) -> AgentFile:
                 description=_text(front, "description"),
                 prompt_config=PromptConfig(front.body, [_text(front, "message", "${prompt}")]),
                 model_config=ModelConfig(
-                    model=_text(front, "model", default_model),
+                    model=_text(front, "model", "") or None,
                     temperature=_given(front, "temperature", -1),
                     max_tokens=_given(front, "max_tokens", 0),
                 ),
@@ -111,7 +109,7 @@ def _own_agent(front: FrontMatter, default_model: str) -> AgentFile:
     )
 
 
-def _claude_agent(front: FrontMatter, default_model: str) -> AgentFile:
+def _claude_agent(front: FrontMatter) -> AgentFile:
     if "name" not in front.fields:
         front.refuse("name", "name: is missing. Write 'name: …' between the lines of '---'.")
     servers, missing = _claude_servers(front)
@@ -128,7 +126,7 @@ def _claude_agent(front: FrontMatter, default_model: str) -> AgentFile:
             name=_text(front, "name"),
             description=_text(front, "description"),
             prompt_config=PromptConfig(front.body.replace("${", "$${")),
-            model_config=ModelConfig(model=_claude_model(model, default_model)),
+            model_config=ModelConfig(model=_claude_model(model)),
             tool_config=ToolConfig(tools=_with_servers(tools, servers)),
         ),
     )
@@ -229,9 +227,9 @@ def _output_type(front: FrontMatter, schema: object) -> Any:  # noqa: ANN401 - a
         front.refuse("output", str(error), error)
 
 
-def _claude_model(written: str, default: str) -> str:
+def _claude_model(written: str) -> str | None:
     if written == "inherit":
-        return default
+        return None
     return CLAUDE_MODELS.get(written) or (written if ":" in written else f"claude:{written}")
 
 

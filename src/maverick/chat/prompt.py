@@ -11,6 +11,8 @@ CHAT_LIMITS = RunConfig(max_turns=12, timeout_ms=30_000, max_tool_calls=10, max_
 """Ten tool calls and thirty seconds an answer."""
 MESSAGE_LENGTH = 10_000
 """How many characters a message of the user may have."""
+ANSWER_TOKENS = 1000
+"""How many tokens an answer may have, unless the settings say otherwise."""
 REMEMBERED_MESSAGES = 40
 """How many messages of a conversation the model is shown."""
 
@@ -33,13 +35,22 @@ Answer briefly, in at most 500 characters of plain text without Markdown. Never 
 or other technical words. At most one emoji, and only to celebrate."""
 
 
-def chat_agent(model: str, tools: Sequence[Tool], limits: RunConfig = CHAT_LIMITS) -> AgentDefinition:
-    """The chat agent on a model, with these tools."""
+def chat_agent(
+    model: str | None, tools: Sequence[Tool], limits: RunConfig = CHAT_LIMITS, *, max_tokens: int = 0
+) -> AgentDefinition:
+    """The chat agent on a model, with these tools.
+
+    Args:
+        model: The ``provider:model`` to ask for; by default the client's own.
+        tools: Its tools.
+        limits: How much an answer may take.
+        max_tokens: The most tokens of an answer; 0 is what a chat needs.
+    """
     return AgentDefinition(
         name="tasks",
         description="Helps one person with their list of tasks.",
         prompt_config=PromptConfig(system_prompt=_SYSTEM_PROMPT),
-        model_config=ModelConfig(model=model, max_tokens=1000),
+        model_config=ModelConfig(model=model, max_tokens=max_tokens or ANSWER_TOKENS),
         run_config=limits,
         tool_config=ToolConfig(tools=tools, timeout_ms=20_000),
     )

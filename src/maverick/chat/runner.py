@@ -32,6 +32,7 @@ from maverick.loop import AgentResult as RunResult
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.result import ToolOutcome, ToolRecord
 from maverick.model import Effect, LLMClient, Message, Role, Tool, ToolContext
+from maverick.model.client import request_defaults
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_feed import EventFeed
 from maverick.runtime.event_log import log_failure
@@ -62,7 +63,7 @@ class AgentRunner:
         session_factory: Makes fresh database sessions.
         mcp_server: The task tools.
         client: The model; by default the offline one, a small grammar for task lists.
-        model: The ``provider:model`` to ask the client for.
+        model: The ``provider:model`` to ask the client for; by default its own.
         journal: Where runs are kept, so that a request that is sent again after a crash goes on where it was.
         toolsets: MCP servers whose tools the agent has beside the task tools.
         tools: Other tools it has.
@@ -76,7 +77,7 @@ class AgentRunner:
         mcp_server: MCPToolServer,
         *,
         client: LLMClient | None = None,
-        model: str = "offline:",
+        model: str | None = None,
         journal: Journal | None = None,
         toolsets: Sequence[MCPToolset] = (),
         tools: Sequence[Tool] = (),
@@ -97,7 +98,9 @@ class AgentRunner:
             on_result=_keep,
         )
         self._toolsets = tuple(toolsets)
-        self._executor = AgentExecutor(_offline() if client is None else client, journal=journal)
+        client = _offline() if client is None else client
+        self._max_tokens = request_defaults(client).max_tokens
+        self._executor = AgentExecutor(client, journal=journal)
         self._has_tools_by_user = any(toolset.is_per_user for toolset in self._toolsets)
         self._agents: OrderedDict[str | None, AgentDefinition] = OrderedDict()
 
@@ -169,7 +172,7 @@ class AgentRunner:
             except MaverickError as error:
                 all_there = False
                 log_failure(logging.WARNING, "mcp_server_left_out", error, {"server": toolset.name})
-        agent = chat_agent(self._model, tools, self._limits)
+        agent = chat_agent(self._model, tools, self._limits, max_tokens=self._max_tokens)
         if all_there:
             self._agents[whose] = agent
             if len(self._agents) > _MOST_AGENTS:

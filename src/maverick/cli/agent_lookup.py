@@ -20,8 +20,7 @@ from maverick.loop.subagent import AgentTool
 
 def discovery(config: MaverickConfig) -> Discovery:
     """Where agents are looked for, as the person has set it."""
-    model = f"{config.agent.provider}:{config.agent.model}"
-    return Discovery(modules=config.agents, default_model=model)
+    return Discovery(modules=config.agents)
 
 
 def look_up(source: str | None, config: MaverickConfig) -> FoundAgent:
@@ -40,8 +39,7 @@ def look_up(source: str | None, config: MaverickConfig) -> FoundAgent:
     if path.endswith(".py"):
         return _in_python(path, name)
     if path.endswith(".md"):
-        model = f"{config.agent.provider}:{config.agent.model}"
-        read = read_agent(Path(path), default_model=model)
+        read = read_agent(Path(path))
         return FoundAgent(read.definition.name, read.definition, Origin.PROJECT, path, read.missing_tools)
     if len(Path(path).parts) > 1:
         raise InvalidInputError(

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from maverick.config import AgentConfig
 from maverick.config.mcp_name import group_of
 from maverick.exceptions import InvalidInputError
 from maverick.loop import (
     AgentDefinition,
     AgentResult,
-    ModelConfig,
     OutputConfig,
     RunConfig,
     TerminateReason,
@@ -54,19 +52,19 @@ class Changes:
             limits["timeout_ms"] = round(options["timeout"] * 1000)
         return cls(options["model"], options["output_schema"], options["mode"], options["mcp"] or (), limits)
 
-    def applied_to(self, definition: AgentDefinition[Any], settings: AgentConfig) -> AgentDefinition[Any]:
+    def applied_to(self, definition: AgentDefinition[Any], model: str) -> AgentDefinition[Any]:
         """The agent with what is different about it.
 
         Args:
             definition: The agent.
-            settings: What the person has set, for what the agent leaves open.
+            model: The ``provider:model`` that answers.
 
         Raises:
             InvalidInputError: The file with the schema is missing, or no schema.
         """
         return replace(
             definition,
-            model_config=_model(definition.model_config, self.model, settings),
+            model_config=replace(definition.model_config, model=model),
             run_config=replace(definition.run_config, **self.limits),
             tool_config=_with_servers(definition.tool_config, self.mcp),
             output_config=definition.output_config
@@ -115,16 +113,6 @@ class Changes:
             word for option, value in options.items() if value is not None for word in (option, f"{value}")
         ]
         return [*words, *(word for server in self.mcp for word in ("--mcp", server))]
-
-
-def _model(own: ModelConfig, wanted: str | None, settings: AgentConfig) -> ModelConfig:
-    return replace(
-        own,
-        model=wanted or own.model,
-        max_tokens=own.max_tokens or settings.max_tokens,
-        temperature=settings.temperature if own.temperature == -1 else own.temperature,
-        request_timeout_ms=own.request_timeout_ms or round(settings.request_timeout * 1000),
-    )
 
 
 def _with_servers(own: ToolConfig, servers: Sequence[str]) -> ToolConfig:

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from maverick.agents.named_tools import named_tools, names_tools, servers_named
-from maverick.cli.connecting import ConfiguredModels
+from maverick.cli.runs.agents_file import with_subagents
 from maverick.cli.screen import Screen
 from maverick.config import AgentConfig
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 from maverick.model import ToolContext
+from maverick.providers.resolve import Resolved, key_variable, resolve
 from maverick.runtime import AgentExecutor
 from maverick.runtime.driver import Approver
 from maverick.tools.permissions import Mode, load_permissions
@@ -57,6 +58,35 @@ async def executor_for(
     remark = None if screen is None else screen.remark
     async with (
         named_tools(definition, Path.cwd(), on_output=on_output, on_remark=remark) as tools,
-        ConfiguredModels(settings) as models,
+        AgentExecutor(
+            None, tools, journal=journal, approve=approve, permissions=permissions, settings=settings
+        ) as executor,
     ):
-        yield AgentExecutor(models, tools, journal=journal, approve=approve, permissions=permissions)
+        yield executor
+
+
+def who_answers(definition: AgentDefinition[Any], wanted: str | None, settings: AgentConfig) -> Resolved:
+    """The model that answers for an agent; whether it and those of its subagents can be reached is checked.
+
+    Args:
+        definition: The agent.
+        wanted: The ``provider:model`` that was asked for, if one was.
+        settings: What the person has set.
+
+    Raises:
+        ConfigError: There is no key, or one of another provider, or the settings name no known provider.
+        InvalidInputError: There is no such provider.
+    """
+    answering = resolve(settings, wanted=wanted, named=definition.model_config.model).check()
+    if answering.provider != "offline":  # else nothing that costs anything is wanted
+        for agent in with_subagents([definition]):
+            if agent is not definition and agent.model_config.model is not None:
+                resolve(settings, named=agent.model_config.model).check()
+    return answering
+
+
+def explain_stand_in(answering: Resolved) -> str:
+    """Why the offline model answers, for somebody who may not expect it; empty if they asked for it."""
+    if not answering.is_stand_in:
+        return ""
+    return f"offline model: no key is set; set {key_variable('claude')} for Claude"

@@ -29,8 +29,8 @@ class AgentConfig(Section):
 
     provider: Annotated[str, Rule("a provider's name, such as 'claude'", readers.text)] = "claude"
     """Whose model it is."""
-    model: Annotated[str, Rule("a model's name", readers.text)] = "claude-sonnet-4-5-20250929"
-    """The model, as its provider names it."""
+    model: Annotated[str, Rule("a model's name", readers.text)] = "claude-sonnet-5-5"
+    """The model, as its provider names it; the default is for the providers of Claude."""
     max_tokens: Annotated[
         int, Rule("a positive whole number, or 0 for the provider's default", readers.count)
     ] = 0

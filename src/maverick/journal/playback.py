@@ -148,7 +148,7 @@ class RunPlayback:
         async for stored in journal.read(run_id):
             entry, step = stored.entry, loop.step
             if isinstance(entry, RunStarted):
-                self._models[definition.model_config.model] = entry.info
+                self._models[definition.model_config.model or ""] = entry.info
             elif isinstance(step, CallModel) and isinstance(entry, ModelReplied | ModelFailed):
                 answer = entry.response if isinstance(entry, ModelReplied) else entry.error
                 exchanges.append(_Exchange(stored.seq, step.request, answer))

@@ -22,8 +22,8 @@ from maverick.model import Message, Tool
 
 T = TypeVar("T", default=str)
 
-DEFAULT_MODEL = "claude:claude-sonnet-4-5-20250929"
-
+_NEED_A_MODEL = ("cassette:", "claude:", "claude-sdk:", "local:", "openai:")
+"""Providers that have several models and choose none by themselves."""
 _AGENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
@@ -52,8 +52,9 @@ class PromptConfig:
 class ModelConfig:
     """Which model answers, and how."""
 
-    model: str = DEFAULT_MODEL
-    """``provider:model``, such as ``claude:claude-sonnet-4-5-20250929``, ``openai:gpt-5`` or ``offline:``."""
+    model: str | None = None
+    """``provider:model``, such as ``claude:claude-sonnet-5-5``, ``openai:gpt-5`` or ``offline:``. By default the client
+    decides; an executor without a client connects to the model in the settings."""
     temperature: float = -1
     """Sampling temperature; -1 is the provider's default."""
     max_tokens: int = 0
@@ -64,7 +65,10 @@ class ModelConfig:
     """The longest one model call may take from when it is sent; by default the client's own timeouts hold."""
 
     def __post_init__(self) -> None:
-        check_text("model_config.model", self.model)
+        if self.model is not None:
+            check_text("model_config.model", self.model)
+            if self.model in _NEED_A_MODEL:
+                reject("model_config.model", f"a model after {self.model!r}", self.model)
         if isinstance(self.temperature, bool) or not isinstance(self.temperature, int | float):
             reject("model_config.temperature", "a number", self.temperature)
         if self.temperature != -1 and not 0 <= self.temperature <= 2:

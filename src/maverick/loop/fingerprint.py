@@ -20,7 +20,7 @@ class Fingerprint(Struct, frozen=True):
     """The agent's name; not a hash."""
     prompt: str
     model: str
-    """The model's name; not a hash."""
+    """The model that the agent names; not a hash. Empty when it names none."""
     output: str
     tools: dict[str, str]
 
@@ -32,7 +32,7 @@ class Fingerprint(Struct, frozen=True):
         return cls(
             definition.name,
             _hash([prompt.system_prompt, first]),
-            definition.model_config.model,
+            definition.model_config.model or "",
             "" if output is None else _hash([output.output_name, dict(output.format.json_schema)]),
             {name: hash_tool(tool) for name, tool in tools.items()},
         )
@@ -44,7 +44,8 @@ class Fingerprint(Struct, frozen=True):
             for noun, before, after in (
                 ("agent's name", self.agent, now.agent),
                 ("prompt", self.prompt, now.prompt),
-                ("model", self.model, now.model),
+                # Whoever names no model leaves it to the client, which may be another one each time.
+                ("model", self.model if now.model else "", now.model),
                 ("output's type", self.output, now.output),
             )
             if before != after

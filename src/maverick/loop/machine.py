@@ -98,6 +98,8 @@ class AgentLoop(Generic[T]):
         self._records: list[ToolRecord] = []
         self._call_ids: set[str] = set()
         self._repairs = 0
+        self._answered = ""
+        """The model that answered last, as its provider names it."""
         self._reopened = 0
         """The attempts already made at a turn that was stopped to make room for it."""
         self._in_flight = False
@@ -163,6 +165,7 @@ class AgentLoop(Generic[T]):
 
     def _on_model_replied(self, entry: ModelReplied, step: CallModel) -> Step:
         response = entry.response
+        self._answered = response.model or self._answered
         self.ledger.charge(self._known_usage(response, step))
         if step.compaction:
             return self._condense(response.content)
@@ -395,7 +398,7 @@ class AgentLoop(Generic[T]):
                 "run_id": start.run_id,
                 "trace_id": start.trace_id,
                 "agent": start.agent,
-                "model": self._config.model,
+                "model": self._answered or self._config.model,
             },
             errors=[] if error is None else [error],
             usage=AgentUsage.of(self.ledger.usage, round(self._elapsed * 1000)),
@@ -415,7 +418,7 @@ class AgentLoop(Generic[T]):
         model = self.definition.model_config
         terms = terms or Terms.of(self.definition, self._tools)
         self._terms = terms
-        self._config = RequestConfig(terms.max_tokens, model.temperature, model.model)
+        self._config = RequestConfig(terms.max_tokens, model.temperature, model.model or "")
         self._planner.asking = terms.asking
         self._planner.offer = terms.offer or Offer.of(self._tools)
         self.context.offer(self._planner.offer.tokens)

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from maverick.model.request import Request
 from maverick.model.response import Response, StreamItem
@@ -20,8 +21,9 @@ class LLMClient(Protocol):
     A client holds no conversation and never retries: both are the caller's. It raises
     :class:`~maverick.exceptions.AgentError` and nothing else, and when its task is cancelled it stops at once.
 
-    A client may also have ``model_info(model) -> ModelInfo``, ``async aclose()``, and ``for_run()``, an async context
-    manager that is entered for the length of a run and gives a :class:`RunScope`.
+    A client may also have ``model``, the ``provider:model`` it asks when a request names none, ``defaults``, the
+    :class:`RequestDefaults` of requests that set nothing, ``model_info(model) -> ModelInfo``, ``async aclose()``, and
+    ``for_run()``, an async context manager that is entered for the length of a run and gives a :class:`RunScope`.
     """
 
     async def run(self, request: Request) -> Response:
@@ -31,6 +33,44 @@ class LLMClient(Protocol):
     def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
         ...
+
+
+class RequestDefaults(Struct, frozen=True):
+    """What holds for a request that does not say otherwise."""
+
+    max_tokens: int = 0
+    """The most tokens of an answer; 0 is the provider's default."""
+    temperature: float = -1
+    """Sampling temperature; -1 is the provider's default."""
+    request_timeout: float | None = None
+    """How many seconds one model call of a run may take."""
+
+    def applied_to(self, request: Request) -> Request:
+        """The request with what it leaves open."""
+        config = request.config
+        if (config.max_tokens or not self.max_tokens) and (config.temperature >= 0 or self.temperature < 0):
+            return request
+        filled = replace(
+            config,
+            max_tokens=config.max_tokens or self.max_tokens,
+            temperature=self.temperature if config.temperature < 0 else config.temperature,
+        )
+        return replace(request, config=filled)
+
+
+NO_DEFAULTS = RequestDefaults()
+
+
+def own_model(client: LLMClient) -> str:
+    """The ``provider:model`` that the client asks when a request names none; empty if it does not say."""
+    model = getattr(client, "model", "")
+    return model if isinstance(model, str) else ""
+
+
+def request_defaults(client: LLMClient) -> RequestDefaults:
+    """What the client fills in for requests that set nothing."""
+    defaults = getattr(client, "defaults", NO_DEFAULTS)
+    return defaults if isinstance(defaults, RequestDefaults) else NO_DEFAULTS
 
 
 class ModelInfo(Struct, frozen=True, omit_defaults=True):

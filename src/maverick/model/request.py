@@ -21,7 +21,7 @@ class RequestConfig(Struct, frozen=True, omit_defaults=True):
     temperature: float = -1
     """Sampling temperature; -1 is the client's default."""
     model: str = ""
-    """``provider:model``; a client of that provider uses the model, any other its own."""
+    """``provider:model``; a client of that provider uses the model, any other its own. Empty is the client's own."""
 
     def __post_init__(self) -> None:
         if not _is_number(self.max_tokens, int) or self.max_tokens < 0:

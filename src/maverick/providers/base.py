@@ -8,11 +8,16 @@ from types import TracebackType
 from typing import Self
 
 from maverick.model import ModelInfo, Request, Response, StreamItem
-from maverick.model.client import UNKNOWN_MODEL
+from maverick.model.client import NO_DEFAULTS, UNKNOWN_MODEL, RequestDefaults
 
 
 class Client(ABC):
     """An ``LLMClient`` with a lifetime: ``async with client:``, or ``await client.aclose()`` when done."""
+
+    model: str = ""
+    """The ``provider:model`` it asks when a request names none."""
+    defaults: RequestDefaults = NO_DEFAULTS
+    """What holds for requests that do not say otherwise; ``maverick.connect`` sets it from the settings."""
 
     @abstractmethod
     async def run(self, request: Request) -> Response:

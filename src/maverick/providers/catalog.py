@@ -12,7 +12,7 @@ A built-in name cannot be taken over: it is never looked for in packages, since 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -21,13 +21,20 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from maverick.config import DEFAULT, AgentConfig, load_config
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, describe_unknown
+from maverick.model.client import RequestDefaults
+from maverick.model.request import RequestConfig
 from maverick.providers.base import Client
+from maverick.providers.resolve import Resolved, resolve
+from maverick.providers.transport import Timeouts
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP = "maverick.providers"
+_FOR_ALL = ("max_tokens", "temperature", "request_timeout")
+"""Options that every provider has: they hold for requests that do not say otherwise."""
 
 
 class BuiltIn(Struct, frozen=True):
@@ -56,34 +63,57 @@ _MODEL_FAMILIES = {"claude-": "claude", "gpt-": "openai", "chatgpt-": "openai"}
 _FILE_ENDINGS = {".gguf": "local", ".json": "cassette"}
 
 
-def connect(model: str, /, **options: Any) -> Client:
-    """Make a client of a model, such as ``connect("claude:claude-sonnet-4-5-20250929")``.
+def connect(model: str | None = None, /, *, settings: AgentConfig | None = None, **options: Any) -> Client:
+    """Make a client of a model, such as ``connect("claude:claude-sonnet-5-5")``.
 
     The client opens its connections on first use. Use it as ``async with connect(…) as client``, or call
     ``await client.aclose()`` when done.
 
     Args:
         model: ``provider:model``; what the second half means is up to the provider (``cassette:run.json``
-            is a file, ``offline:`` needs none).
-        **options: Settings of the provider, such as ``api_key`` or ``base_url``.
+            is a file, ``offline:`` needs none). By default the model in the settings.
+        settings: What holds where no option says otherwise: the key and the address if they are set for this
+            provider, the timeout, and the tokens and temperature of requests that set none. By default the settings
+            of files and environment.
+        **options: Settings of the provider, such as ``api_key`` or ``base_url``; and for every provider
+            ``max_tokens``, ``temperature`` and ``request_timeout`` (seconds).
 
     Raises:
         InvalidInputError: There is no such provider, or it has no such option.
+        ConfigError: The settings are wrong; or no model is named and there is no key for the configured one.
         AgentError: The provider cannot be used as it is installed; its ``kind`` is ``invalid``.
     """
-    name, colon, rest = model.partition(":")
-    if not colon:
-        raise InvalidInputError(_explain_missing_provider(model), field="model")
+    resolved = resolve(load_config().agent if settings is None else settings, wanted=model)
+    if model is None and "api_key" not in options:
+        resolved.check()
+    return open_client(resolved, **options)
+
+
+def open_client(resolved: Resolved, **options: Any) -> Client:
+    """Make a client of what was resolved; options win over it.
+
+    Raises:
+        InvalidInputError: The provider has no such option.
+        AgentError: The provider cannot be used as it is installed; its ``kind`` is ``invalid``.
+    """
+    name = resolved.provider
     with _missing_extra_explained(name):
         factory = _factory(name)
-        _check_options(name, factory, rest, options)
-        client = factory(rest, **options)
+        takes = list(inspect.signature(factory).parameters.values())[1:]  # the first is the model
+        defaults = _defaults(resolved, options)
+        for option in _FOR_ALL:
+            if option in options and option not in [parameter.name for parameter in takes]:
+                del options[option]
+        _check_options(name, factory, takes, resolved.name, options)
+        client = factory(resolved.name, **_options(resolved, takes, options))
     if not isinstance(client, Client):
         raise AgentError(
             f"The provider {name!r} made a {type(client).__name__}, not a maverick.providers.Client. "
             "Report this to the author of the package that provides it.",
             kind=ErrorKind.INVALID,
         )
+    if name != "cassette":  # it answers what it was asked when it was recorded
+        client.defaults = defaults
     return client
 
 
@@ -151,23 +181,52 @@ def _missing_extra_explained(name: str) -> Iterator[None]:
         ) from error
 
 
+def _defaults(resolved: Resolved, options: Mapping[str, Any]) -> RequestDefaults:
+    wanted = RequestConfig(
+        options.get("max_tokens", resolved.max_tokens), options.get("temperature", resolved.temperature)
+    )  # which checks them
+    return RequestDefaults(
+        wanted.max_tokens, wanted.temperature, options.get("request_timeout", resolved.request_timeout)
+    )
+
+
+def _options(
+    resolved: Resolved, takes: Sequence[inspect.Parameter], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The options with what was resolved for those that the provider has and nobody has said."""
+    key, timeout = resolved.api_key, resolved.request_timeout
+    found: dict[str, Any] = {
+        "api_key": None if key is None else key.get_secret_value(),
+        "base_url": resolved.base_url,
+    }
+    if resolved.sources["request_timeout"] != DEFAULT and "transport" not in options:
+        usual = Timeouts()
+        found["timeouts"] = Timeouts(usual.connect, timeout, min(usual.idle, timeout))
+    names = [parameter.name for parameter in takes]
+    given = {name: value for name, value in found.items() if name in names and value is not None}
+    return given | dict(options)
+
+
 def _check_options(
-    name: str, factory: Callable[..., object], model: str, options: Mapping[str, object]
+    name: str,
+    factory: Callable[..., object],
+    settings: Sequence[inspect.Parameter],
+    model: str,
+    options: Mapping[str, object],
 ) -> None:
-    signature = inspect.signature(factory)
-    settings = list(signature.parameters.values())[1:]  # the first is the model
     if not any(setting.kind is inspect.Parameter.VAR_KEYWORD for setting in settings):
         known = [setting.name for setting in settings]
         for option in options:
             if option not in known:
                 raise InvalidInputError(f"{name}: {describe_unknown('option', option, known)}", field=option)
     try:
-        signature.bind(model, **options)
+        inspect.signature(factory).bind(model, **options)
     except TypeError as error:
         raise InvalidInputError(f"The options of {name!r} do not fit: {error}.", field="options") from error
 
 
-def _explain_missing_provider(model: str) -> str:
+def explain_missing_provider(model: str) -> str:
+    """What to write in place of a model that does not say whose it is."""
     provider = _guess_provider(model)
     if provider is None:
         return (

@@ -39,8 +39,8 @@ def connect(
     """Make a client of the Claude Messages API, or of anything that speaks it.
 
     Args:
-        model: The model, such as ``claude-sonnet-4-5-20250929``.
-        api_key: The key; by default ``MAVERICK_AGENT_API_KEY`` or ``ANTHROPIC_API_KEY`` of the environment.
+        model: The model, such as ``claude-sonnet-5-5``.
+        api_key: The key; by default ``ANTHROPIC_API_KEY`` of the environment.
         base_url: The address of the API; by default ``ANTHROPIC_BASE_URL``, or else Anthropic's own.
         headers: Headers to add to every request, such as ``anthropic-beta``.
         timeouts: How long to wait for what.
@@ -79,6 +79,7 @@ class ClaudeClient(HttpClient):
     """A client of the Claude Messages API; :func:`connect` makes one."""
 
     def __init__(self, codec: ClaudeCodec, endpoint: ClaudeEndpoint) -> None:
+        self.model = codec.model
         self._codec = codec
         self._endpoint = endpoint
 

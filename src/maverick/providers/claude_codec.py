@@ -49,6 +49,7 @@ class ClaudeCodec:
         extra: Mapping[str, Any] | None,
     ) -> None:
         self._names = ModelNames(provider, model)
+        self.model = self._names.own
         self._encoder = RequestEncoder(cache_prompts=cache_prompts, extra=extra)
         self._prices = PriceTable(prices)
         self._max_tokens = max_tokens

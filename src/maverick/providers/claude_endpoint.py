@@ -12,8 +12,8 @@ from maverick.providers.transport import Reply
 PROVIDER = "claude"
 """The name of the provider in ``claude:model``."""
 
-KEY_VARIABLES = ("MAVERICK_AGENT_API_KEY", "ANTHROPIC_API_KEY")
-"""Where a key is looked for, in this order."""
+KEY_VARIABLES = ("ANTHROPIC_API_KEY",)
+"""Where a key is looked for when none is given. What is set for Maverick is given, if it is for this provider."""
 
 API_VERSION = "2026-10-21"
 SAMPLING_API_VERSION = "2023-06-01"

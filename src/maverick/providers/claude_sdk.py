@@ -45,7 +45,7 @@ def connect(
 
     Args:
         model: The model, as the service calls it.
-        api_key: The key; by default ``MAVERICK_AGENT_API_KEY``, or else what the SDK finds by itself.
+        api_key: The key; by default what the SDK finds by itself.
         base_url: The address of the API; by default ``ANTHROPIC_BASE_URL``, or else Anthropic's own.
         client: A client of the SDK, such as ``AsyncAnthropicBedrock()`` or ``AsyncAnthropicVertex()``, in place of one
             made from ``api_key``, ``base_url``, ``headers`` and ``tls``. Its retries are not used, and it stays open
@@ -77,11 +77,13 @@ class ClaudeSDKClient(Client):
     """A client of Claude on the official SDK; :func:`connect` makes one."""
 
     def __init__(self, codec: ClaudeCodec, endpoint: SDKEndpoint) -> None:
+        self.model = codec.model
         self._codec = codec
         self._endpoint = endpoint
 
     async def run(self, request: Request) -> Response:
         """Send a request and return the whole answer."""
+        request = self.defaults.applied_to(request)
         body = self._codec.message_request(request, stream=False)
         answer = await self._endpoint.message(body, sampling=samples(request))
         exchange = self._exchange(request, answer)
@@ -89,6 +91,7 @@ class ClaudeSDKClient(Client):
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
+        request = self.defaults.applied_to(request)
         body = self._codec.message_request(request, stream=True)
         events = await self._endpoint.events(body, sampling=samples(request))
         try:

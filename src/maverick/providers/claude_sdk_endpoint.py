@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 
@@ -14,7 +13,7 @@ from anthropic.resources.messages import AsyncMessages
 from anthropic.types import RawMessageStreamEvent
 
 from maverick.exceptions import AuthenticationError, InvalidInputError
-from maverick.providers.claude_endpoint import KEY_VARIABLES, SAMPLING_API_VERSION
+from maverick.providers.claude_endpoint import SAMPLING_API_VERSION
 from maverick.providers.claude_sdk_errors import Situation, no_key, sdk_error
 from maverick.providers.http_endpoint import secret_in
 from maverick.providers.http_errors import request_id_of
@@ -151,7 +150,7 @@ class SDKEndpoint:
         return self._sdk
 
     def _make(self) -> anthropic.AsyncAnthropic:
-        key = self._api_key or os.environ.get(KEY_VARIABLES[0])
+        key = self._api_key
         tls: dict[str, Any] = {} if self._tls is None else {"verify": self._tls}
         try:
             sdk = anthropic.AsyncAnthropic(

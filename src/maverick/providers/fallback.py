@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from msgspec.structs import replace
+
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
-from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem, model_info
-from maverick.model.client import RunScope, run_scope
+from maverick.model import LLMClient, ModelInfo, Request, RequestConfig, Response, StreamItem, model_info
+from maverick.model.client import RunScope, own_model, run_scope
 from maverick.providers.base import Client
 from maverick.providers.wrapper import close_client, open_stream
 
@@ -23,8 +25,8 @@ class FallbackClient(Client):
     earlier ones in its notes. Each request starts with the first client again.
 
     Args:
-        clients: The clients in order of preference. A request that names a model of one provider is answered
-            by the other providers' clients with their own model.
+        clients: The clients in order of preference, each with its own model. A model that a request names is asked of
+            the first client of its provider only: a model that fails is not what the next client is there for.
         on: The kinds of error after which the next client is asked.
     """
 
@@ -34,14 +36,15 @@ class FallbackClient(Client):
         if not clients:
             raise InvalidInputError("A FallbackClient needs at least one client.", field="clients")
         self._clients = tuple(clients)
+        self.model = own_model(clients[0])
         self._on = frozenset(_kind(value) for value in on)
 
     async def run(self, request: Request) -> Response:
         """Send a request to the first client that can answer it."""
         failures: list[AgentError] = []
-        for client in self._clients:
+        for client, asked in self._requests(request):
             try:
-                return await client.run(request)
+                return await client.run(asked)
             except AgentError as error:
                 _add_notes(error, failures)
                 if error.kind not in self._on:
@@ -52,10 +55,10 @@ class FallbackClient(Client):
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Yield the answer of the first client that begins one."""
         failures: list[AgentError] = []
-        for client in self._clients:
+        for client, asked in self._requests(request):
             begun = False
             try:
-                async with open_stream(client, request) as items:
+                async with open_stream(client, asked) as items:
                     async for item in items:
                         begun = True
                         yield item
@@ -70,7 +73,11 @@ class FallbackClient(Client):
 
     def model_info(self, model: str) -> ModelInfo:
         """What holds for whichever client answers; the price is the first one's."""
-        known = [model_info(client, model) for client in self._clients]
+        wanted = Request((), config=RequestConfig(model=model))
+        known = [
+            model_info(client, asked.config.model or own_model(client))
+            for client, asked in self._requests(wanted)
+        ]
         windows = [info.context_window for info in known if info.context_window is not None]
         return ModelInfo(
             min(windows, default=None),
@@ -78,6 +85,20 @@ class FallbackClient(Client):
             thinks=any(info.thinks for info in known),
             native_output=all(info.native_output for info in known),
         )
+
+    def _requests(self, request: Request) -> Iterator[tuple[LLMClient, Request]]:
+        """The clients in order, each with what it is asked."""
+        provider = request.config.model.partition(":")[0]
+        named, unnamed = request, request
+        if provider:
+            unnamed = replace(request, config=replace(request.config, model=""))
+        for client in self._clients:
+            own = own_model(client).partition(":")[0]
+            if own in ("", provider):
+                yield client, named
+                named = unnamed
+            else:
+                yield client, unnamed
 
     @asynccontextmanager
     async def for_run(self) -> AsyncIterator[RunScope]:

@@ -87,6 +87,7 @@ class LocalClient(Client):
     """
 
     def __init__(self, server: LocalServer, info: ModelInfo, options: Mapping[str, Any]) -> None:
+        self.model = f"local:{options.get('model', '')}"
         self._server = server
         self._info = info
         self._options = dict(options)
@@ -96,10 +97,11 @@ class LocalClient(Client):
     async def run(self, request: Request) -> Response:
         """Send a request and return the whole answer."""
         async with self._asking() as client:
-            return await client.run(request)
+            return await client.run(self.defaults.applied_to(request))
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
+        request = self.defaults.applied_to(request)
         async with self._asking() as client, open_stream(client, request) as items:
             async for item in items:
                 yield item

@@ -20,6 +20,11 @@ class ModelNames:
         self._prefix = f"{provider}:"
         self._own = self.bare(model)
 
+    @property
+    def own(self) -> str:
+        """The client's own model, as ``provider:model``."""
+        return self._prefix + self._own
+
     def bare(self, model: str) -> str:
         """The name of a model without the provider before it."""
         return model.removeprefix(self._prefix)
@@ -29,4 +34,4 @@ class ModelNames:
         provider, colon, _ = request.config.model.partition(":")
         if not provider or (colon and provider != self._provider):
             return self._own
-        return self.bare(request.config.model)
+        return self.bare(request.config.model) or self._own

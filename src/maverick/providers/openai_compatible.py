@@ -44,7 +44,7 @@ def connect(
 
     Args:
         model: The model, as the server calls it.
-        api_key: The key; by default ``MAVERICK_AGENT_API_KEY`` or ``OPENAI_API_KEY`` of the environment. Only OpenAI
+        api_key: The key; by default ``OPENAI_API_KEY`` of the environment. Only OpenAI
             itself always wants one.
         base_url: The address of the API, such as ``http://localhost:11434``; by default ``OPENAI_BASE_URL``, or else
             OpenAI's own. An address without a path gets ``/v1``.
@@ -90,6 +90,7 @@ class OpenAIClient(HttpClient):
         max_tokens: int = 0,
     ) -> None:
         self._names = ModelNames(PROVIDER, model)
+        self.model = self._names.own
         self._endpoint = endpoint
         self._encoder = encoder
         self._prices = prices

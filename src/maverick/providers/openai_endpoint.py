@@ -14,8 +14,8 @@ from maverick.providers.transport import Reply
 PROVIDER = "openai"
 """The name of the provider in ``openai:model``."""
 
-KEY_VARIABLES = ("MAVERICK_AGENT_API_KEY", "OPENAI_API_KEY")
-"""Where a key is looked for, in this order."""
+KEY_VARIABLES = ("OPENAI_API_KEY",)
+"""Where a key is looked for when none is given. What is set for Maverick is given, if it is for this provider."""
 
 
 class OpenAIEndpoint(HttpEndpoint):

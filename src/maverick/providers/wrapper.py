@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from maverick.model import LLMClient, ModelInfo, Request, StreamItem, model_info
-from maverick.model.client import RunScope, run_scope
+from maverick.model.client import RunScope, own_model, request_defaults, run_scope
 from maverick.providers.base import Client
 
 
@@ -15,6 +15,8 @@ class ClientWrapper(Client):
 
     def __init__(self, client: LLMClient) -> None:
         self._client = client
+        self.model = own_model(client)
+        self.defaults = request_defaults(client)
 
     def model_info(self, model: str) -> ModelInfo:
         """What the wrapped client knows of a model."""

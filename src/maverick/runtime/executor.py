@@ -7,6 +7,7 @@ import inspect
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -14,10 +15,11 @@ from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar
 
+from maverick.config import AgentConfig, load_config
 from maverick.exceptions import InvalidInputError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.loop.conversation import check_conversation
-from maverick.loop.definition import AgentDefinition
+from maverick.loop.definition import AgentDefinition, ModelConfig
 from maverick.loop.entries import Entry, RunStarted
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
@@ -27,8 +29,11 @@ from maverick.loop.result import AgentResult
 from maverick.loop.ruling import Policy
 from maverick.loop.steps import PlannedCall
 from maverick.loop.terms import Terms
-from maverick.model import ExecutionMetrics, LLMClient, Message, Role, model_info
-from maverick.providers import Client, connect
+from maverick.model import ExecutionMetrics, LLMClient, Message, ModelInfo, Role, model_info
+from maverick.model.client import NO_DEFAULTS, RequestDefaults, own_model, request_defaults
+from maverick.providers import Client
+from maverick.providers.catalog import open_client
+from maverick.providers.resolve import resolve
 from maverick.runtime import history
 from maverick.runtime.abort import AbortSignal
 from maverick.runtime.driver import Approver, Driver
@@ -50,7 +55,8 @@ class AgentExecutor:
     """Runs agents. One executor serves any number of runs at once.
 
     Args:
-        client: The model to call; without one, each definition's own ``provider:model`` is connected to.
+        client: The model to call; without one, each definition's own ``provider:model`` is connected to, or the model
+            in the settings for a definition that names none.
         tool_registry: Where tools are found that a definition only names.
         journal: Where runs are kept, so that they can be resumed; without one they are not.
         approve: Asks a person about tools that need approval. Without it, the run parks in its journal until somebody
@@ -59,6 +65,7 @@ class AgentExecutor:
         permissions: Rules on each tool call before it runs, subagents' calls included. Without them every call may run
             that its tool does not want a person asked about.
         max_depth: How deep agents may be nested in each other.
+        settings: What to connect with when there is no client; by default the settings of files and environment.
     """
 
     def __init__(
@@ -71,11 +78,14 @@ class AgentExecutor:
         approval_expires_in: float | None = None,
         permissions: Policy | None = None,
         max_depth: int = 5,
+        settings: AgentConfig | None = None,
     ) -> None:
         self.metrics = ExecutionMetrics()
         """The tokens of all model calls this executor has made."""
         self._client = client
-        self._connected: dict[str, Client] = {}
+        self._settings = settings
+        self._connected: dict[str | None, Client] = {}
+        self._filled: WeakKeyDictionary[AgentDefinition[Any], AgentDefinition[Any]] = WeakKeyDictionary()
         self._registry = ToolRegistry() if tool_registry is None else tool_registry
         self._toolsets: WeakKeyDictionary[AgentDefinition[Any], Toolset] = WeakKeyDictionary()
         self._journal = journal
@@ -114,6 +124,7 @@ class AgentExecutor:
         Raises:
             InvalidInputError: An input is missing, unknown or of the wrong type, or the conversation so far is not whole.
             InvalidToolError: A tool the definition names is not registered.
+            ConfigError: The executor has no client, and the settings do not say how to reach the model.
             JournalError: The run could not be written down; nothing is done that is not.
         """
         if not isinstance(definition, AgentDefinition):
@@ -121,7 +132,7 @@ class AgentExecutor:
                 f"definition: expected an AgentDefinition, got {definition!r}.", field="definition"
             )
         check_conversation(messages)
-        client = self._client_for(definition)
+        client, definition = self._prepared(definition)
         system, first = definition.render(inputs)
         clock = RunClock()
         start = RunStarted(
@@ -134,7 +145,7 @@ class AgentExecutor:
             head=len(first) or 1,
             earlier=len(messages) if first else _last_said(messages),
             limits=definition.run_config.limits,
-            info=model_info(client, definition.model_config.model),
+            info=_info(client, definition),
             fingerprint=self._fingerprint(definition),
             terms=self._terms(definition),
             worker=self._worker(),
@@ -230,7 +241,8 @@ class AgentExecutor:
             RunNotFoundError: There is no such run.
             InvalidInputError: The run has no such turn.
         """
-        journal, client = self._kept_runs(), self._client_for(definition)
+        journal = self._kept_runs()
+        client, definition = self._prepared(definition)
         entries = history.forked(
             await history.load(journal, run_id),
             turn,
@@ -238,7 +250,7 @@ class AgentExecutor:
             run_id=_checked(new_run_id) or _new_run_id(),
             trace_id=os.urandom(16).hex(),
             fingerprint=self._fingerprint(definition),
-            info=model_info(client, definition.model_config.model),
+            info=_info(client, definition),
         )
         keeper = RunKeeper(journal, forked_from=run_id)
         for entry in entries:
@@ -279,7 +291,7 @@ class AgentExecutor:
     ) -> Driver[T]:
         toolset = self._toolset(definition)
         loop = AgentLoop(definition, toolset.tools, max_depth=self._max_depth)
-        tracer = self._tracer(definition, start)
+        tracer = self._tracer(definition.model_config.model or own_model(client), start)
         run = Run(start, loop, client, toolset, listeners, keeper, clock, predecessor, tracer)
         return Driver(
             run,
@@ -299,13 +311,15 @@ class AgentExecutor:
         listeners: Sequence[Listener],
         *,
         accept_changes: bool,
+        inherited: str | None = None,
     ) -> Driver[T]:
         """The driver of a run that the journal has; it is checked before anybody who works on it is stopped."""
+        client, definition = self._prepared(definition, inherited)
         begun = await history.load_beginning(journal, run_id)
         history.check_unchanged(begun, self._fingerprint(definition), accept_changes=accept_changes)
         keeper = RunKeeper(journal, await journal.claim(run_id))
         entries = await history.load(journal, run_id)
-        client, start = self._client_for(definition), history.beginning(entries)
+        start = history.beginning(entries)
         clock = RunClock(after=entries[-1].at)
         return self._driver(
             definition,
@@ -325,12 +339,18 @@ class AgentExecutor:
         definition = parent.toolset.ready[planned.call.tool_name].agent
         assert definition is not None  # noqa: S101 - asked only about tools that are agents
         run_id = f"{parent.start.run_id}/{turn}/{planned.index}"
+        inherited = parent.loop.definition.model_config.model or own_model(parent.client) or None
         if self._journal is not None:
             with suppress(RunNotFoundError):  # it is new
                 return await self._reopened(
-                    self._journal, run_id, definition, parent.listeners, accept_changes=accept_changes
+                    self._journal,
+                    run_id,
+                    definition,
+                    parent.listeners,
+                    accept_changes=accept_changes,
+                    inherited=inherited,
                 )
-        client = self._client_for(definition)
+        client, definition = self._prepared(definition, inherited)
         system, first = definition.render(planned.call.arguments)
         start = RunStarted(
             at=parent.clock.now(),
@@ -341,7 +361,7 @@ class AgentExecutor:
             messages=first,
             head=len(first),
             limits=definition.run_config.limits.within(planned.grant or Limits()),
-            info=model_info(client, definition.model_config.model),
+            info=_info(client, definition),
             fingerprint=self._fingerprint(definition),
             terms=self._terms(definition),
             worker=self._worker(),
@@ -357,9 +377,9 @@ class AgentExecutor:
         """This process, for runs that others may go on with."""
         return "" if self._journal is None else worker_name()
 
-    def _tracer(self, definition: AgentDefinition[Any], start: RunStarted) -> RunTracer | None:
+    def _tracer(self, model: str, start: RunStarted) -> RunTracer | None:
         traced = instruments()
-        return None if traced is None else RunTracer(traced, start, definition.model_config.model)
+        return None if traced is None else RunTracer(traced, start, model)
 
     def _toolset(self, definition: AgentDefinition[Any]) -> Toolset:
         toolset = self._toolsets.get(definition)
@@ -373,12 +393,33 @@ class AgentExecutor:
     def _terms(self, definition: AgentDefinition[Any]) -> Terms | None:
         return None if self._journal is None else Terms.of(definition, self._toolset(definition).tools)
 
-    def _client_for(self, definition: AgentDefinition[Any]) -> LLMClient:
-        if self._client is not None:
-            return self._client
-        model = definition.model_config.model
+    def _prepared(
+        self, definition: AgentDefinition[T], inherited: str | None = None
+    ) -> tuple[LLMClient, AgentDefinition[T]]:
+        """The client of an agent, and the agent with the client's defaults for what it leaves open.
+
+        The loop has to know them: how long an answer may get is part of what it plans with.
+
+        Args:
+            definition: The agent.
+            inherited: The model of the agent that calls it, for one that names none.
+        """
+        client = self._client or self._client_of(definition.model_config.model or inherited)
+        defaults = request_defaults(client)
+        if defaults is NO_DEFAULTS:
+            return client, definition
+        config = _with_defaults(definition.model_config, defaults)
+        if config == definition.model_config:
+            return client, definition
+        filled = self._filled.get(definition)
+        if filled is None:
+            filled = self._filled[definition] = replace(definition, model_config=config)
+        return client, filled
+
+    def _client_of(self, model: str | None) -> LLMClient:
         if model not in self._connected:
-            self._connected[model] = connect(model)
+            settings = load_config().agent if self._settings is None else self._settings
+            self._connected[model] = open_client(resolve(settings, named=model).check())
         return self._connected[model]
 
     def _kept_runs(self) -> Journal:
@@ -411,6 +452,21 @@ def _checked(run_id: str | None) -> str | None:
             field="run_id",
         )
     return run_id
+
+
+def _info(client: LLMClient, definition: AgentDefinition[Any]) -> ModelInfo:
+    return model_info(client, definition.model_config.model or own_model(client))
+
+
+def _with_defaults(own: ModelConfig, defaults: RequestDefaults) -> ModelConfig:
+    timeout = defaults.request_timeout
+    return replace(
+        own,
+        max_tokens=own.max_tokens or defaults.max_tokens,
+        temperature=defaults.temperature if own.temperature == -1 else own.temperature,
+        request_timeout_ms=own.request_timeout_ms
+        or (None if timeout is None else max(round(timeout * 1000), 1)),
+    )
 
 
 def _new_run_id() -> str:

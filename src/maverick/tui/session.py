@@ -203,7 +203,7 @@ class Session:
 
     def _prepare(self) -> Prepared:
         prepared = self._workplace.prepare(self.agent)
-        self.model_name = prepared.definition.model_config.model
+        self.model_name = prepared.definition.model_config.model or ""
         return prepared
 
     async def _tell_beginning(self, model: ConversationModel, run_id: str) -> None:

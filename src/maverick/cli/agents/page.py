@@ -76,7 +76,7 @@ def _lines(found: FoundAgent, source: str) -> Iterator[str]:
 
 
 def _definition_lines(definition: AgentDefinition[Any]) -> Iterator[str]:
-    yield f"{'model':<8} {definition.model_config.model}"
+    yield f"{'model':<8} {definition.model_config.model or 'the configured one'}"
     yield f"{'tools':<8} {', '.join(_tools(definition)) or 'none'}"
     yield f"{'limits':<8} {_limits(definition.run_config)}"
 

@@ -17,8 +17,8 @@ def add_arguments(parser: CommandParser) -> None:
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND")
     show = verbs.add_parser(
         "show",
-        help="show every setting, and where it was set",
-        description="Show every setting and MCP server, and where it was set. A key is never shown.",
+        help="show what will be used, and where it was set",
+        description="Show every setting and MCP server as it will be used, and where it was set. A key is never shown.",
     )
     show.set_defaults(command=_show)
     path = verbs.add_parser(

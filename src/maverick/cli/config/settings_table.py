@@ -6,22 +6,32 @@ from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen
 from maverick.cli.table import Column, lay_out, terminal_width
-from maverick.config import Setting, load_config
+from maverick.config import AgentConfig, Setting, load_config
 from maverick.config.mcp_servers import MCPServers, load_mcp_servers
 from maverick.config.settings import MCP_SERVERS
+from maverick.exceptions import MaverickError
+from maverick.providers.resolve import resolve
 
 _COLUMNS = (Column("SETTING"), Column("VALUE", shrinks=True), Column("FROM", shrinks=True))
 
 
 def show_settings(*, as_json: bool) -> int:
-    """Show the settings, and the MCP servers with the program or host of each; secrets are hidden.
+    """Show what will be used, and the MCP servers with the program or host of each; secrets are hidden.
 
     Raises:
-        ConfigError: One of them is wrong. A server that can not be used is told of beside the others.
+        ConfigError: A setting is wrong. What can not be used is told of beside the rest.
     """
     config, known = load_config(), load_mcp_servers()
-    settings = [*config.describe(), *_servers(known)]
     screen = Screen.of_process(interactive=False)
+    problems: list[MaverickError] = list(known.problems.values())
+    settings = config.describe()
+    try:
+        answering = resolve(config.agent)
+        settings = [*answering.describe(), *settings[len(AgentConfig.rules()) :]]
+        answering.check()
+    except MaverickError as error:
+        problems.append(error)
+    settings += _servers(known)
     if as_json:
         screen.say(f"{json_text([setting._asdict() for setting in settings])}\n")
         return SUCCESS
@@ -30,7 +40,7 @@ def show_settings(*, as_json: bool) -> int:
         for setting in settings
     ]
     screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, terminal_width())))
-    for problem in known.problems.values():
+    for problem in problems:
         screen.complain(str(problem))
     return SUCCESS
 

@@ -13,9 +13,9 @@ from maverick.cli.agent_lookup import discovery
 from maverick.cli.config.files import settings_files
 from maverick.cli.doctor.finding import Finding, Health
 from maverick.cli.figures import counted
-from maverick.cli.keys import key_source, key_variable
-from maverick.config import MaverickConfig, load_config
+from maverick.config import DEFAULT, AgentConfig, MaverickConfig, load_config
 from maverick.exceptions import ConfigError, MaverickError
+from maverick.providers.resolve import key_variable, resolve
 
 _PROVIDERS = {"claude": "Claude", "openai": "OpenAI"}
 
@@ -31,20 +31,38 @@ def examine_settings() -> Iterator[Finding]:
         )
         return
     files = [str(path) for path in settings_files() if path.is_file()]
-    model = f"the model is {config.agent.provider}:{config.agent.model}"
-    yield Finding("settings", Health.GOOD, f"{', '.join(files) or 'the defaults'}; {model}")
+    yield Finding("settings", Health.GOOD, ", ".join(files) or "the defaults")
+    yield _model(config.agent)
+
+
+def _model(settings: AgentConfig) -> Finding:
+    """Who answers an agent that names no model."""
+    try:
+        answering = resolve(settings).check()
+    except MaverickError as error:
+        return Finding("model", Health.WRONG, str(error), "correct it, or choose another model")
+    said = ", ".join(
+        f"{setting.field.removeprefix('agent.')} {setting.value} ({setting.source})"
+        for setting in answering.describe()[2:]
+        if setting.source != DEFAULT
+    )
+    from_where = answering.sources["model"]
+    return Finding("model", Health.GOOD, f"{answering.model} ({from_where}){said and f'; {said}'}")
 
 
 def examine_keys() -> Iterator[Finding]:
     """Whether there are keys; what they are is nobody's business."""
     settings = _config().agent
     for provider, name in _PROVIDERS.items():
-        source = key_source(provider, settings)
-        if source is not None:
-            yield Finding(f"{name} key", Health.GOOD, f"set in {source}")
+        try:
+            found = resolve(settings, named=f"{provider}:any")
+        except MaverickError as error:
+            yield Finding(f"{name} key", Health.WRONG, str(error), f"export {key_variable(provider)}=…")
+            continue
+        if found.api_key is not None:
+            yield Finding(f"{name} key", Health.GOOD, f"set in {found.sources['api_key']}")
         else:
-            fix = f"export {key_variable(provider)}=…; without it, the offline model answers"
-            yield Finding(f"{name} key", Health.MISSING, "not set", fix)
+            yield Finding(f"{name} key", Health.MISSING, "not set", f"export {key_variable(provider)}=…")
 
 
 def examine_journal() -> Iterator[Finding]:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from dataclasses import replace
 from typing import Any
 
 from maverick.cli.agent_lookup import look_up, split_source
 from maverick.cli.changes import Changes
-from maverick.cli.executing import executor_for
-from maverick.cli.keys import OFFLINE, key_variable, offline_instead
+from maverick.cli.executing import executor_for, explain_stand_in, who_answers
 from maverick.cli.run.inputs import gather_inputs
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.spectator import Spectator
 from maverick.cli.screen import Screen
 from maverick.cli.terminal_approver import terminal_approver
 from maverick.cli.watching import watch
-from maverick.config import AgentConfig, MaverickConfig, load_config
+from maverick.config import MaverickConfig, load_config
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 
@@ -42,23 +40,12 @@ def run_agent(options: argparse.Namespace) -> int:
 
         return run_class_agent(found, options, config, screen)
     inputs = gather_inputs(found.definition.inputs, options.inputs, options.prompt, screen)
-    changes = _changes(found.definition, options, config.agent, screen)
-    definition = changes.applied_to(found.definition, config.agent)
-    return asyncio.run(_run(definition, inputs, changes, options, config, screen))
-
-
-def _changes(
-    definition: AgentDefinition[Any], options: argparse.Namespace, settings: AgentConfig, screen: Screen
-) -> Changes:
     changes = Changes.asked_for(vars(options))
-    own = definition.model_config.model
-    if options.model is None and offline_instead(own, settings):
-        provider = own.partition(":")[0]
-        screen.remark(
-            f"(offline model: no key for {provider} is set; set {key_variable(provider)} for {own})"
-        )
-        return replace(changes, model=OFFLINE)
-    return changes
+    answering = who_answers(found.definition, changes.model, config.agent)
+    if answering.is_stand_in:
+        screen.remark(f"({explain_stand_in(answering)})")
+    definition = changes.applied_to(found.definition, answering.model)
+    return asyncio.run(_run(definition, inputs, changes, options, config, screen))
 
 
 async def _run(

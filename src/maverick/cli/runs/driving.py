@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from maverick.agents.named_tools import coding_registry, names_tools
 from maverick.cli.agent_lookup import look_up
 from maverick.cli.changes import Changes
-from maverick.cli.executing import executor_for
+from maverick.cli.executing import executor_for, who_answers
 from maverick.cli.exit_codes import FAILURE, WAITING
-from maverick.cli.keys import OFFLINE, offline_instead
 from maverick.cli.runs.agents_file import find_agent
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.spectator import Spectator
@@ -22,6 +20,7 @@ from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal, RunRecord, RunStatus
 from maverick.loop import AgentDefinition
 from maverick.loop.events import RunEnd
+from maverick.providers.resolve import OFFLINE
 from maverick.runtime import AgentExecutor
 from maverick.runtime.history import load_beginning
 
@@ -58,9 +57,11 @@ async def resume_run(
     config = load_config()
     changes = Changes.asked_for(different)
     agent = _agent_of(record, agents, config)
-    if _wants_key(changes, agent, config) and await _model_of(console.journal, run_id) == OFFLINE:
-        changes = replace(changes, model=OFFLINE)
-    definition = changes.applied_to(agent, config.agent)
+    begun_with = await _model_of(console.journal, run_id)
+    # An agent that names no model goes on with the one it began with, and who had none but the offline one too.
+    kept = begun_with if agent.model_config.model is None or begun_with == OFFLINE else None
+    answering = who_answers(agent, changes.model or kept, config.agent)
+    definition = changes.applied_to(agent, answering.model)
     streams = definition.output_config is None
     spectator = Spectator(console, changes, agents, definition.run_config, run_id, streams=streams)
     async with executor_for(
@@ -109,9 +110,7 @@ async def fork_run(
     config = load_config()
     changes = Changes.asked_for(different)
     agent = _agent_of(await console.journal.get(run_id), agents, config)
-    if _wants_key(changes, agent, config):
-        changes = replace(changes, model=OFFLINE)
-    definition = changes.applied_to(agent, config.agent)
+    definition = changes.applied_to(agent, who_answers(agent, changes.model, config.agent).model)
     streams = definition.output_config is None
     spectator = Spectator(console, changes, agents, definition.run_config, streams=streams)
     async with executor_for(
@@ -164,15 +163,10 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
     return WAITING if record.status is RunStatus.WAITING else FAILURE
 
 
-def _wants_key(changes: Changes, agent: AgentDefinition[Any], config: MaverickConfig) -> bool:
-    """Whether the agent's own model is to answer, and its key is not set."""
-    return changes.model is None and offline_instead(agent.model_config.model, config.agent)
-
-
 async def _model_of(journal: Journal, run_id: str) -> str | None:
-    """The model that a run began with."""
+    """The model that a run began with, if it was one that its agent or the command named."""
     fingerprint = (await load_beginning(journal, run_id)).fingerprint
-    return None if fingerprint is None else fingerprint.model
+    return None if fingerprint is None else fingerprint.model or None
 
 
 def _agent_of(record: RunRecord, agents: str | None, config: MaverickConfig) -> AgentDefinition[Any]:

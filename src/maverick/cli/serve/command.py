@@ -18,11 +18,10 @@ from fastapi import FastAPI
 
 from maverick.chat import AgentRunner, Database, MCPToolServer
 from maverick.chat.database import default_database
-from maverick.chat.offline import TaskModel
 from maverick.chat.prompt import CHAT_LIMITS
-from maverick.cli.connecting import WITH_KEY, connect_as_set
+from maverick.cli.assistant import choose_assistant
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.config import AgentConfig, load_config
+from maverick.config import load_config
 from maverick.config.loading import own_folder
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal
@@ -33,7 +32,6 @@ from maverick.server import OidcVerifier, ServerLimits, TokenSigner, Verifier, c
 _SECRET_VARIABLE = "MAVERICK_SERVER_SECRET"  # noqa: S105 - the name of a variable, and no secret
 _METRICS_VARIABLE = "MAVERICK_SERVER_METRICS_TOKEN"
 _SECRET_FILE = "server.key"  # noqa: S105 - the name of a file
-_OFFLINE = "offline:"
 _PACE = 0.02
 """Seconds between two words of the offline model, for a person who watches."""
 _KEEP_ALIVE = 75
@@ -52,9 +50,10 @@ def serve(options: argparse.Namespace) -> int:
         The exit code.
     """
     settings = load_config()
-    client, model = _model(options.model, settings.agent)
+    assistant = choose_assistant(options.model, settings.agent, pace=_PACE)
     journal = open_journal(settings.journal.get_secret_value())
-    app = _app(options, client, model, journal)
+    app = _app(options, assistant.client, assistant.model, journal)
+    sys.stderr.write(f"{assistant.introduction}\n")
     config = uvicorn.Config(
         app,
         host=options.host,
@@ -64,7 +63,7 @@ def serve(options: argparse.Namespace) -> int:
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_LEAVE_SECONDS,
     )
-    server = _Server(app, config, opens_browser=not options.no_browser, closes=(client, journal))
+    server = _Server(app, config, opens_browser=not options.no_browser, closes=(assistant.client, journal))
     server.run()
     return SUCCESS if server.started else FAILURE
 
@@ -128,17 +127,6 @@ def _app(options: argparse.Namespace, client: Client, model: str, journal: Journ
         limits=limits,
         metrics_token=os.environ.get(_METRICS_VARIABLE) or None,
     )
-
-
-def _model(wanted: str | None, settings: AgentConfig) -> tuple[Client, str]:
-    """The model that is asked for, or configured; without a key the offline one."""
-    keyless = (
-        settings.provider in WITH_KEY and settings.base_url is None and settings.resolve_api_key() is None
-    )
-    model = wanted or (_OFFLINE if keyless else f"{settings.provider}:{settings.model}")
-    if model.partition(":")[0] == "offline":
-        return TaskModel(pace=_PACE), model
-    return connect_as_set(model, settings), model
 
 
 def _verifier(options: argparse.Namespace) -> Verifier:

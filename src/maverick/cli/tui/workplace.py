@@ -10,14 +10,13 @@ from typing import Any
 from maverick.agents.found import FoundAgent
 from maverick.cli.agent_lookup import discovery, look_up
 from maverick.cli.changes import Changes
-from maverick.cli.connecting import connect_as_set
-from maverick.cli.executing import executor_for
-from maverick.cli.keys import OFFLINE, key_variable, offline_instead
+from maverick.cli.executing import executor_for, explain_stand_in, who_answers
 from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 from maverick.model import model_info
+from maverick.providers.catalog import open_client
 from maverick.runtime import AgentExecutor
 from maverick.runtime.driver import Approver
 from maverick.tui.workplace import OnOutput, Prepared
@@ -53,7 +52,7 @@ class CommandLineWorkplace:
         self._file = file
         self._model = model
         self._mode = mode
-        self._mcp = mcp
+        self._changes = Changes(model=model, mode=mode, mcp=mcp)
         self._problems: list[str] = []
 
     @property
@@ -84,25 +83,24 @@ class CommandLineWorkplace:
         return self._problems
 
     def prepare(self, name: str) -> Prepared:
-        """The agent of a name, on the model that answers here: without a key, the offline one.
+        """The agent of a name, on the model that answers here: with nothing configured, the offline one.
 
         Raises:
+            ConfigError: Its model can not be reached with what is set.
             AgentNotFoundError: There is none.
             InvalidInputError: It is a class, which keeps no runs.
         """
-        own, settings = self._definition(name), self._config.agent
-        changes = self._changes(own)
-        remark = "" if changes.model == self._model else _why_offline(own.model_config.model)
-        definition = changes.applied_to(own, settings)
-        model = definition.model_config.model
+        own = self._definition(name)
+        answering = who_answers(own, self._model, self._config.agent)
+        definition = self._changes.applied_to(own, answering.model)
         window = definition.model_config.context_window
         if window is None:
-            window = model_info(connect_as_set(model, settings), model).context_window
-        return Prepared(definition, window, remark)
+            window = model_info(open_client(answering), answering.model).context_window
+        return Prepared(definition, window, explain_stand_in(answering))
 
     def words_to_resume(self, name: str) -> list[str]:
         """What to write after ``maverick runs resume ID`` for a run of an agent that was begun here."""
-        return self._changes(self._definition(name)).words(self._file if name == self._named.name else None)
+        return self._changes.words(self._file if name == self._named.name else None)
 
     def executor(
         self, definition: AgentDefinition[Any], approve: Approver | None, on_output: OnOutput | None
@@ -125,13 +123,3 @@ class CommandLineWorkplace:
                 field="agent",
             )
         return found.definition
-
-    def _changes(self, definition: AgentDefinition[Any]) -> Changes:
-        own, settings = definition.model_config.model, self._config.agent
-        offline = self._model is None and offline_instead(own, settings)
-        return Changes(model=OFFLINE if offline else self._model, mode=self._mode, mcp=self._mcp)
-
-
-def _why_offline(model: str) -> str:
-    provider = model.partition(":")[0]
-    return f"offline model: no key for {provider} is set; set {key_variable(provider)} for {model}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from maverick.exceptions import CassetteMissError, InvalidInputError
@@ -12,7 +12,7 @@ from maverick.model.client import UNKNOWN_MODEL
 from maverick.providers.base import Client
 from maverick.providers.cassette.difference import closeness, first_difference
 from maverick.providers.cassette.exchange import Answer, Json, request_to_json
-from maverick.providers.cassette.tape import Exchange, keys_of, read_tape
+from maverick.providers.cassette.tape import Exchange, canonical, keys_of, read_tape
 
 
 class CassetteClient(Client):
@@ -34,6 +34,7 @@ class CassetteClient(Client):
         tape = read_tape(self._path)
         self._exchanges = tape.exchanges
         self._models = tape.models
+        self.model = next(iter(tape.models)) if len(tape.models) == 1 else ""
         self._unplayed: dict[str, deque[Answer]] = {}
         for exchange in tape.exchanges:
             self._unplayed.setdefault(exchange.key, deque()).append(exchange.answer)
@@ -55,10 +56,18 @@ class CassetteClient(Client):
 
     def _next_answer(self, request: Request) -> Answer:
         asked = request_to_json(request)
-        answers = self._unplayed.get(keys_of(asked)[-1])
-        if not answers:
-            raise self._miss(asked)
-        return answers.popleft()
+        for known in (asked, *self._filled_in(asked)):
+            if answers := self._unplayed.get(keys_of(known)[-1]):
+                return answers.popleft()
+        raise self._miss(asked)
+
+    def _filled_in(self, asked: Json) -> Iterator[Json]:
+        """The request with the settings it leaves open as they were when the cassette was recorded."""
+        said = asked.get("config", {})
+        recorded = {canonical(config): config for e in self._exchanges if (config := e.request.get("config"))}
+        for config in recorded.values():
+            if said != config and said.items() <= config.items():
+                yield {**asked, "config": config}
 
     def _miss(self, asked: Json) -> CassetteMissError:
         refused = f"The cassette {self._path} has no answer to this request, and a cassette never goes live."

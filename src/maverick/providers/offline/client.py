@@ -38,6 +38,7 @@ class OfflineClient(Client):
     def __init__(self, rules: Sequence[Rule] = DEFAULT_RULES, *, pace: float = 0) -> None:
         if pace < 0:
             raise InvalidInputError(f"pace: expected 0 or more seconds, got {pace}.", field="pace")
+        self.model = "offline:"
         self._rules = tuple(rules)
         self._pace = pace
 

@@ -33,7 +33,7 @@ def connect(
     """Make a client of the Claude Code CLI.
 
     Args:
-        model: The model as the CLI names it, such as ``claude-sonnet-4-5`` or ``opus``; empty is the CLI's own choice.
+        model: The model as the CLI names it, such as ``claude-sonnet-5-5`` or ``opus``; empty is the CLI's own choice.
         cwd: The folder the CLI works in; by default, the current one.
         api_key: The key; by default the CLI signs in as it is set up to.
         base_url: The address of the API; by default the CLI's own.
@@ -60,6 +60,7 @@ class CliClient(Client):
     """
 
     def __init__(self, settings: CliSettings) -> None:
+        self.model = settings.names.own
         self._settings = settings
 
     async def run(self, request: Request) -> Response:
@@ -72,6 +73,7 @@ class CliClient(Client):
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
         check_network_allowed(PROVIDER, self._settings.url)
+        request = self.defaults.applied_to(request)
         if request.config.temperature >= 0:
             raise InvalidInputError(
                 "temperature: the Claude Code CLI takes none. Leave it at -1, or use 'claude:…'.",

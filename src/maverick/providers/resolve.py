@@ -1,0 +1,281 @@
+"""Who answers, and how they are reached: the one place that puts a wish, an agent and the settings together.
+
+The order is the same for every way to start a run: the command line, the agent's definition, the client, the
+environment, the project's file, the user's file, the default. What is set for one provider is never used for another:
+a key and an address belong to the provider they were set for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+from urllib.parse import urlsplit
+
+from maverick.config import DEFAULT, HIDDEN, AgentConfig, Secret, Setting
+from maverick.exceptions import ConfigError, InvalidInputError, describe_unknown
+
+OFFLINE = "offline:"
+"""The model that needs no key and no network."""
+
+COMMAND_LINE, DEFINITION = "command line", "agent"
+"""The sources of what neither a file nor a variable says."""
+
+_ENVIRONMENT_OF = {
+    "claude": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+}
+"""The variables of each vendor itself: of its key and of its address."""
+_CLAUDE = ("claude", "claude-sdk", "claude-code")
+_WHO = ("provider", "model", "api_key", "base_url")
+"""The settings that say who answers: with none of them and no key, nothing is configured."""
+_NAMES = {"claude": "Claude", "openai": "OpenAI"}
+_OPENAI_KEY = re.compile(r"sk-(proj|svcacct|admin)-")
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What will be used, and where each part of it comes from."""
+
+    provider: str
+    name: str
+    """The model, as the provider names it."""
+    max_tokens: int
+    temperature: float
+    request_timeout: float
+    api_key: Secret | None
+    base_url: str | None
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """The source of each field: a file, a variable, ``command line``, ``agent``, ``argument`` or ``default``."""
+
+    @property
+    def model(self) -> str:
+        """The model as ``provider:model``."""
+        return f"{self.provider}:{self.name}"
+
+    def check(self) -> Self:
+        """See to it that there is a key if one is needed, before anything is done.
+
+        Raises:
+            ConfigError: There is none; the message says what to do.
+        """
+        # Other people's servers for OpenAI's protocol may want no key.
+        needs = self.provider == "claude" or (self.provider == "openai" and self.base_url is None)
+        if needs and self.api_key is None:
+            raise ConfigError(
+                f"There is no key for {_NAMES[self.provider]}, which {self.model} needs. Set "
+                f"{key_variable(self.provider)}, or use the offline model: {OFFLINE}",
+                source=self.sources["provider"],
+                field="agent.api_key",
+            )
+        return self
+
+    def describe(self) -> list[Setting]:
+        """Each part with where it comes from, by the name of its setting; the key is hidden."""
+        shown = {
+            "provider": self.provider,
+            "model": self.name or None,
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "request_timeout": self.request_timeout,
+            "api_key": None if self.api_key is None else HIDDEN,
+            "base_url": self.base_url,
+        }
+        return [Setting(f"agent.{name}", value, self.sources[name]) for name, value in shown.items()]
+
+    @property
+    def is_stand_in(self) -> bool:
+        """Whether the offline model answers since nothing is configured and there is no key."""
+        return self.sources.get("provider") == _NOTHING_SET
+
+
+_NOTHING_SET = "default, since no key is set"
+
+
+def resolve(
+    settings: AgentConfig,
+    *,
+    wanted: str | None = None,
+    named: str | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Resolved:
+    """What will be used for an agent.
+
+    Args:
+        settings: What is configured.
+        wanted: The ``provider:model`` of the command line, if it names one.
+        named: The ``provider:model`` of the agent's definition, if it names one.
+        environ: The environment, for the variables of the vendors; by default the process's.
+
+    Raises:
+        ConfigError: The settings name no known provider or no model, or the key is one of another provider.
+        InvalidInputError: What was wanted or named is no ``provider:model`` of a known provider.
+    """
+    environ = os.environ if environ is None else environ
+    configured = _configured_provider(settings)
+    model = wanted or named
+    if model is not None:
+        provider, name = _split(model)
+        source = COMMAND_LINE if wanted else DEFINITION
+        sources = {"provider": source, "model": source}
+    elif _is_nothing_set(settings, environ):
+        provider, name = "offline", ""
+        sources = {"provider": _NOTHING_SET, "model": _NOTHING_SET}
+    else:
+        provider = configured
+        name = _configured_name(settings, provider)
+        sources = {"provider": settings.source_of("provider"), "model": settings.source_of("model")}
+        if sources["provider"] == DEFAULT and settings.model.startswith(f"{provider}:"):
+            sources["provider"] = sources["model"]
+    check_provider(provider, settings if model is None else None)
+    shares = _vendor(provider) == _vendor(configured)
+    key, sources["api_key"] = _key(provider, settings, environ, shares=shares)
+    base_url, sources["base_url"] = _address(provider, settings, environ, shares=shares)
+    sources |= {name: settings.source_of(name) for name in ("max_tokens", "temperature", "request_timeout")}
+    resolved = Resolved(
+        provider,
+        name,
+        settings.max_tokens,
+        settings.temperature,
+        settings.request_timeout,
+        key,
+        base_url,
+        sources,
+    )
+    _check_owner(resolved)
+    return resolved
+
+
+def resolve_claude_code(settings: AgentConfig, named: str | None) -> Resolved:
+    """What will be used for an agent on the Claude CLI, whatever the provider of the other agents is.
+
+    Args:
+        settings: What is configured.
+        named: The model that the agent names, if it does.
+
+    Returns:
+        What was resolved; its ``name`` is empty if neither the agent nor the settings name a model of Claude.
+    """
+    found = resolve(settings, named=f"claude-code:{named or ''}")
+    if named is None and settings.source_of("model") != DEFAULT:
+        provider = _configured_provider(settings)
+        if provider in _CLAUDE:
+            return replace(found, name=settings.model.removeprefix(f"{provider}:"))
+    return found
+
+
+def check_provider(provider: str, settings: AgentConfig | None = None) -> None:
+    """Refuse a provider that does not exist.
+
+    Args:
+        provider: Its name.
+        settings: The settings that name it, if they do.
+
+    Raises:
+        ConfigError: The settings name one that does not exist; or an ``InvalidInputError`` if somebody else does.
+    """
+    from maverick.providers.catalog import BUILT_IN, provider_names  # here, since it asks us in its turn
+
+    if provider in BUILT_IN or provider in (known := provider_names()):
+        return
+    problem = describe_unknown("provider", provider, known)
+    if settings is None:
+        raise InvalidInputError(problem, field="model")
+    source = settings.source_of("provider")
+    raise ConfigError(f"agent.provider: {problem} (from {source})", source=source, field="agent.provider")
+
+
+def key_variable(provider: str) -> str | None:
+    """The variable that a provider's vendor has its key in, if there is one."""
+    return _ENVIRONMENT_OF[_vendor(provider)][0] if _vendor(provider) in _ENVIRONMENT_OF else None
+
+
+def _vendor(provider: str) -> str:
+    """Whose key and address it is: the three ways to Claude share theirs."""
+    return "claude" if provider in _CLAUDE else provider
+
+
+def _split(model: str) -> tuple[str, str]:
+    provider, colon, name = model.partition(":")
+    if not colon:
+        from maverick.providers.catalog import explain_missing_provider  # here, since it asks us in its turn
+
+        raise InvalidInputError(explain_missing_provider(model), field="model")
+    return provider, name
+
+
+def _configured_provider(settings: AgentConfig) -> str:
+    """The provider of the settings; ``model: openai:gpt-5`` names it too."""
+    provider, colon, _ = settings.model.partition(":")
+    if colon and settings.source_of("provider") == DEFAULT:
+        from maverick.providers.catalog import provider_names  # here, since it asks us in its turn
+
+        if provider in provider_names():
+            return provider
+    return settings.provider
+
+
+def _configured_name(settings: AgentConfig, provider: str) -> str:
+    if settings.source_of("model") != DEFAULT:
+        return settings.model.removeprefix(f"{provider}:")
+    if provider in _CLAUDE:
+        return settings.model
+    if provider in ("local", "cassette", "openai"):
+        source = settings.source_of("provider")
+        raise ConfigError(
+            f"agent.model: the provider {provider!r} needs a model (from {source}). Set agent.model in the same file, "
+            "or MAVERICK_AGENT_MODEL.",
+            source=source,
+            field="agent.model",
+        )
+    return ""
+
+
+def _is_nothing_set(settings: AgentConfig, environ: Mapping[str, str]) -> bool:
+    if any(settings.source_of(name) != DEFAULT for name in _WHO):
+        return False
+    return not any(environ.get(variable, "").strip() for variable in _ENVIRONMENT_OF["claude"])
+
+
+def _key(
+    provider: str, settings: AgentConfig, environ: Mapping[str, str], *, shares: bool
+) -> tuple[Secret | None, str]:
+    """The key of a provider and its source: the one that is set for it, or else its vendor's own variable."""
+    if shares and settings.api_key is not None:
+        return settings.api_key, settings.source_of("api_key")
+    variable = key_variable(provider)
+    if variable is None or not environ.get(variable, "").strip():
+        return None, DEFAULT
+    checked = AgentConfig(api_key=Secret(environ[variable]), sources={"agent.api_key": variable})
+    return checked.api_key, variable
+
+
+def _address(
+    provider: str, settings: AgentConfig, environ: Mapping[str, str], *, shares: bool
+) -> tuple[str | None, str]:
+    if shares and settings.base_url is not None:
+        return settings.base_url, settings.source_of("base_url")
+    variable = _ENVIRONMENT_OF.get(_vendor(provider), ("", ""))[1]
+    value = environ.get(variable, "").strip()
+    return (value, variable) if value else (None, DEFAULT)
+
+
+def _check_owner(resolved: Resolved) -> None:
+    """Refuse a key that can be seen to be another provider's."""
+    key = "" if resolved.api_key is None else resolved.api_key.get_secret_value()
+    vendor, source = _vendor(resolved.provider), resolved.sources["api_key"]
+    host = urlsplit(resolved.base_url or "").hostname or ""
+    other = None
+    if vendor == "openai" and key.startswith("sk-ant-") and not host.endswith("anthropic.com"):
+        other = "Claude"
+    elif vendor == "claude" and _OPENAI_KEY.match(key):
+        other = "OpenAI"
+    if other is not None:
+        raise ConfigError(
+            f"The key from {source} is one for {other}, and {resolved.model} is not {other}'s. Set {key_variable(vendor)} to a key "
+            f"for {_NAMES[vendor]}, or choose another model.",
+            source=source,
+            field="agent.api_key",
+        )
