@@ -2,7 +2,7 @@
 
 It answers offline. Give it another model to talk to that one::
 
-    python examples/hello.py claude:claude-sonnet-4-5-20250929
+    python examples/hello.py claude:claude-sonnet-5-5
 """
 
 from __future__ import annotations

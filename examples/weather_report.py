@@ -20,7 +20,7 @@ from maverick import (
     tool,
 )
 
-MODEL = "offline:"  # or "claude:claude-sonnet-4-5-20250929", with ANTHROPIC_API_KEY set
+MODEL = "offline:"  # or "claude:claude-sonnet-5-5", with ANTHROPIC_API_KEY set
 
 
 class Report(BaseModel):

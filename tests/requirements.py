@@ -85,13 +85,13 @@ _AGENT_INTERFACE = {
     "002-R8": "An error tells its kind, a message and its cause.",
     "002-R8-KINDS": "The kinds are agent, tool, timeout, rate_limit, network and invalid.",
     "002-R8-RETRY": "What an error is decides whether, and after what wait, the call is tried again.",
-    "002-R9": "Configuration has provider, model, parameters, timeouts and key, from file and environment.",
+    "002-R9": "Provider, model, parameters, timeout and key, from files and environment, reach every way to start a run.",
     "002-AC1": "The one-turn interface is defined, with its run method.",
     "002-AC2": "The tool interface is defined: name, description, parameters, execute.",
     "002-AC3": "The response type has content, tool calls, usage and stop reason.",
     "002-AC4": "Message types for user, assistant and tool_result are defined.",
     "002-AC5": "Error types are defined, with an enumeration of kinds.",
-    "002-AC6": "The configuration covers model, parameters, timeout and credentials.",
+    "002-AC6": "The configuration covers model, parameters, timeout and credentials, and they are what is sent.",
     "002-AC7": "The states send, tool execution, complete, error and timeout are those of the loop.",
     "002-AC8": "Token counts exist per invocation and in total.",
     "002-AC9": "The Claude client translates, streams, and leaves retries to the caller's one place for them.",
@@ -346,9 +346,19 @@ _CANARY = {
     "P9-CANARY": "A secret that is planted in environment, settings and headers is seen nowhere after the suite.",
 }
 
+_TRUST = {
+    "TRUST-SETTINGS": "A project decides where data goes only after its user has trusted its file as it is.",
+    "TRUST-MCP": "A project's MCP servers are started only after its user has trusted the file that defines them.",
+    "TRUST-PERMISSIONS": "A project's permissions allow something only if trusted; what they take away always holds.",
+    "TRUST-CODE": "Agents and modules of a project are found only after its user has trusted the folder.",
+    "TRUST-COMMAND": "Trust is asked for in a terminal, given by command or variable, listed, and taken back.",
+    "KEY-OWNER": "A key and an address are used for the provider they were set for, and for no other.",
+    "WHO-ANSWERS": "The model a definition names answers; else the client's own; else the one in the settings.",
+}
+
 _MCP = {
     "MCP-CONFIG": "Servers are named in settings, with secrets from the environment only, and agents name them.",
-    "MCP-CONSENT": "A project starts no server without consent, which is for the definition as it was shown.",
+    "MCP-CONSENT": "A project starts no server before it is trusted, with its file as it was shown.",
     "MCP-QUARANTINE": "Tools whose descriptions have changed are kept from agents until they are accepted.",
     "MCP-LIFETIME": "Servers start together, end with the command whatever ends it, and leave no process.",
     "MCP-HTTP": "A server at a URL is reached over streamable HTTP, with headers from the environment.",
@@ -399,6 +409,7 @@ REQUIREMENTS: Mapping[str, str] = (
     | _SERVER
     | _PROCESSES
     | _CANARY
+    | _TRUST
     | _MCP
     | _START
     | _TRACES

@@ -65,7 +65,7 @@ def agent(**values: Any) -> AgentConfig:
 def test_the_defaults_cover_provider_model_parameters_timeout_and_credentials() -> None:
     defaults = MaverickConfig().agent
     assert defaults.provider == "claude"
-    assert defaults.model == "claude-sonnet-4-5-20250929"
+    assert defaults.model == "claude-sonnet-5-5"
     assert defaults.max_tokens == 0
     assert defaults.temperature == -1
     assert defaults.request_timeout == 600

@@ -218,7 +218,8 @@ def test_a_description_with_colons_that_is_no_yaml_is_read_too(tmp_path: Path) -
         ("claude-opus-4-1", "claude:claude-opus-4-1"),
     ],
 )
-def test_the_models_of_claude_code_are_known_by_their_names(written: str, model: str | None, tmp_path: Path
+def test_the_models_of_claude_code_are_known_by_their_names(
+    written: str, model: str | None, tmp_path: Path
 ) -> None:
     read = read_for_claude(tmp_path, f"---\nname: a\ndescription: b\nmodel: {written}\n---\nx")
 

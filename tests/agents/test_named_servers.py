@@ -101,7 +101,7 @@ async def test_a_definition_that_is_used_like_a_class_has_its_servers_for_each_r
     context = AgentContext(tmp_path, "main", MaverickConfig(), {"prompt": "sell"})
 
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
-    with pytest.raises(ConfigError, match="run: maverick mcp accept shop"):
+    with pytest.raises(ConfigError, match="run: maverick trust"):
         await agent.execute(context)
     (settings / "config.yaml").write_text(json.dumps({"mcp": servers}), encoding="utf-8")
     result = await agent.execute(context)

@@ -1,4 +1,4 @@
-"""MCP servers that a project defines: none is started before the person has agreed to it."""
+"""MCP servers that a project defines: none is started before the person has trusted the project."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUN = ("run", "-p", "sell 'tea'", "--mcp", "shop", "--mode", "yolo", "--model", 
 
 @pytest.mark.requirement("MCP-CONSENT")
 @pytest.mark.parametrize("file", [".mcp.json", "maverick.yaml"])
-def test_where_nobody_can_be_asked_it_is_refused_with_the_command_to_accept_it(
+def test_where_nobody_can_be_asked_it_is_refused_with_the_command_to_trust_it(
     file: str, folder: Folder
 ) -> None:
     shop = Shop(folder)
@@ -26,15 +26,15 @@ def test_where_nobody_can_be_asked_it_is_refused_with_the_command_to_accept_it(
 
     refused = folder.main(*RUN)
     untouched = shop.done()
-    accepted = folder.main("mcp", "accept", "shop")
+    trusted = folder.main("trust")
     sold = folder.main(*RUN)
 
     assert refused.returncode == 2
-    assert f"/{file}, which you have not agreed to." in refused.stderr
-    assert "run: maverick mcp accept shop" in refused.stderr
+    assert f"{file}: MCP server 'shop': this file is the project's" in refused.stderr
+    assert "run: maverick trust" in refused.stderr
     assert untouched == []
-    assert accepted.stdout == "accepted the server shop\nno tool has changed\n"
-    assert str(shop.settings()["args"][1]) in accepted.stderr
+    assert trusted.stdout == f"trusted: {folder.path}\n"
+    assert str(shop.settings()["args"][1]) in trusted.stderr
     assert sold.returncode == 0, sold.stderr
 
 
@@ -44,7 +44,7 @@ def test_consent_is_for_the_definition_as_it_was_and_for_this_project_alone(
 ) -> None:
     shop = Shop(folder)
     project_servers(folder, shop=shop.settings())
-    folder.main("mcp", "accept", "shop")
+    folder.main("trust")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / ".mcp.json").write_bytes((folder.path / ".mcp.json").read_bytes())
@@ -57,7 +57,7 @@ def test_consent_is_for_the_definition_as_it_was_and_for_this_project_alone(
     other_project = folder.main(*RUN)
 
     assert [done.returncode for done in (changed, as_it_was, other_project)] == [2, 0, 2]
-    assert shop.done() == ["started", "started", "sell"]
+    assert shop.done() == ["started", "sell"]
 
 
 @pytest.mark.requirement("MCP-CONSENT")
@@ -67,7 +67,7 @@ def test_in_a_terminal_the_person_is_shown_the_whole_of_it_and_asked_once(folder
     env = {"KEY": CANARY}
 
     with Terminal(*RUN, home=folder.path, env=env) as terminal:
-        terminal.expect(".mcp.json defines the MCP server 'shop'. May it be started, now and later?")
+        terminal.expect("starts the MCP server 'shop':")
         terminal.expect(str(shop.settings()["args"][1]))
         terminal.expect("with SHOP_KEY=${KEY}")
         terminal.expect(r"with A=b\n  c\u202e")
@@ -80,7 +80,7 @@ def test_in_a_terminal_the_person_is_shown_the_whole_of_it_and_asked_once(folder
     with Terminal(*RUN, home=folder.path, env=env) as again:
         assert again.end() == 0
 
-    assert "May it be started" not in again.seen
+    assert "Do you trust it" not in again.seen
     assert CANARY not in terminal.seen + again.seen
     assert shop.done() == ["started", "sell"] * 2
 
@@ -93,11 +93,11 @@ def test_who_says_no_has_nothing_started(folder: Folder) -> None:
     with Terminal(*RUN, home=folder.path) as terminal:
         terminal.expect("[y]es or [N]o:")
         terminal.type("\r")
-        terminal.expect("which you have not agreed to")
+        terminal.expect("you have not trusted it")
         assert terminal.end() == 2
 
     assert shop.done() == []
-    assert not (folder.path / ".maverick/mcp-consent.json").exists()
+    assert not (folder.path / ".maverick/trust.json").exists()
 
 
 @pytest.mark.requirement("MCP-CONSENT")

@@ -114,15 +114,12 @@ def test_the_doctor_starts_no_server_and_names_the_command_that_agrees_to_a_proj
 
     before = examined(folder)["theirs"]
     started = [*own.done(), *theirs.done()]
-    folder.main("mcp", "accept", "theirs")
+    folder.main("trust")
     after = examined(folder)["theirs"]
 
     assert started == []
-    assert (before["health"], before["fix"]) == (
-        "missing",
-        "look at it, then run: maverick mcp accept theirs",
-    )
-    assert before["detail"].endswith("from .mcp.json, which you have not agreed to")
+    assert (before["health"], before["fix"]) == ("missing", "look at it, then run: maverick trust")
+    assert before["detail"] == "of this project, which you have not trusted"
     assert after["health"] == "good"
     assert theirs.done() == ["started"]
 

@@ -163,15 +163,11 @@ class TestTheKey:
     ) -> None:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-theirs\n")
         assert await self.sent(server) == "sk-theirs"
-        monkeypatch.setenv("MAVERICK_AGENT_API_KEY", "sk-ours")
-        assert await self.sent(server) == "sk-ours"
         assert await self.sent(server, api_key="sk-given") == "sk-given"
 
     @pytest.mark.requirement("P8")
     async def test_without_one_the_error_says_where_it_was_looked_for(self, server: ClaudeServer) -> None:
-        with pytest.raises(
-            AuthenticationError, match="MAVERICK_AGENT_API_KEY or ANTHROPIC_API_KEY"
-        ) as caught:
+        with pytest.raises(AuthenticationError, match="Set ANTHROPIC_API_KEY") as caught:
             await self.sent(server)
         assert not caught.value.retryable
         assert server.received == []

@@ -72,11 +72,9 @@ async def test_the_key_is_looked_for_in_the_environment(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "from-openai")
     await answered(connect("m", base_url=server.url))
-    monkeypatch.setenv("MAVERICK_AGENT_API_KEY", " from-maverick\n")
-    await answered(connect("m", base_url=server.url))
 
     keys = [received.headers["authorization"] for received in server.received]
-    assert keys == ["Bearer from-openai", "Bearer from-maverick"]
+    assert keys == ["Bearer from-openai"]
 
 
 async def test_the_address_is_looked_for_in_the_environment(

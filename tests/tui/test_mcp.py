@@ -33,7 +33,7 @@ def test_a_projects_server_is_agreed_to_before_the_screen_opens_and_then_used(
     words = ("--mcp", "shop", "--mode", "yolo", "--model", "offline:")
 
     with Terminal(*words, home=tmp_path) as terminal:
-        terminal.expect("May it be started, now and later?")
+        terminal.expect("Do you trust it, now and later")
         terminal.expect("[y]es or [N]o:")
         assert shop.done() == []
         terminal.type("y")
@@ -54,7 +54,7 @@ def test_who_does_not_agree_is_told_how_to_and_gets_no_screen(shop: Shop, tmp_pa
         terminal.type("n")
         terminal.expect("ended with 2")
 
-        assert "run: maverick mcp accept shop" in terminal.shown().replace("\n", " ")
+        assert "run: maverick trust" in terminal.shown().replace("\n", " ")
 
     assert shop.done() == []
 

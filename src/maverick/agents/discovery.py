@@ -11,13 +11,15 @@ The places, nearest first; of two agents with one name the one from the nearer p
    or a module that has definitions
 
 Within one place, names are unique: a second agent of a name is a problem. A file or package with a problem does not
-keep the others from being found. A project may be a stranger's, so it can not take the name of the agent that works
-when nobody has named one.
+keep the others from being found. A project may be a stranger's, so its agents, and modules that lie in it, are found
+only after the user has trusted the folder (:mod:`maverick.config.trust`), unless the program names the folder itself;
+and none of them can take the name of the agent that works when nobody has named one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +29,8 @@ from maverick.agents.found import FoundAgent, Origin
 from maverick.agents.markdown import read_agent
 from maverick.agents.python_source import definitions_in, load_python
 from maverick.agents.registry import AgentRegistry, registry
+from maverick.config.loading import persons_home
+from maverick.config.trust import ADVICE, AGENT_FOLDERS, Trust
 from maverick.exceptions import AgentError, AgentNotFoundError, ErrorKind, InvalidInputError
 from maverick.loop import AgentDefinition
 
@@ -34,8 +38,6 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP = "maverick.agents"
-FOLDERS = (".maverick/agents", ".claude/agents")
-
 DEFAULT_AGENT = "general"
 """The agent that works on a prompt when none is named."""
 READY = {
@@ -52,7 +54,7 @@ class Discovery:
     """Looks for agents, place by place, and no further than it has to.
 
     Args:
-        cwd: The project's folder; by default the current one.
+        cwd: The project's folder; by default the current one, if the user has trusted it.
         home: The person's folder; by default theirs.
         modules: Python modules that define agents.
         known: What the program has registered.
@@ -69,12 +71,13 @@ class Discovery:
         """What could not be read, so far."""
         self._suspects: dict[str, AgentError] = {}
         self._cwd = Path() if cwd is None else cwd
-        self._home = _home() if home is None else home
+        self._home = persons_home() if home is None else home
         self._is_own = self._home is not None and self._home.absolute() == self._cwd.absolute()
         """Whether the project's folder is the person's own."""
         if self._is_own:
             self._home = None  # what is there is the project's
         self._modules = modules
+        self._is_trusted = cwd is not None or Trust(self._home or persons_home()).covers_folder(self._cwd)
         self._registry = known
 
     def find(self, name: str) -> FoundAgent:
@@ -93,6 +96,11 @@ class Discovery:
             known.append(found.name)
         if name in self._suspects:
             raise self._suspects[name]
+        for path in agent_files(self._cwd) if not self._is_trusted else ():
+            if path.stem == name:
+                raise _problem(
+                    f"The agent {name!r} is one of this folder, which you have not trusted. {ADVICE}"
+                )
         raise AgentNotFoundError(agent_name=name, available_agents=list(dict.fromkeys(known)))
 
     def all(self) -> list[FoundAgent]:
@@ -118,8 +126,8 @@ class Discovery:
         """All agents, place by place; of those that come with Maverick only the wanted one, if there is one."""
         self.problems, self._suspects = [], {}
         for place, origin in ((self._cwd, Origin.PROJECT), (self._home, Origin.HOME)):
-            if place is not None:
-                for folder in FOLDERS:
+            if place is not None and (self._is_trusted or origin is Origin.HOME):
+                for folder in AGENT_FOLDERS:
                     yield from self._unique(self._in_folder(place / folder, origin))
         yield from self._unique(self._in_python())
         for name in READY if wanted not in READY else (wanted,):
@@ -170,7 +178,7 @@ class Discovery:
     def _in_python(self) -> Iterator[FoundAgent]:
         for name in self._modules:
             try:
-                module = load_python(name)
+                module = load_python(name, from_here=self._is_trusted)
             except InvalidInputError as error:
                 self._note(error)
             else:
@@ -220,8 +228,10 @@ def _problem(text: str, cause: BaseException | None = None) -> AgentError:
     return AgentError(text, kind=ErrorKind.INVALID, cause=cause)
 
 
-def _home() -> Path | None:
-    try:
-        return Path.home()
-    except RuntimeError:  # the user of a container may have none
-        return None
+def agent_files(folder: Path) -> list[Path]:
+    """The files with agents in a project's folder; those that can not be looked at are none."""
+    found: list[Path] = []
+    for agents in AGENT_FOLDERS:
+        with suppress(OSError):
+            found += sorted((folder / agents).glob("*.md"))
+    return found

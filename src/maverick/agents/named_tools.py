@@ -47,7 +47,7 @@ async def named_tools(
         on_remark: Told what a person should know about the tools.
 
     Raises:
-        MaverickError: A server is not known, the person has not agreed to it, or it can not be connected.
+        MaverickError: A server is not known, its project is not trusted, or it can not be connected.
     """
     coding = any(server_of(name) is None for name in _named(definition))
     registry = coding_registry(folder, on_output) if coding else ToolRegistry()

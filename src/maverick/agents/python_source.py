@@ -19,12 +19,13 @@ _MODULE = "agents_file"
 _LONGEST_QUOTE = 200
 
 
-def load_python(source: str, field: str = "agents") -> ModuleType:
+def load_python(source: str, field: str = "agents", *, from_here: bool = True) -> ModuleType:
     """Load a Python file or module.
 
     Args:
         source: A path that ends with ``.py``, or the dotted name of a module.
         field: What to call it in an error.
+        from_here: Whether a module may lie in the current folder.
 
     Raises:
         InvalidInputError: It is missing, or fails; the message has the line.
@@ -37,7 +38,7 @@ def load_python(source: str, field: str = "agents") -> ModuleType:
             field=field,
         )
     folder = path.absolute().parent if is_path else Path.cwd()
-    if str(folder) not in sys.path:
+    if (is_path or from_here) and str(folder) not in sys.path:
         sys.path.insert(0, str(folder))  # as Python does for a script, so that it can import its neighbours
     try:
         return _run_file(path) if is_path else import_module(source)

@@ -16,7 +16,7 @@ from maverick.cli.live_view import LiveView
 from maverick.cli.screen import Screen, shortened
 from maverick.cli.talk import Talk
 from maverick.cli.tour import play_tour
-from maverick.config import load_config
+from maverick.cli.trust.asking import load_settings
 from maverick.exceptions import MaverickError
 from maverick.loop import TerminateReason
 from maverick.loop.events import AgentActivityEvent, ToolCallEnd
@@ -82,7 +82,7 @@ def run_chat(model: str | None = None) -> int:
     """
     interactive = _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
     screen = Screen.of_process(interactive=interactive)
-    assistant = choose_assistant(model, load_config().agent, pace=_PACE if interactive else 0)
+    assistant = choose_assistant(model, load_settings(asks=True).agent, pace=_PACE if interactive else 0)
     with asyncio.Runner() as runner:
         chat = Chat(Talk(assistant.client, assistant.model), screen)
         try:

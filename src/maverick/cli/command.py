@@ -55,6 +55,7 @@ COMMANDS = (
     Command("tui", "watch agents at work on one screen", "maverick.cli.tui.arguments", extra="tui"),
     Command("serve", "serve the Chat API and its web page", "maverick.cli.serve.arguments", extra="server"),
     Command("mcp", "tools of MCP servers; your tasks as one", "maverick.cli.mcp.arguments", extra="server"),
+    Command("trust", "trust a project's settings, servers and agents", "maverick.cli.trust.arguments"),
     Command("config", "show settings, and write a file for them", "maverick.cli.config.arguments"),
     Command("doctor", "look for what is missing or wrong", "maverick.cli.doctor.arguments"),
     Command("completion", "complete commands in your shell", "maverick.cli.completion.arguments"),

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from maverick.agents.named_tools import named_tools, names_tools, servers_named
+from maverick.agents.named_tools import named_tools, names_tools
 from maverick.cli.runs.agents_file import with_subagents
 from maverick.cli.screen import Screen
 from maverick.config import AgentConfig
@@ -44,17 +44,13 @@ async def executor_for(
         mode: How much it may do without being told.
         approve: Asks the person about a tool call; without it, the run waits in its journal.
         on_output: Told what commands of the agent say, while they say it.
-        screen: Where a person is told of what is left out, and asked about MCP servers of the project if they can be.
+        screen: Where a person is told of what is left out.
 
     Raises:
         ConfigError: A file with permissions can not be read, or is wrong.
         MaverickError: An MCP server that the agent names can not be used.
     """
     permissions = load_permissions(mode, usual=Mode.ASK if names_tools(definition) else Mode.YOLO)
-    if screen is not None and approve is not None and (servers := servers_named(definition)):
-        from maverick.cli.mcp.agreeing import ask_for_consent  # here, since most agents name no server
-
-        await ask_for_consent(servers, screen)
     remark = None if screen is None else screen.remark
     async with (
         named_tools(definition, Path.cwd(), on_output=on_output, on_remark=remark) as tools,

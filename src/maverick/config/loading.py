@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,10 +11,15 @@ from typing import Any, TypeAlias
 
 from maverick.config.section import ARGUMENT, not_settings
 from maverick.config.settings import MCP_SERVERS, AgentConfig, MaverickConfig
+from maverick.config.trust import ADVICE, SETTINGS_FILE, Trust
 from maverick.exceptions import ConfigError
 
+_logger = logging.getLogger(__name__)
+_logger.addHandler(logging.NullHandler())
+
 _LARGEST_FILE = 64 * 1024  # bytes; PyYAML is slow, and no settings are this long
-_ON_THIS_MACHINE = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/|$)"
+_HARMLESS = ("agent.model", "agent.max_tokens", "agent.temperature", "agent.request_timeout")
+"""What a project may set without being trusted; all else decides where data goes or what runs."""
 
 _Layer: TypeAlias = dict[str, tuple[object, str]]
 """What one source sets: the dotted name, the value, and the file or variable to name in an error."""
@@ -28,7 +33,8 @@ def load_config(
 ) -> MaverickConfig:
     """Read the settings: the two files over the defaults, the environment over them, the overrides over all.
 
-    A missing or empty file, an empty variable and a ``null`` set nothing. An unknown setting in a file is an error.
+    What the project's file says of where data goes and what runs holds only if the user has trusted it; else it is left
+    out, and named in ``MaverickConfig.ignored``. A missing or empty file, an empty variable and a ``null`` set nothing. An unknown setting in a file is an error.
     An unknown variable is one only if it looks misspelt, since others may use the prefix too: Kubernetes sets
     ``MAVERICK_AGENT_PORT`` when a service is named ``maverick-agent``.
 
@@ -41,11 +47,12 @@ def load_config(
     Raises:
         ConfigError: A file cannot be read, or a setting is unknown or has a value that does not fit.
     """
-    project_file = (cwd or Path()) / "maverick.yaml"
     home_folder = home or persons_home()
+    own_file = None if home_folder is None else home_folder / ".maverick" / "config.yaml"
+    project_layer, ignored = _from_project(cwd or Path(), home_folder, environ)
     merged: _Layer = {
-        **({} if home_folder is None else _from_file(home_folder / ".maverick" / "config.yaml")),
-        **_from_file(project_file),
+        **({} if own_file is None else settings_in(own_file, read_small_file(own_file))),
+        **project_layer,
         **_from_environment(os.environ if environ is None else environ),
         **_flattened(overrides or {}, ARGUMENT),
     }
@@ -55,27 +62,52 @@ def load_config(
         section, _, name = field.rpartition(".")
         (agent if section else values)[name] = value
     sources = {field: source for field, (_, source) in merged.items()}
-    config = MaverickConfig(agent=AgentConfig(**agent, sources=sources), **values, sources=sources)
-    _check_destination(config.agent, sources, str(project_file))
-    _check_places(config, sources, str(project_file))
-    _check_agents(sources, str(project_file))
-    return config
+    return MaverickConfig(
+        agent=AgentConfig(**agent, sources=sources), **values, sources=sources, ignored=ignored
+    )
 
 
-def _from_file(path: Path) -> _Layer:
-    tree = read_settings(path)
+def _from_project(
+    folder: Path, home: Path | None, environ: Mapping[str, str] | None
+) -> tuple[_Layer, tuple[str, ...]]:
+    """What the project sets, and the names of what it would set and does not, since nobody has trusted it."""
+    path = folder / SETTINGS_FILE
+    content = read_small_file(path)
+    layer = settings_in(path, content)
+    deciding = deciding_settings(layer)
+    if not deciding or Trust(home, environ).covers(folder, SETTINGS_FILE, content):
+        return layer, ()
+    _logger.warning("%s sets %s, which you have not trusted. %s", path, ", ".join(deciding), ADVICE)
+    return {name: value for name, value in layer.items() if name not in deciding}, tuple(deciding)
+
+
+def deciding_settings(layer: _Layer) -> dict[str, object]:
+    """The settings that decide where data goes or what runs, with their values."""
+    return {
+        name: value
+        for name, (value, _) in layer.items()
+        if name not in _HARMLESS or (name == "agent.model" and ":" in str(value))
+    }
+
+
+def settings_in(path: Path, content: bytes) -> _Layer:
+    """What a file with this content sets, but for MCP servers.
+
+    Raises:
+        ConfigError: It is not valid YAML, or has a setting that does not exist.
+    """
+    tree = parse_settings(path, content)
     if isinstance(tree, Mapping):  # MCP servers are read when an agent names one
         tree = {name: value for name, value in tree.items() if name != MCP_SERVERS}
     return _flattened(tree, str(path))
 
 
-def read_settings(path: Path) -> object:
-    """What a file of settings says, as it is written; nothing if there is no file.
+def parse_settings(path: Path, content: bytes) -> object:
+    """What a file of settings with this content says, as it is written.
 
     Raises:
-        ConfigError: It can not be read, or is not valid YAML.
+        ConfigError: It is not valid YAML.
     """
-    content = read_small_file(path)
     if not content:
         return {}
     import yaml  # here, because most people have no such file
@@ -161,46 +193,6 @@ def _flattened_agent(settings: object, source: str) -> _Layer:
         if value is not None:
             layer[AgentConfig.dotted(name)] = (value, source)
     return layer
-
-
-def _check_destination(agent: AgentConfig, sources: Mapping[str, str], project_file: str) -> None:
-    """Refuse to send a person's key where a project says: a stranger may have written the project.
-
-    A project's address may get the project's own key, and an address on this machine any key.
-    """
-    if sources.get("agent.base_url") != project_file or sources.get("agent.api_key") == project_file:
-        return
-    if agent.base_url is None or re.match(_ON_THIS_MACHINE, agent.base_url):
-        return
-    raise ConfigError(
-        f"agent.base_url: {project_file} would have your key sent to {agent.base_url}. If you trust that address, "
-        "set MAVERICK_AGENT_BASE_URL to it, or put it in ~/.maverick/config.yaml.",
-        source=project_file,
-        field="agent.base_url",
-    )
-
-
-def _check_places(config: MaverickConfig, sources: Mapping[str, str], project_file: str) -> None:
-    """Refuse to keep what is a person's where a project says, for the same reason, unless that is a file."""
-    for name, what in (("journal", "runs"), ("database", "conversations")):
-        if sources.get(name) == project_file and "://" in getattr(config, name).get_secret_value():
-            raise ConfigError(
-                f"{name}: {project_file} would have your {what} sent to a database. If you trust it, set "
-                f"MAVERICK_{name.upper()} to its address, or put it in ~/.maverick/config.yaml.",
-                source=project_file,
-                field=name,
-            )
-
-
-def _check_agents(sources: Mapping[str, str], project_file: str) -> None:
-    """Refuse to load the Python that a project names: looking at a stranger's project must not run its code."""
-    if sources.get("agents") == project_file:
-        raise ConfigError(
-            f"agents: {project_file} would have its Python modules loaded. If you trust them, set MAVERICK_AGENTS to "
-            "their names, or put them in ~/.maverick/config.yaml.",
-            source=project_file,
-            field="agents",
-        )
 
 
 def persons_home() -> Path | None:

@@ -8,7 +8,8 @@ They are looked for in four files; of two servers with one name, the one that is
     ./.mcp.json                 as the second; other programs use it too
 
 A project may have been written by a stranger. So a server that a project defines is used only when the person has
-agreed to it, and what a project says about a server of the person's can only take away from it.
+trusted its file (:mod:`maverick.config.trust`), and what a project says about a server of the person's can only take
+away from it.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from pathlib import Path
 
 import msgspec
 
-from maverick.config.loading import persons_home, read_settings, read_small_file
+from maverick.config.loading import parse_settings, persons_home, read_small_file
 from maverick.config.mcp_server import SETTINGS, MCPServer
 from maverick.config.settings import MCP_SERVERS
+from maverick.config.trust import ADVICE, MCP_FILE, SETTINGS_FILE, Trust
 from maverick.exceptions import ConfigError, describe_unknown
 
 _NAME = re.compile(r"[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*")
@@ -36,6 +38,8 @@ class MCPServers:
     servers: dict[str, MCPServer] = field(default_factory=dict)
     problems: dict[str, ConfigError] = field(default_factory=dict)
     """What is wrong with those that can not be used, by name."""
+    untrusted: set[str] = field(default_factory=set)
+    """Those among them that only want the project to be trusted."""
 
     def find(self, name: str) -> MCPServer:
         """The server of a name.
@@ -53,12 +57,15 @@ class MCPServers:
         return self.servers[name]
 
 
-def load_mcp_servers(cwd: Path | None = None, home: Path | None = None) -> MCPServers:
+def load_mcp_servers(
+    cwd: Path | None = None, home: Path | None = None, environ: Mapping[str, str] | None = None
+) -> MCPServers:
     """Read the files.
 
     Args:
         cwd: The project's folder; by default, the current one.
         home: The person's home; by default, theirs.
+        environ: The environment, for the folders that it says are trusted; by default, the process's.
 
     Raises:
         ConfigError: A file can not be read, or does not hold servers.
@@ -67,23 +74,59 @@ def load_mcp_servers(cwd: Path | None = None, home: Path | None = None) -> MCPSe
     found = MCPServers()
     if own is not None:
         folder = own / ".maverick"
-        _take(found, folder / "config.yaml", _in_settings(folder / "config.yaml"))
-        _take(found, folder / "mcp.json", _in_json(folder / "mcp.json"))
-    for file, written in (
-        (project / "maverick.yaml", _in_settings(project / "maverick.yaml")),
-        (project / ".mcp.json", _in_json(project / ".mcp.json")),
-    ):
-        _take(found, file, written, str(project.absolute()))
+        for name in ("config.yaml", "mcp.json"):
+            _take(found, folder / name, servers_in(folder / name, read_small_file(folder / name)))
+    contents = {name: read_small_file(project / name) for name in (SETTINGS_FILE, MCP_FILE)}
+    trust = Trust(own, environ) if any(contents.values()) else None
+    for name, content in contents.items():
+        trusted = trust is not None and trust.covers(project, name, content)
+        written = servers_in(project / name, content)
+        _take(found, project / name, written, str(project.absolute()), trusted=trusted)
     return found
 
 
-def _take(found: MCPServers, file: Path, written: Mapping[str, object], project: str = "") -> None:
+def servers_in(file: Path, content: bytes) -> Mapping[str, object]:
+    """What a file with this content says about servers, by name.
+
+    Raises:
+        ConfigError: It does not hold servers.
+    """
+    return _in_json(file, content) if file.suffix == ".json" else _in_settings(file, content)
+
+
+def defines_server(settings: object) -> bool:
+    """Whether it says where a server is, and not only what agents may do with one of another file."""
+    return isinstance(settings, Mapping) and bool({"command", "url"} & settings.keys())
+
+
+def read_server(file: Path, name: str, settings: object, project: str) -> MCPServer:
+    """A server that a project's file defines.
+
+    Raises:
+        ConfigError: Something about it is not as it should be.
+    """
+    return MCPServer.read(name, _checked(file, name, settings), str(file), project)
+
+
+def _take(
+    found: MCPServers,
+    file: Path,
+    written: Mapping[str, object],
+    project: str = "",
+    *,
+    trusted: bool = True,
+) -> None:
     for name, settings in written.items():
-        defines = isinstance(settings, Mapping) and bool({"command", "url"} & settings.keys())
+        defines = defines_server(settings)
         if name in found.problems or (defines and name in found.servers):
             continue  # the one that was found first counts
         try:
             checked = _checked(file, name, settings)
+            if defines and not trusted:
+                found.untrusted.add(name)
+                raise _problem(
+                    str(file), name, f"this file is the project's, and you have not trusted it. {ADVICE}"
+                )
             if defines or not project:
                 found.servers[name] = MCPServer.read(name, checked, str(file), project)
             else:
@@ -113,14 +156,13 @@ def _checked(file: Path, name: str, settings: object) -> Mapping[str, object]:
     return {key: value for key, value in settings.items() if value is not None}
 
 
-def _in_settings(file: Path) -> Mapping[str, object]:
-    tree = read_settings(file)
+def _in_settings(file: Path, content: bytes) -> Mapping[str, object]:
+    tree = parse_settings(file, content)
     servers = tree.get(MCP_SERVERS) if isinstance(tree, Mapping) else None
     return _named(file, {} if servers is None else servers, f"{MCP_SERVERS}: {{name: {{command: …}}}}")
 
 
-def _in_json(file: Path) -> Mapping[str, object]:
-    content = read_small_file(file)
+def _in_json(file: Path, content: bytes) -> Mapping[str, object]:
     if not content.strip():
         return {}
     expected = f'{{"{_OF_OTHER_PROGRAMS}": {{"name": {{"command": "…"}}}}}}'

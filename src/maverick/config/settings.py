@@ -111,6 +111,9 @@ class MaverickConfig(Section):
     ] = ()
     """The Python modules that define agents, besides those in files and installed packages."""
 
+    ignored: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """What the project's file would set, and does not since the user has not trusted it, by dotted name."""
+
     @classmethod
     def names(cls) -> list[str]:
         """The names an unknown one is compared with: what belongs into ``agent`` may have lost its section."""

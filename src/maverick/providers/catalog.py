@@ -84,8 +84,8 @@ def connect(model: str | None = None, /, *, settings: AgentConfig | None = None,
         AgentError: The provider cannot be used as it is installed; its ``kind`` is ``invalid``.
     """
     resolved = resolve(load_config().agent if settings is None else settings, wanted=model)
-    if model is None and "api_key" not in options:
-        resolved.check()
+    if "api_key" not in options:
+        resolved.check() if model is None else resolved.check_key_owner()
     return open_client(resolved, **options)
 
 

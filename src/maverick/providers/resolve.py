@@ -56,11 +56,12 @@ class Resolved:
         return f"{self.provider}:{self.name}"
 
     def check(self) -> Self:
-        """See to it that there is a key if one is needed, before anything is done.
+        """See to it that there is a key if one is needed, and the right one, before anything is done.
 
         Raises:
-            ConfigError: There is none; the message says what to do.
+            ConfigError: There is none, or it is another provider's; the message says what to do.
         """
+        self.check_key_owner()
         # Other people's servers for OpenAI's protocol may want no key.
         needs = self.provider == "claude" or (self.provider == "openai" and self.base_url is None)
         if needs and self.api_key is None:
@@ -71,6 +72,28 @@ class Resolved:
                 field="agent.api_key",
             )
         return self
+
+    def check_key_owner(self) -> None:
+        """Refuse a key that can be seen to be another provider's.
+
+        Raises:
+            ConfigError: It is.
+        """
+        key = "" if self.api_key is None else self.api_key.get_secret_value()
+        host = urlsplit(self.base_url or "").hostname or ""
+        vendor, other = _vendor(self.provider), None
+        if vendor == "openai" and key.startswith("sk-ant-") and not host.endswith("anthropic.com"):
+            other = "Claude"
+        elif vendor == "claude" and _OPENAI_KEY.match(key):
+            other = "OpenAI"
+        if other is not None:
+            source = self.sources["api_key"]
+            raise ConfigError(
+                f"The key from {source} is one for {other}, which {self.model} is not. Set {key_variable(vendor)} to a "
+                f"key for {_NAMES[vendor]}, or choose another model.",
+                source=source,
+                field="agent.api_key",
+            )
 
     def describe(self) -> list[Setting]:
         """Each part with where it comes from, by the name of its setting; the key is hidden."""
@@ -110,7 +133,7 @@ def resolve(
         environ: The environment, for the variables of the vendors; by default the process's.
 
     Raises:
-        ConfigError: The settings name no known provider or no model, or the key is one of another provider.
+        ConfigError: The settings name no known provider, or no model where one is needed.
         InvalidInputError: What was wanted or named is no ``provider:model`` of a known provider.
     """
     environ = os.environ if environ is None else environ
@@ -134,7 +157,7 @@ def resolve(
     key, sources["api_key"] = _key(provider, settings, environ, shares=shares)
     base_url, sources["base_url"] = _address(provider, settings, environ, shares=shares)
     sources |= {name: settings.source_of(name) for name in ("max_tokens", "temperature", "request_timeout")}
-    resolved = Resolved(
+    return Resolved(
         provider,
         name,
         settings.max_tokens,
@@ -144,8 +167,6 @@ def resolve(
         base_url,
         sources,
     )
-    _check_owner(resolved)
-    return resolved
 
 
 def resolve_claude_code(settings: AgentConfig, named: str | None) -> Resolved:
@@ -260,22 +281,3 @@ def _address(
     variable = _ENVIRONMENT_OF.get(_vendor(provider), ("", ""))[1]
     value = environ.get(variable, "").strip()
     return (value, variable) if value else (None, DEFAULT)
-
-
-def _check_owner(resolved: Resolved) -> None:
-    """Refuse a key that can be seen to be another provider's."""
-    key = "" if resolved.api_key is None else resolved.api_key.get_secret_value()
-    vendor, source = _vendor(resolved.provider), resolved.sources["api_key"]
-    host = urlsplit(resolved.base_url or "").hostname or ""
-    other = None
-    if vendor == "openai" and key.startswith("sk-ant-") and not host.endswith("anthropic.com"):
-        other = "Claude"
-    elif vendor == "claude" and _OPENAI_KEY.match(key):
-        other = "OpenAI"
-    if other is not None:
-        raise ConfigError(
-            f"The key from {source} is one for {other}, and {resolved.model} is not {other}'s. Set {key_variable(vendor)} to a key "
-            f"for {_NAMES[vendor]}, or choose another model.",
-            source=source,
-            field="agent.api_key",
-        )

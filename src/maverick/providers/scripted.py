@@ -152,6 +152,7 @@ class ScriptedClient(Client):
     """
 
     def __init__(self, script: Script, *, info: ModelInfo = UNKNOWN_MODEL) -> None:
+        self.model = "scripted:"
         self.requests: list[Request] = []
         """Every request that was made, in order."""
         self._info = info

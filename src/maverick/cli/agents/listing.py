@@ -8,7 +8,7 @@ from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen
 from maverick.cli.table import Column, lay_out, terminal_width
-from maverick.config import load_config
+from maverick.cli.trust.asking import load_settings
 
 _COLUMNS = (
     Column("AGENT"),
@@ -19,7 +19,7 @@ _COLUMNS = (
 
 def list_agents(*, as_json: bool, names: bool = False) -> int:
     """List all agents; what could not be read is told below them."""
-    looking = discovery(load_config())
+    looking = discovery(load_settings())
     agents = looking.all()
     screen = Screen.of_process(interactive=False)
     if as_json:

@@ -11,7 +11,7 @@ from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.figures import duration, money
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen, one_line
-from maverick.config import load_config
+from maverick.cli.trust.asking import load_settings
 from maverick.loop import AgentDefinition, Input, RunConfig
 from maverick.loop.inputs import REQUIRED
 
@@ -27,7 +27,7 @@ def show_agent(source: str, *, as_json: bool) -> int:
         AgentNotFoundError: There is none of this name.
         InvalidInputError: Its file is missing or wrong.
     """
-    found = look_up(source, load_config())
+    found = look_up(source, load_settings())
     screen = Screen.of_process(interactive=False)
     if as_json:
         screen.say(f"{json_text(agent_fields(found))}\n")

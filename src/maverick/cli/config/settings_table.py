@@ -6,7 +6,8 @@ from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen
 from maverick.cli.table import Column, lay_out, terminal_width
-from maverick.config import AgentConfig, Setting, load_config
+from maverick.cli.trust.asking import load_settings
+from maverick.config import AgentConfig, Setting
 from maverick.config.mcp_servers import MCPServers, load_mcp_servers
 from maverick.config.settings import MCP_SERVERS
 from maverick.exceptions import MaverickError
@@ -21,7 +22,7 @@ def show_settings(*, as_json: bool) -> int:
     Raises:
         ConfigError: A setting is wrong. What can not be used is told of beside the rest.
     """
-    config, known = load_config(), load_mcp_servers()
+    config, known = load_settings(), load_mcp_servers()
     screen = Screen.of_process(interactive=False)
     problems: list[MaverickError] = list(known.problems.values())
     settings = config.describe()

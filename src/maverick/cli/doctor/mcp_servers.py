@@ -14,6 +14,7 @@ from maverick.config.mcp_servers import load_mcp_servers
 from maverick.exceptions import ConfigError, MaverickError
 
 _CORRECT = "correct it, or remove it"
+TRUST_COMMAND = "look at it, then run: maverick trust"
 
 
 def examine_mcp_servers() -> Iterator[Finding]:
@@ -25,6 +26,9 @@ def examine_mcp_servers() -> Iterator[Finding]:
         return
     for name in sorted({*known.servers, *known.problems}):
         what = shortened(f"MCP {name}")
+        if name in known.untrusted:
+            yield Finding(what, Health.MISSING, "of this project, which you have not trusted", TRUST_COMMAND)
+            continue
         try:
             server = known.find(name)
             health, problem, fix = _condition(server)
@@ -42,12 +46,8 @@ def _condition(server: MCPServer) -> tuple[Health, str, str]:
     """
     if find_spec("mcp") is None:
         return Health.MISSING, ", needs the package mcp", install_command("mcp")
-    from maverick.tools.mcp.configured import kept_consent  # here, since it brings MCP with it
-    from maverick.tools.mcp.server_address import ServerAddress
+    from maverick.tools.mcp.server_address import ServerAddress  # here, since it brings MCP with it
 
-    if not kept_consent().is_given(server):
-        fix = f"look at it, then run: maverick mcp accept {server.name}"
-        return Health.MISSING, ", which you have not agreed to", fix
     if unset := server.unset_variables():
         return Health.MISSING, f", {' and '.join(unset)} not set", f"export {unset[0]}=…"
     address = ServerAddress.of(server.address())

@@ -56,6 +56,7 @@ def examine_keys() -> Iterator[Finding]:
     for provider, name in _PROVIDERS.items():
         try:
             found = resolve(settings, named=f"{provider}:any")
+            found.check_key_owner()
         except MaverickError as error:
             yield Finding(f"{name} key", Health.WRONG, str(error), f"export {key_variable(provider)}=…")
             continue

@@ -16,16 +16,14 @@ def add_arguments(parser: CommandParser) -> None:
     parser.set_defaults(command=parser.show_help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_listing(commands.add_parser("list", help="list MCP servers and their tools"))
-    _add_accepting(
-        commands.add_parser("accept", help="accept a server of the project, or tools that have changed")
-    )
+    _add_accepting(commands.add_parser("accept", help="accept tools that have changed"))
     _add_serving(commands.add_parser("serve", help="serve your tasks to other programs"))
 
 
 def _add_listing(listing: CommandParser) -> None:
     listing.description = (
         "List MCP servers. Each is connected to, for its tools; one that only the project names is not started before "
-        "you accept it."
+        "you trust the project."
     )
     listing.add_argument("servers", metavar="SERVER", nargs="*", type=unicode_text, help="only these")
     listing.add_argument("--json", action="store_true", dest="as_json", help="write JSON, for other programs")
@@ -34,8 +32,8 @@ def _add_listing(listing: CommandParser) -> None:
 
 def _add_accepting(accepting: CommandParser) -> None:
     accepting.description = (
-        "Accept a server that the project defines, as it is defined now, and the tools of a server as they are now: "
-        "tools that have changed since you accepted them are kept from agents."
+        "Accept the tools of a server as they are now: tools that have changed since you accepted them are kept from "
+        "agents."
     )
     accepting.add_argument("server", metavar="SERVER", type=unicode_text, help="the server")
     accepting.add_argument(

@@ -13,7 +13,6 @@ from maverick.cli.table import Column, lay_out, terminal_width
 from maverick.config.mcp_servers import MCPServers, load_mcp_servers
 from maverick.exceptions import MaverickError
 from maverick.tools.mcp import ConfiguredServer
-from maverick.tools.mcp.configured import kept_consent
 
 _COLUMNS = (
     Column("SERVER"),
@@ -26,7 +25,7 @@ _COLUMNS = (
 
 
 def list_servers(names: Sequence[str], *, as_json: bool) -> int:
-    """List servers, and connect to each to see its tools; one that the person has not agreed to is not started.
+    """List servers, and connect to each to see its tools; one of a project that is not trusted is not started.
 
     Args:
         names: The ones to list; by default all.
@@ -37,7 +36,8 @@ def list_servers(names: Sequence[str], *, as_json: bool) -> int:
     """
     known = load_mcp_servers()
     for name in names:
-        known.find(name)
+        if name not in known.untrusted:
+            known.find(name)
     screen = Screen.of_process(interactive=False)
     found = asyncio.run(_looked_at(known, names or sorted({*known.servers, *known.problems})))
     if as_json:
@@ -67,11 +67,12 @@ async def _fields(known: MCPServers, name: str) -> dict[str, Any]:
     """A server, as JSON tells it; nothing of its definition that could be a secret."""
     fields: dict[str, Any] = {"name": name, "transport": None, "source": None, "state": "failed"}
     fields |= {"tools": [], "problem": None}
+    if name in known.untrusted:
+        problem = known.problems[name]
+        return fields | {"source": problem.source, "state": "not trusted", "problem": str(problem)}
     try:
         server = known.find(name)
         fields |= {"transport": server.transport, "source": server.source}
-        if not kept_consent().is_given(server):
-            fields["state"] = "not accepted"
         connected = ConfiguredServer(server)
         try:
             await connected.connect()

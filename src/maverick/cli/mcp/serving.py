@@ -11,7 +11,7 @@ from maverick.chat import Database, MCPToolServer
 from maverick.chat.serving import KnownTokens, http_app, serve_stdio
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.talk import whoever_is_here
-from maverick.config import load_config
+from maverick.cli.trust.asking import load_settings
 from maverick.exceptions import ConfigError, InvalidInputError
 
 
@@ -25,7 +25,7 @@ def serve(options: argparse.Namespace) -> int:
         InvalidInputError: Nobody could use it.
         ConfigError: The file of tokens can not be read.
     """
-    database = Database(options.database or load_config().database.get_secret_value())
+    database = Database(options.database or load_settings().database.get_secret_value())
     tools = MCPToolServer(database.session)
     try:
         if options.port is None:

@@ -15,8 +15,9 @@ from maverick.cli.runs.console import Console
 from maverick.cli.runs.spectator import Spectator
 from maverick.cli.screen import Screen
 from maverick.cli.terminal_approver import terminal_approver
+from maverick.cli.trust.asking import load_settings
 from maverick.cli.watching import watch
-from maverick.config import MaverickConfig, load_config
+from maverick.config import MaverickConfig
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 
@@ -30,7 +31,7 @@ def run_agent(options: argparse.Namespace) -> int:
     Returns:
         The exit code, by the reason why the run ended.
     """
-    config = load_config()
+    config = load_settings(asks=True, as_json=options.as_json)
     screen = Screen.of_process(interactive=False)
     found = look_up(options.agent, config)
     if found.missing_tools:

@@ -52,6 +52,8 @@ async def _run(verb: str, named_journal: str | None, *, as_json: bool, **options
 
 
 def _configured_journal() -> str:
-    from maverick.config import load_config  # here, since it is the slowest part of a short command
+    from maverick.cli.trust.asking import (
+        load_settings,
+    )  # here, since it is the slowest part of a short command
 
-    return load_config().journal.get_secret_value()
+    return load_settings().journal.get_secret_value()

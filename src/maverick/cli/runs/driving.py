@@ -14,8 +14,9 @@ from maverick.cli.runs.agents_file import find_agent
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.spectator import Spectator
 from maverick.cli.terminal_approver import terminal_approver
+from maverick.cli.trust.asking import load_settings
 from maverick.cli.watching import watch
-from maverick.config import MaverickConfig, load_config
+from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal, RunRecord, RunStatus
 from maverick.loop import AgentDefinition
@@ -54,7 +55,7 @@ async def resume_run(
             f"{console.command('resume', record.parent, *Changes().words(agents))}",
             field="run_id",
         )
-    config = load_config()
+    config = load_settings(asks=True, as_json=console.as_json)
     changes = Changes.asked_for(different)
     agent = _agent_of(record, agents, config)
     begun_with = await _model_of(console.journal, run_id)
@@ -107,7 +108,7 @@ async def fork_run(
         RunNotFoundError: There is no such run.
         InvalidInputError: It has no such turn, or its agent can not be loaded.
     """
-    config = load_config()
+    config = load_settings(asks=True, as_json=console.as_json)
     changes = Changes.asked_for(different)
     agent = _agent_of(await console.journal.get(run_id), agents, config)
     definition = changes.applied_to(agent, who_answers(agent, changes.model, config.agent).model)
@@ -147,7 +148,7 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
         InvalidInputError: Its agent can not be loaded.
     """
     record = await console.journal.get(run_id)
-    definition = _agent_of(record, agents, load_config())
+    definition = _agent_of(record, agents, load_settings(asks=True, as_json=console.as_json))
     spectator = Spectator(console, Changes(), agents, definition.run_config, run_id)
     result = None
     # Without its MCP servers: what their tools did is in the journal.

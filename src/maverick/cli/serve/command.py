@@ -21,7 +21,7 @@ from maverick.chat.database import default_database
 from maverick.chat.prompt import CHAT_LIMITS
 from maverick.cli.assistant import choose_assistant
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.config import load_config
+from maverick.cli.trust.asking import load_settings
 from maverick.config.loading import own_folder
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal
@@ -49,7 +49,7 @@ def serve(options: argparse.Namespace) -> int:
     Returns:
         The exit code.
     """
-    settings = load_config()
+    settings = load_settings(asks=True)
     assistant = choose_assistant(options.model, settings.agent, pace=_PACE)
     journal = open_journal(settings.journal.get_secret_value())
     app = _app(options, assistant.client, assistant.model, journal)

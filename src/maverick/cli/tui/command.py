@@ -12,8 +12,9 @@ from maverick.cli.agent_lookup import look_up, split_source
 from maverick.cli.exit_codes import SIGNALLED, SUCCESS
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
+from maverick.cli.trust.asking import load_settings
 from maverick.cli.tui.workplace import CommandLineWorkplace
-from maverick.config import load_config
+from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError
 from maverick.journal.opening import open_journal
 from maverick.tui.app import MaverickApp
@@ -30,7 +31,7 @@ def open_screen(options: argparse.Namespace) -> int:
 
     Raises:
         InvalidInputError: There is no terminal to show it in.
-        ConfigError: There is no MCP server of a name, or the person does not agree to it.
+        ConfigError: There is no MCP server of a name, or it is one of a project that is not trusted.
         JournalError: The journal can not be opened.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
@@ -38,16 +39,18 @@ def open_screen(options: argparse.Namespace) -> int:
             "The screen needs a terminal. Elsewhere, use `maverick run` and `maverick runs`.",
             field="terminal",
         )
-    return asyncio.run(_show(options))
+    config = load_settings(asks=True)
+    return asyncio.run(_show(options, config))
 
 
-async def _show(options: argparse.Namespace) -> int:
-    config = load_config()
+async def _show(options: argparse.Namespace, config: MaverickConfig) -> int:
     named = look_up(options.agent, config)
     if options.mcp:
-        from maverick.cli.mcp.agreeing import ask_for_consent  # here, since it brings MCP with it
+        from maverick.config.mcp_servers import load_mcp_servers  # here, since most people name none
 
-        await ask_for_consent(options.mcp, Screen.of_process(interactive=True))
+        known = load_mcp_servers()
+        for name in options.mcp:
+            known.find(name)
     async with open_journal(options.journal or config.journal.get_secret_value()) as journal:
         await journal.list_runs(limit=1)  # what is wrong with it is better said before there is a screen
         workplace = CommandLineWorkplace(

@@ -14,7 +14,6 @@ from maverick.config.mcp_name import prefix_of
 from maverick.config.mcp_server import MCPServer
 from maverick.exceptions import ConfigError, InvalidInputError, TimeoutError, describe_unknown
 from maverick.model import Effect
-from maverick.tools.mcp.consent import Consent
 from maverick.tools.mcp.pins import ToolPins
 from maverick.tools.mcp.server_address import ServerAddress
 from maverick.tools.mcp.tool import MCPTool
@@ -22,11 +21,6 @@ from maverick.tools.mcp.toolset import MCPToolset
 
 _KEY = "maverick/idempotency-key"
 """What a server finds the key of a call under: a second call with the same one must not act again."""
-
-
-def kept_consent() -> Consent:
-    """What the person has agreed to, as it is kept in their home."""
-    return Consent(own_folder() / "mcp-consent.json")
 
 
 def kept_pins(project: str = "") -> ToolPins:
@@ -96,7 +90,7 @@ class ConfiguredServer:
         """Connect to it, and learn which tools it has.
 
         Raises:
-            ConfigError: The person has not agreed to it, or its settings do not fit.
+            ConfigError: Its settings do not fit.
             NetworkError: It can not be reached.
             TimeoutError: It took too long.
             InvalidToolError: Two of its tools would have the same name.
@@ -132,7 +126,6 @@ class ConfiguredServer:
 
     def _made(self) -> MCPToolset:
         server = self.server
-        kept_consent().check(server)
         try:
             address = ServerAddress.of(server.address())
         except InvalidInputError as error:

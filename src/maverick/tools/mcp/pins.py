@@ -13,7 +13,7 @@ from pathlib import Path
 import mcp_types as types
 import msgspec
 
-from maverick.tools.mcp.accepted_hashes import AcceptedHashes
+from maverick.config.accepted_hashes import AcceptedHashes
 
 
 class ToolPins:

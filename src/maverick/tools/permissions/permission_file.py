@@ -1,19 +1,18 @@
-"""Permissions from files: the user's own decides, the project's may only take away."""
+"""Permissions from files: the user's own decides, the project's takes away, and allows only if it is trusted."""
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 from typing import Any
 
-from maverick.config.loading import persons_home
+from maverick.config.loading import persons_home, read_small_file
+from maverick.config.trust import PERMISSIONS_FILE, Trust
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.loop.ruling import Policy
 from maverick.tools.permissions.mode import Mode
 from maverick.tools.permissions.policy import Permissions
 
-_FILE = Path(".maverick") / "permissions.yaml"
-_LARGEST_FILE = 64 * 1024
+_FILE = Path(PERMISSIONS_FILE)
 _LISTS = ("allow", "ask", "deny")
 
 
@@ -26,8 +25,9 @@ def load_permissions(
 ) -> Policy:
     """The permissions of ``~/.maverick/permissions.yaml``, narrowed by the project's file of the same name.
 
-    A project may have been written by a stranger, so its file can not allow anything, and what it says counts only
-    where it is stricter. A file that is not there says nothing. ``yolo`` is not read from files.
+    A project may have been written by a stranger, so what its file allows counts only if the user has trusted it as it
+    is. What it denies, or wants asked about, always counts. A file that is not there says nothing. ``yolo`` is not
+    read from files.
 
     Args:
         mode: The mode, in place of the one in the user's file.
@@ -42,19 +42,18 @@ def load_permissions(
     home = home or persons_home()
     own_file = None if home is None else home / _FILE
     project_file = (project or Path()) / _FILE
-    own = {} if own_file is None else _read(own_file)
+    own = {} if own_file is None else read_permissions(own_file, read_small_file(own_file))
     own_mode = own.pop("mode", Mode.named(usual))
-    permissions = _made(own_file, own_mode if mode is None else Mode.named(mode), own)
-    narrowing = _read(project_file)
-    if not narrowing or _same_file(own_file, project_file):
-        return permissions
-    if narrowing.get("allow"):
-        raise ConfigError(
-            f"allow: {project_file} is the project's, which can only narrow what you allow. Put the rules you agree "
-            f"with into ~/{_FILE}.",
-            source=str(project_file),
-            field="allow",
-        )
+    own_mode = own_mode if mode is None else Mode.named(mode)
+    content = b"" if _same_file(own_file, project_file) else read_small_file(project_file)
+    narrowing = read_permissions(project_file, content)
+    if not narrowing:
+        return _made(own_file, own_mode, own)
+    allowed = narrowing.get("allow", [])
+    if allowed and not Trust(home).covers(project or Path(), PERMISSIONS_FILE, content):
+        narrowing["allow"] = allowed = []
+    _made(own_file, own_mode, own)  # so that a mistake is blamed on the right file
+    permissions = _made(project_file, own_mode, {**own, "allow": [*own.get("allow", []), *allowed]})
     return permissions.narrowed_by(_made(project_file, narrowing.pop("mode", Mode.YOLO), narrowing))
 
 
@@ -65,9 +64,12 @@ def _made(path: Path | None, mode: Mode | str, rules: dict[str, Any]) -> Permiss
         raise ConfigError(f"{path}: {error}", source=str(path), field=error.field) from error
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """What a file says, checked; nothing if there is no file."""
-    content = _content(path)
+def read_permissions(path: Path, content: bytes) -> dict[str, Any]:
+    """What a file with this content says, checked.
+
+    Raises:
+        ConfigError: It has something in it that does not belong there.
+    """
     if not content.strip():
         return {}
     import yaml  # here, because most people have no such file
@@ -103,21 +105,6 @@ def _check(path: Path, field: str, value: object) -> None:
         raise ConfigError(
             f"{field}: {path} has to have a list of rules here, each a text.", source=str(path), field=field
         )
-
-
-def _content(path: Path) -> bytes:
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
-            raise ConfigError(f"{path} is not a file. Move it away, or make it one.", source=str(path))
-        with path.open("rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        return b""
-    except OSError as error:
-        raise ConfigError(f"{path} could not be read. Check who may read it.", source=str(path)) from error
-    if len(content) > _LARGEST_FILE:
-        raise ConfigError(f"{path} is larger than {_LARGEST_FILE // 1024} KiB.", source=str(path))
-    return content
 
 
 def _same_file(one: Path | None, other: Path) -> bool:

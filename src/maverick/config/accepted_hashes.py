@@ -30,6 +30,19 @@ class AcceptedHashes:
         """The hashes of an owner, if there ever were any."""
         return self._hashes.get(owner)
 
+    def owners(self) -> list[str]:
+        """Those of whom something was accepted."""
+        return list(self._hashes)
+
+    def remove(self, owner: str) -> bool:
+        """Forget all that was accepted of an owner; returns whether there was anything."""
+        if self._file is not None:
+            self._hashes = _read(self._file)
+        found = self._hashes.pop(owner, None) is not None
+        if found and self._file is not None:
+            _write(self._file, self._hashes)
+        return found
+
     def add(self, owner: str, hashes: Mapping[str, str]) -> None:
         """Accept something of an owner's, in place of what had the same names."""
         if self._file is not None:

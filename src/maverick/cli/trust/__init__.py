@@ -1,0 +1,1 @@
+"""``maverick trust``: what of a project holds, and the question whether it may."""

@@ -1,0 +1,89 @@
+"""What the files of a project would decide, as it is shown to the person who is asked to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from maverick.agents.discovery import agent_files
+from maverick.config.loading import deciding_settings, persons_home, read_small_file, settings_in
+from maverick.config.mcp_server import MCPServer
+from maverick.config.mcp_servers import defines_server, read_server, servers_in
+from maverick.config.trust import FILES, PERMISSIONS_FILE, SETTINGS_FILE, Trust, digest
+from maverick.exceptions import ConfigError
+from maverick.tools.permissions.permission_file import read_permissions
+
+_SECRETS = ("agent.api_key",)
+
+
+@dataclass(frozen=True, slots=True)
+class Untrusted:
+    """Something of a project that decides where data goes or what runs, and is not trusted as it is."""
+
+    name: str
+    """The file, or the folder of agents."""
+    digest: str
+    """What its content is remembered by; empty for what is trusted by its path."""
+    lines: tuple[str, ...]
+    """What it would decide, in words."""
+
+
+def untrusted_in(folder: Path, trust: Trust | None = None) -> list[Untrusted]:
+    """What of a folder is not trusted. A file that can not be read is left to whoever reads it.
+
+    Args:
+        folder: The project's folder.
+        trust: What is trusted; by default what the person has trusted, and nothing to see what there is at all.
+    """
+    trust = Trust(persons_home()) if trust is None else trust
+    found = []
+    for name in FILES:
+        try:
+            content = read_small_file(folder / name)
+            lines = tuple(_decisions(folder, name, content))
+        except ConfigError:
+            continue
+        if lines and not trust.covers(folder, name, content):
+            found.append(Untrusted(name, digest(content), lines))
+    agents = agent_files(folder)
+    if agents and not trust.covers_folder(folder):
+        names = ", ".join(_visible(path.stem) for path in agents)
+        found.append(Untrusted("agents", "", (f"instructions and tools of the agents {names}",)))
+    return found
+
+
+def _decisions(folder: Path, name: str, content: bytes) -> Iterator[str]:
+    path = folder / name
+    if name == PERMISSIONS_FILE:
+        own = persons_home()
+        if own is None or path.absolute() != (own / name).absolute():  # else it is the person's own
+            for rule in read_permissions(path, content).get("allow", []):
+                yield f"allows tool calls without asking: {_visible(rule)}"
+        return
+    if name == SETTINGS_FILE:
+        for setting, value in deciding_settings(settings_in(path, content)).items():
+            shown = "(not shown)" if setting in _SECRETS or "@" in str(value) else _visible(str(value))
+            yield f"sets {setting}: {shown}"
+    for server, settings in servers_in(path, content).items():
+        if defines_server(settings):
+            yield from server_lines(read_server(path, server, settings, str(folder)))
+
+
+def server_lines(server: MCPServer) -> Iterator[str]:
+    """What somebody has to know who is to agree to a server."""
+    verb = "calls" if server.url else "starts"
+    yield f"{verb} the MCP server {server.name!r}: {_visible(server.words)}"
+    yield from _described("with", (f"{name}={text}" for name, text in server.env.items()))
+    yield from _described("with", (f"{name}: {text}" for name, text in server.headers.items()))
+    yield from _described("in", [server.cwd] if server.cwd else [])
+    yield from _described("it gets from your environment:", [", ".join(server.variables)])
+
+
+def _described(word: str, things: Iterable[str]) -> Iterator[str]:
+    yield from (f"  {word} {_visible(thing)}" for thing in things if thing)
+
+
+def _visible(text: str) -> str:
+    """The text with nothing in it that could be overlooked, or pass for another line."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)

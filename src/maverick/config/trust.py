@@ -1,0 +1,87 @@
+"""What of a project holds: only what its user has trusted.
+
+A project may have been written by a stranger. Whatever of it decides where data goes or what runs (the address, key and
+provider of a model, places for runs and conversations, MCP servers, permissions that allow something, agents and
+modules) holds only after the user has trusted the folder once. Files are trusted as they were then: one that has changed
+has to be trusted again. Agents and modules are trusted by the folder they are in. What was granted is kept in the
+user's own folder, never in the project.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from maverick.config.accepted_hashes import AcceptedHashes
+
+SETTINGS_FILE, MCP_FILE, PERMISSIONS_FILE = "maverick.yaml", ".mcp.json", ".maverick/permissions.yaml"
+"""The files of a project that are trusted by what is in them."""
+FILES = (SETTINGS_FILE, MCP_FILE, PERMISSIONS_FILE)
+AGENT_FOLDERS = (".maverick/agents", ".claude/agents")
+"""Where a project has its agents."""
+VARIABLE = "MAVERICK_TRUST"
+"""Folders that are trusted besides, whatever is in them, separated as in ``PATH``."""
+ADVICE = "Look at it, then run: maverick trust"
+
+_FOLDER, _BY_PATH = "folder", "by path"
+_GRANTS = "trust.json"
+
+
+class Trust:
+    """What a user has trusted.
+
+    Args:
+        home: The user's home; without one, nothing is kept.
+        environ: The environment; by default the process's.
+
+    Raises:
+        ConfigError: The file with what was granted does not hold that.
+    """
+
+    def __init__(self, home: Path | None, environ: Mapping[str, str] | None = None) -> None:
+        self._home = home
+        self._granted = AcceptedHashes(None if home is None else home / ".maverick" / _GRANTS)
+        listed = (os.environ if environ is None else environ).get(VARIABLE, "")
+        self._listed = {_key(Path(folder)) for folder in listed.split(os.pathsep) if folder.strip()}
+
+    def covers(self, folder: Path, file: str, content: bytes) -> bool:
+        """Whether a file of a folder is trusted with what is in it."""
+        return self._is_listed(folder) or self._of(folder).get(file) == digest(content)
+
+    def covers_folder(self, folder: Path) -> bool:
+        """Whether the agents and modules of a folder are trusted; those in the user's home are their own."""
+        is_home = self._home is not None and _key(self._home) == _key(folder)
+        return is_home or self._is_listed(folder) or _FOLDER in self._of(folder)
+
+    def grant(self, folder: Path, digests: Mapping[str, str]) -> None:
+        """Trust a folder, and its files as they are told by their digests."""
+        self._granted.add(_key(folder), {**digests, _FOLDER: _BY_PATH})
+
+    def revoke(self, folder: Path) -> bool:
+        """Trust a folder no longer; returns whether it was trusted."""
+        return self._granted.remove(_key(folder))
+
+    def folders(self) -> list[str]:
+        """The folders that are trusted, in order."""
+        return sorted({*self._granted.owners(), *self._listed})
+
+    def _is_listed(self, folder: Path) -> bool:
+        return _key(folder) in self._listed
+
+    def _of(self, folder: Path) -> Mapping[str, str]:
+        return self._granted.of(_key(folder)) or {}
+
+
+def digest(content: bytes) -> str:
+    """What the content of a file is remembered by."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _key(folder: Path) -> str:
+    """A folder by its real path, so that a link to it is no other folder."""
+    try:
+        return str(folder.expanduser().resolve())
+    except (OSError, RuntimeError):  # links in a circle, or a person without a home
+        return str(folder.absolute())

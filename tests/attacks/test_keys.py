@@ -1,0 +1,122 @@
+"""A key, and an address, belong to the provider they were set for: no agent gets them by naming another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from attacks.stranger import Machine
+from maverick import AgentDefinition, AgentExecutor, ModelConfig
+from maverick.config import AgentConfig, Secret
+from maverick.exceptions import ConfigError
+from maverick.providers.resolve import resolve
+from wire.claude_server import ClaudeServer
+from wire.openai_server import OpenAIServer
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+@pytest.mark.requirement("KEY-OWNER")
+async def test_maverick_s_key_is_for_the_configured_provider_and_no_other(machine: Machine) -> None:
+    agent = machine.write(
+        "spy.md", "---\nname: spy\ndescription: d\nmodel: openai:gpt-5\ntools: []\n---\nHelp.\n"
+    )
+    async with OpenAIServer() as theirs:
+        machine.env = {"MAVERICK_AGENT_API_KEY": "key-for-claude", "OPENAI_BASE_URL": theirs.at("text")}
+
+        done = await machine.maverick("run", str(agent), "-p", "hi")
+
+    assert done.returncode == 0, done.stderr
+    assert [asked.headers.get("authorization") for asked in theirs.received] == [None]
+
+
+@pytest.mark.requirement("KEY-OWNER")
+async def test_an_agent_of_another_provider_gets_that_providers_key_and_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with ClaudeServer() as claude, OpenAIServer() as openai:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "key-of-anthropic")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", claude.at("text"))
+        settings = AgentConfig(
+            provider="openai", model="m", api_key=Secret("key-for-openai"), base_url=openai.at("text")
+        )
+        agent = AgentDefinition(
+            name="other", description="Other.", model_config=ModelConfig(model="claude:claude-opus-5-5")
+        )
+        async with AgentExecutor(settings=settings) as executor:
+            result = await executor.execute(agent, inputs={"prompt": "hi"})
+            own = await executor.execute(
+                AgentDefinition(name="own", description="Own."), inputs={"prompt": "hi"}
+            )
+
+    assert (result.success, own.success) == (True, True)
+    assert [asked.headers["x-api-key"] for asked in claude.received] == ["key-of-anthropic"]
+    assert [asked.headers["authorization"] for asked in openai.received] == ["Bearer key-for-openai"]
+    assert (result.metadata["model"], own.metadata["model"]) == ("claude-opus-5-5", "m")
+
+
+@pytest.mark.requirement("KEY-OWNER")
+@pytest.mark.parametrize(
+    ("env", "says"),
+    [
+        (
+            {
+                "MAVERICK_AGENT_PROVIDER": "openai",
+                "MAVERICK_AGENT_MODEL": "gpt-5",
+                "OPENAI_API_KEY": "sk-ant-1",
+            },
+            "The key from OPENAI_API_KEY is one for Claude",
+        ),
+        ({"ANTHROPIC_API_KEY": "sk-proj-1"}, "The key from ANTHROPIC_API_KEY is one for OpenAI"),
+        ({"MAVERICK_AGENT_PROVIDER": "foo"}, "There is no provider 'foo'"),
+        (
+            {"MAVERICK_AGENT_PROVIDER": "openai", "MAVERICK_AGENT_MODEL": "gpt-5"},
+            "There is no key for OpenAI",
+        ),
+        ({"MAVERICK_AGENT_PROVIDER": "openai"}, "needs a model"),
+        ({"MAVERICK_AGENT_MODEL": "claude-opus-5-5"}, "There is no key for Claude"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command", [("run", "-p", "hi"), ("chat",), ("serve", "--no-browser", "--port", "0")]
+)
+async def test_what_can_not_work_is_refused_before_anything_is_done(
+    command: tuple[str, ...], env: dict[str, str], says: str, machine: Machine
+) -> None:
+    machine.env = env
+
+    done = await machine.maverick(*command, said=b"hi\n")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert says in line
+    assert "sk-" not in line
+
+
+@pytest.mark.parametrize(
+    "settings", [AgentConfig(provider="foo"), AgentConfig(model="m"), AgentConfig(base_url="http://x")]
+)
+async def test_an_executor_refuses_it_too(settings: AgentConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+
+    with pytest.raises(ConfigError):
+        await AgentExecutor(settings=settings).execute(
+            AgentDefinition(name="own", description="Own."), inputs={"prompt": "hi"}
+        )
+
+
+def test_the_ways_to_claude_share_a_key_and_others_do_not() -> None:
+    settings = AgentConfig(api_key=Secret("k"), base_url="http://x")
+
+    for model, shared in (
+        ("claude-sdk:m", True),
+        ("claude-code:m", True),
+        ("openai:m", False),
+        ("local:m", False),
+    ):
+        found = resolve(settings, named=model, environ={})
+        assert (found.api_key is not None, found.base_url is not None) == (shared, shared), model
