@@ -217,7 +217,7 @@ def test_in_a_terminal_the_user_sees_what_it_would_decide_and_is_asked(
         assert terminal.end() == 0
 
     assert Trust(machine.home).covers_folder(machine.project) is kept
-    assert ("since you have not trusted" in terminal.seen) is not kept
+    assert ("not trusted, so" in terminal.seen) is not kept
 
 
 def test_a_link_to_a_trusted_folder_is_that_folder_and_a_copy_is_not(

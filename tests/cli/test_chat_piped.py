@@ -147,7 +147,7 @@ def test_with_a_key_it_talks_to_claude(folder: Folder, server: ClaudeServer) -> 
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [HELLO, HELLO]
-    assert "claude:claude-sonnet-4-5-20250929" in done.stderr
+    assert "claude:claude-sonnet-5-5" in done.stderr
     assert CANARY not in done.stdout + done.stderr
     first, second = (received.body for received in server.received)
     assert "calculate" in [tool["name"] for tool in first["tools"]]
@@ -182,7 +182,7 @@ def test_a_failing_model_is_one_line_and_ends_with_1(folder: Folder, server: Cla
 def test_a_model_without_its_key_says_which_variable_to_set(folder: Folder) -> None:
     done = folder.main("chat", "--model", "claude:claude-sonnet-4-5", said="hello\n")
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "ANTHROPIC_API_KEY" in done.stderr.splitlines()[-1]
 
 

@@ -47,7 +47,7 @@ def test_keys_are_seen_and_never_shown(folder: Folder) -> None:
     found = findings(folder)
 
     assert found["Claude key"]["detail"] == "set in ANTHROPIC_API_KEY"
-    assert found["OpenAI key"]["detail"] == "set in settings"
+    assert found["OpenAI key"]["detail"] == f"set in {folder.path}/.maverick/config.yaml"
     assert CANARY not in folder.main("doctor").stdout
 
 

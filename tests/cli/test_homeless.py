@@ -52,7 +52,7 @@ def test_what_needs_no_home_works(words: tuple[str, ...], homeless: Folder) -> N
         ("agents", "new", "mine", "--home"),
         ("config", "init"),
         ("chat",),
-        ("run", "-p", "hello", "--no-journal", "--mcp", "shop"),
+        ("trust",),
         ("serve", "--no-browser"),
     ],
 )

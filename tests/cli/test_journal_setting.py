@@ -26,7 +26,8 @@ def listed(home: Path, **env: str) -> list[str]:
 
 
 def journal(folder: Path, **environ: str) -> str:
-    return load_config(folder, folder / "home", environ).journal.get_secret_value()
+    trusted = {"MAVERICK_TRUST": str(folder), **environ}
+    return load_config(folder, folder / "home", trusted).journal.get_secret_value()
 
 
 def test_by_default_the_journal_is_in_the_home_folder(runs: Runs) -> None:
@@ -72,7 +73,7 @@ def test_files_and_the_environment_are_layered(tmp_path: Path) -> None:
 def test_a_value_that_is_no_place_is_refused_by_name(tmp_path: Path, value: str) -> None:
     (tmp_path / "maverick.yaml").write_text(f"journal: {value}")
     with pytest.raises(ConfigError, match="journal: expected a path or a postgresql:// address") as caught:
-        load_config(tmp_path, tmp_path, {})
+        load_config(tmp_path, tmp_path, {"MAVERICK_TRUST": str(tmp_path)})
     assert (caught.value.field, caught.value.source) == ("journal", str(tmp_path / "maverick.yaml"))
 
 
@@ -82,14 +83,16 @@ def test_a_misspelt_name_is_refused_with_the_nearest(tmp_path: Path) -> None:
         load_config(tmp_path, tmp_path, {})
 
 
-def test_a_project_may_not_choose_a_database_for_a_persons_runs(tmp_path: Path) -> None:
+def test_a_project_may_not_choose_a_database_for_a_persons_runs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     lookout.plant(tmp_path / "maverick.yaml", f"journal: {ADDRESS}")
-    with pytest.raises(ConfigError, match="MAVERICK_JOURNAL") as caught:
-        load_config(tmp_path, tmp_path, {})
-    assert CANARY not in str(caught.value)
-    assert (
-        load_config(tmp_path, tmp_path, {"MAVERICK_JOURNAL": ADDRESS}).journal.get_secret_value() == ADDRESS
-    )
+
+    config = load_config(tmp_path, tmp_path, {})
+
+    assert (config.journal.get_secret_value(), config.ignored) == (DEFAULT_JOURNAL, ("journal",))
+    assert "sets journal, which you have not trusted" in caplog.text
+    assert CANARY not in caplog.text
 
 
 def test_a_password_is_not_in_what_is_printed_dumped_or_described() -> None:

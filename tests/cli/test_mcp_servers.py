@@ -71,7 +71,7 @@ def test_calls_are_asked_about_and_the_run_goes_on_with_the_same_servers(folder:
 
     assert waiting.returncode == 3
     assert "mcp__shop__sell may do anything" in waiting.stderr
-    assert "runs resume sale --model offline: --mcp shop" in waiting.stderr
+    assert "runs resume sale --mcp shop" in waiting.stderr
     assert resumed.returncode == 0, resumed.stderr
     assert "the tool 'mcp__shop__owner' is gone" in forgotten.stderr
     assert shop.done().count("sell") == 1
@@ -265,7 +265,7 @@ def test_listing_shows_what_answers_and_why_the_rest_does_not(folder: Folder) ->
         ["odd", "failed"],
         ["shop", "stdio", "reached", "mcp__shop__sell", "irreversible"],
         ["shut", "stdio", "failed"],
-        ["theirs", "stdio", "not", "accepted"],
+        ["theirs", "not", "trusted"],
     ]
     said = done.stderr.splitlines()
     assert len(said) == 6

@@ -34,6 +34,7 @@ def test_settings_are_shown_with_the_servers_of_all_four_files_and_where_each_is
     folder.write("maverick.yaml", "mcp: {bank: {url: '${BANK}/mcp'}, wiki: {tools: [read]}}\n")
     project_servers(folder, theirs={"command": "echo"}, shop={"command": "impostor"})
 
+    folder.main("trust")
     listed = [setting for setting in folder.json("config", "show") if setting["field"].startswith("mcp.")]
     shown = [line.split() for line in folder.main("config", "show").stdout.splitlines()]
 

@@ -41,7 +41,7 @@ def test_a_prompt_is_worked_on_and_the_answer_is_the_output(folder: Folder) -> N
     assert done.returncode == 0, done.stderr
     assert "1\tbuy milk" in done.stdout
     offline, call, result, summary = done.stderr.splitlines()
-    assert offline.startswith("(offline model: no key for claude is set; set ANTHROPIC_API_KEY")
+    assert offline.startswith("(offline model: no key is set; set ANTHROPIC_API_KEY")
     assert (call, result[:14]) == ("  · read_file(path='notes.txt')", "  · read_file ")
     assert re.fullmatch(r"run_\w+: complete, 2 turns, \d+ tokens, cost \$0, [\d.]+ m?s", summary)
 

@@ -87,7 +87,7 @@ def test_with_a_key_the_agents_own_model_answers_and_its_window_is_known(folder:
     prepared = workplace().prepare("general")
 
     assert prepared.definition.model_config.model.startswith("claude:")
-    assert (prepared.window, prepared.remark) == (200_000, "")
+    assert (prepared.window, prepared.remark) == (1_000_000, "")
 
 
 def test_a_model_that_was_asked_for_is_used_whatever_the_agent_names(folder: Folder) -> None:
@@ -101,8 +101,8 @@ def test_a_run_is_resumed_with_the_words_that_make_its_agent_the_same_again(fold
 
     place = workplace("other.md", file="other.md", mode="plan")
 
-    assert place.words_to_resume("other") == ["--agents", "other.md", "--model", "offline:", "--mode", "plan"]
-    assert place.words_to_resume("general") == ["--model", "offline:", "--mode", "plan"]
+    assert place.words_to_resume("other") == ["--agents", "other.md", "--mode", "plan"]
+    assert place.words_to_resume("general") == ["--mode", "plan"]
 
 
 @pytest.mark.requirement("MCP-TUI")

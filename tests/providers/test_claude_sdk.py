@@ -280,7 +280,7 @@ async def test_no_key_at_all_is_an_error_that_says_where_it_was_looked_for() -> 
         error = await outcome(claude_sdk.connect("claude-test"), stream=False)
 
     assert isinstance(error, AuthenticationError)
-    assert "MAVERICK_AGENT_API_KEY, ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN" in str(error)
+    assert "ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN" in str(error)
 
 
 @pytest.mark.requirement("P8")
@@ -304,7 +304,6 @@ async def test_a_client_of_the_sdk_without_credentials_is_told_so(server: Claude
 @pytest.mark.parametrize(
     ("variable", "expected"),
     [
-        ("MAVERICK_AGENT_API_KEY", "from the environment"),
         ("ANTHROPIC_API_KEY", "from the environment"),
         ("ANTHROPIC_AUTH_TOKEN", "from the environment"),
     ],

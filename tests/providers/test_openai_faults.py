@@ -249,7 +249,7 @@ async def test_openai_needs_a_key_and_the_error_says_where_it_was_looked_for() -
     with allow_network(), pytest.raises(AuthenticationError) as caught:
         await answered(connect("gpt-5"))
 
-    assert "MAVERICK_AGENT_API_KEY or OPENAI_API_KEY" in str(caught.value)
+    assert "Set OPENAI_API_KEY" in str(caught.value)
 
 
 async def test_no_request_leaves_while_the_network_is_forbidden() -> None:

@@ -61,6 +61,8 @@ def test_who_does_not_agree_is_told_how_to_and_gets_no_screen(shop: Shop, tmp_pa
 
 def test_a_server_that_is_not_there_is_told_before_there_is_a_screen(shop: Shop, tmp_path: Path) -> None:
     with Terminal("--mcp", "shp", home=tmp_path) as terminal:
+        terminal.expect("[y]es or [N]o:")
+        terminal.type("y")
         terminal.expect("ended with 2")
 
         assert "Did you mean 'shop'?" in terminal.shown().replace("\n", " ")

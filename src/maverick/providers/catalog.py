@@ -28,6 +28,7 @@ from maverick.model.request import RequestConfig
 from maverick.providers.base import Client
 from maverick.providers.resolve import Resolved, resolve
 from maverick.providers.transport import Timeouts
+from maverick.telemetry import logger
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -97,6 +98,8 @@ def open_client(resolved: Resolved, **options: Any) -> Client:
         AgentError: The provider cannot be used as it is installed; its ``kind`` is ``invalid``.
     """
     name = resolved.provider
+    if resolved.is_stand_in:
+        logger.warning("no model is configured and no key is set: the offline model answers")
     with _missing_extra_explained(name):
         factory = _factory(name)
         takes = list(inspect.signature(factory).parameters.values())[1:]  # the first is the model

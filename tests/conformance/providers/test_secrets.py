@@ -104,7 +104,8 @@ async def run_recorded(wire: Client, folder: Path, told: Told) -> None:
 async def test_a_run_tells_no_key_and_no_header_however_it_ends(
     provider: WiredProvider, scenario: Scenario, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MAVERICK_AGENT_API_KEY", CANARY)
+    for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(variable, CANARY)
     async with provider.server(None) as server:
         wire = connect(
             provider.model, base_url=server.at(scenario.value), headers={"x-gateway-token": CANARY}

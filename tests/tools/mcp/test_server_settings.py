@@ -36,7 +36,7 @@ class Files:
         self._files[which].write_text(text, encoding="utf-8")
 
     def load(self) -> MCPServers:
-        return load_mcp_servers(self.project, self.home)
+        return load_mcp_servers(self.project, self.home, {"MAVERICK_TRUST": str(self.project)})
 
 
 @pytest.fixture

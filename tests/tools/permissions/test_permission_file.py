@@ -91,7 +91,6 @@ def test_a_projects_file_takes_away_and_never_gives(home: Path, project: Path) -
 @pytest.mark.parametrize(
     ("text", "field"),
     [
-        ("allow: [shell]", "allow"),
         ("mode: yolo", "mode"),
         ("mode: bypass", "mode"),
         ("alow: [shell]", "alow"),

@@ -25,6 +25,7 @@ from maverick.config import MaverickConfig
 from maverick.exceptions import AbortedError, InvalidInputError
 from maverick.journal import MemoryJournal
 from maverick.loop import RunConfig, TerminateReason
+from maverick.providers.resolve import check_provider
 from maverick.runtime import AbortSignal
 from maverick.runtime.run import Listener
 
@@ -47,7 +48,9 @@ def run_class_agent(
 
     Raises:
         InvalidInputError: An option is not for agents like this, or an input is missing.
+        ConfigError: The settings name a provider that does not exist.
     """
+    check_provider(config.agent.provider, config.agent)
     given = vars(options)
     for name, option in _NOT_FOR_CLASSES.items():
         if given[name] is not None:

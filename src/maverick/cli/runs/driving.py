@@ -17,7 +17,7 @@ from maverick.cli.terminal_approver import terminal_approver
 from maverick.cli.trust.asking import load_settings
 from maverick.cli.watching import watch
 from maverick.config import MaverickConfig
-from maverick.exceptions import InvalidInputError
+from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal, RunRecord, RunStatus
 from maverick.loop import AgentDefinition
 from maverick.loop.events import RunEnd
@@ -58,11 +58,9 @@ async def resume_run(
     config = load_settings(asks=True, as_json=console.as_json)
     changes = Changes.asked_for(different)
     agent = _agent_of(record, agents, config)
-    begun_with = await _model_of(console.journal, run_id)
-    # An agent that names no model goes on with the one it began with, and who had none but the offline one too.
-    kept = begun_with if agent.model_config.model is None or begun_with == OFFLINE else None
-    answering = who_answers(agent, changes.model or kept, config.agent)
-    definition = changes.applied_to(agent, answering.model)
+    definition = changes.applied_to(
+        agent, await _model_to_resume(console.journal, run_id, agent, changes, config)
+    )
     streams = definition.output_config is None
     spectator = Spectator(console, changes, agents, definition.run_config, run_id, streams=streams)
     async with executor_for(
@@ -164,10 +162,19 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
     return WAITING if record.status is RunStatus.WAITING else FAILURE
 
 
-async def _model_of(journal: Journal, run_id: str) -> str | None:
-    """The model that a run began with, if it was one that its agent or the command named."""
+async def _model_to_resume(
+    journal: Journal, run_id: str, agent: AgentDefinition[Any], changes: Changes, config: MaverickConfig
+) -> str:
+    """The model that goes on with a run: an agent that names none keeps the one it began with."""
     fingerprint = (await load_beginning(journal, run_id)).fingerprint
-    return None if fingerprint is None else fingerprint.model or None
+    begun_with = None if fingerprint is None else fingerprint.model or None
+    kept = begun_with if agent.model_config.model is None else None
+    try:
+        return who_answers(agent, changes.model or kept, config.agent).model
+    except ConfigError:
+        if changes.model is None and begun_with == OFFLINE:  # as who had no key could begin one
+            return OFFLINE
+        raise
 
 
 def _agent_of(record: RunRecord, agents: str | None, config: MaverickConfig) -> AgentDefinition[Any]:

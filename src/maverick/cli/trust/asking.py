@@ -41,7 +41,9 @@ def _consider(folder: Path, *, can_ask: bool) -> None:
         screen = Screen(sys.stdout, sys.stderr, colour=False)
         if not (can_ask and _agreed_to(folder, untrusted, screen)):
             names = ", ".join(dict.fromkeys(part.name for part in untrusted))
-            screen.remark(f"(not used, since you have not trusted this folder: {names}. {ADVICE})")
+            screen.remark(
+                f"({names}: not trusted, so what decides where data goes or what runs is left out. {ADVICE})"
+            )
 
 
 def trust_folder(folder: Path, untrusted: list[Untrusted]) -> None:

@@ -9,6 +9,7 @@ import signal
 import sys
 
 from maverick.cli.agent_lookup import look_up, split_source
+from maverick.cli.executing import who_answers
 from maverick.cli.exit_codes import SIGNALLED, SUCCESS
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
@@ -45,6 +46,10 @@ def open_screen(options: argparse.Namespace) -> int:
 
 async def _show(options: argparse.Namespace, config: MaverickConfig) -> int:
     named = look_up(options.agent, config)
+    if named.definition is not None:
+        who_answers(
+            named.definition, options.model, config.agent
+        )  # what is wrong is better said before the screen
     if options.mcp:
         from maverick.config.mcp_servers import load_mcp_servers  # here, since most people name none
 
