@@ -9,6 +9,7 @@ import yaml
 
 from canary import CANARY
 from cli.folder import Folder
+from maverick.cli.doctor import programs
 from maverick.config import AgentConfig, MaverickConfig, load_config
 
 
@@ -26,6 +27,47 @@ def test_every_setting_is_shown_with_where_it_was_set_and_no_key(folder: Folder)
     assert CANARY not in done.stdout + done.stderr
     settings = folder.json("config", "show")
     assert {"field": "agent.model", "value": "mine", "source": "maverick.yaml"} in settings
+
+
+@pytest.mark.requirement("007-CONFIG", "002-R9")
+@pytest.mark.parametrize(
+    ("env", "provider", "model", "says"),
+    [
+        ({}, ["offline", "default, since no key is set"], [None, "default, since no key is set"], ""),
+        ({"ANTHROPIC_API_KEY": "k"}, ["claude", "default"], ["claude-sonnet-5-5", "default"], ""),
+        (
+            {"MAVERICK_AGENT_MODEL": "openai:gpt-5", "OPENAI_API_KEY": "k"},
+            ["openai", "MAVERICK_AGENT_MODEL"],
+            ["gpt-5", "MAVERICK_AGENT_MODEL"],
+            "",
+        ),
+        (
+            {"MAVERICK_AGENT_PROVIDER": "foo"},
+            ["foo", "MAVERICK_AGENT_PROVIDER"],
+            ["claude-sonnet-5-5", "default"],
+            "There is no provider named 'foo'",
+        ),
+    ],
+)
+def test_what_is_shown_is_what_will_be_used(
+    env: dict[str, str],
+    provider: list[str],
+    model: list[str | None],
+    says: str,
+    folder: Folder,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(programs, "_claude_cli", lambda: None)  # it takes a second to tell its version
+    for name, value in env.items():
+        folder.set(name, value)
+
+    rows = {row["field"]: [row["value"], row["source"]] for row in folder.json("config", "show")}
+    shown, examined = folder.main("config", "show"), folder.main("doctor")
+
+    assert (rows["agent.provider"], rows["agent.model"]) == (provider, model)
+    assert says in shown.stderr
+    assert (says or f"{provider[0]}:{model[0] or ''} ({model[1]})") in examined.stdout
+    assert examined.returncode == (1 if says else 0)
 
 
 @pytest.mark.requirement("007-CONFIG")

@@ -10,6 +10,7 @@ from typing_extensions import TypeVar
 
 from maverick.agents.context import AgentContext
 from maverick.agents.named_tools import coding_registry, named_tools, names_tools, servers_named
+from maverick.config import AgentConfig
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import AgentResult
 from maverick.loop.ruling import Policy
@@ -24,7 +25,8 @@ class DefinedAgent(Generic[T]):
 
     Args:
         definition: The agent.
-        executor: What runs it; by default one that connects to the definition's own model. Tools that the definition
+        executor: What runs it; by default one that connects to the definition's own model, or to that of
+            the context's settings. Tools that the definition
             only names are then those for coding, in the context's folder and under the person's permissions, and those
             of MCP servers of the settings, which are connected for each run.
         client: The model to call, if there is no executor.
@@ -41,7 +43,7 @@ class DefinedAgent(Generic[T]):
         self.name = definition.name
         self._executor = executor
         self._client = client
-        self._executors: dict[Path | None, AgentExecutor] = {}
+        self._executors: dict[tuple[Path | None, AgentConfig], AgentExecutor] = {}
 
     async def execute(self, context: AgentContext) -> AgentResult[T]:
         """Run the agent.
@@ -57,8 +59,8 @@ class DefinedAgent(Generic[T]):
         inputs = {name: value for name, value in known.items() if name in self.definition.inputs}
         inputs |= dict(context.extra)
         if self._executor is None and servers_named(self.definition):
-            return await self._execute_connected(context.cwd, inputs)
-        executor = self._executor or self._executor_in(context.cwd)
+            return await self._execute_connected(context, inputs)
+        executor = self._executor or self._executor_in(context)
         return await executor.execute(self.definition, inputs=inputs)
 
     async def aclose(self) -> None:
@@ -75,23 +77,26 @@ class DefinedAgent(Generic[T]):
     ) -> None:
         await self.aclose()
 
-    async def _execute_connected(self, folder: Path, inputs: dict[str, Any]) -> AgentResult[T]:
+    async def _execute_connected(self, context: AgentContext, inputs: dict[str, Any]) -> AgentResult[T]:
+        permissions, settings = _permissions(context.cwd), context.config.agent
         async with (
-            named_tools(self.definition, folder) as tools,
-            AgentExecutor(self._client, tools, permissions=_permissions(folder)) as executor,
+            named_tools(self.definition, context.cwd) as tools,
+            AgentExecutor(self._client, tools, permissions=permissions, settings=settings) as executor,
         ):
             return await executor.execute(self.definition, inputs=inputs)
 
-    def _executor_in(self, folder: Path) -> AgentExecutor:
-        place = folder if names_tools(self.definition) else None  # else it makes no difference
-        if place not in self._executors:
-            self._executors[place] = self._executor_for(place)
-        return self._executors[place]
+    def _executor_in(self, context: AgentContext) -> AgentExecutor:
+        place = context.cwd if names_tools(self.definition) else None  # else it makes no difference
+        key = (place, context.config.agent)
+        if key not in self._executors:
+            self._executors[key] = self._executor_for(*key)
+        return self._executors[key]
 
-    def _executor_for(self, place: Path | None) -> AgentExecutor:
+    def _executor_for(self, place: Path | None, settings: AgentConfig) -> AgentExecutor:
         if place is None:
-            return AgentExecutor(self._client)
-        return AgentExecutor(self._client, coding_registry(place), permissions=_permissions(place))
+            return AgentExecutor(self._client, settings=settings)
+        tools, permissions = coding_registry(place), _permissions(place)
+        return AgentExecutor(self._client, tools, permissions=permissions, settings=settings)
 
 
 def _permissions(project: Path) -> Policy:

@@ -404,7 +404,9 @@ class AgentExecutor:
             definition: The agent.
             inherited: The model of the agent that calls it, for one that names none.
         """
-        client = self._client or self._client_of(definition.model_config.model or inherited)
+        client = self._client
+        if client is None:
+            client = self._client_of(definition.model_config.model or inherited)
         defaults = request_defaults(client)
         if defaults is NO_DEFAULTS:
             return client, definition

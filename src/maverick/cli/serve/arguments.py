@@ -20,7 +20,7 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--model",
         metavar="PROVIDER:MODEL",
-        help="who answers; by default the configured model, or the offline one when there is no key",
+        help="who answers; by default the configured model, or the offline one when none is configured and there is no key",
     )
     parser.add_argument(
         "--database",
