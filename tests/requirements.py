@@ -393,6 +393,13 @@ _MACHINE = {
     "MACHINE-SKIPS": "A test run says in a line what was skipped for want of a program, and how to install it.",
 }
 
+_ATTACKS_ON_RUNS = {
+    "ATTACK-RESUMED-CALLS": "Calls under way at a crash are ruled on by the permissions a run is resumed with.",
+    "ATTACK-MANY-CALLS": "However many calls an answer has, a bounded number runs, and work grows no faster than they.",
+    "ATTACK-CHANGED-TOOL": "A tool's effect, approval, access and hints are pinned; a change is named.",
+    "ATTACK-MARKS": "However a conversation is cut or condensed, what others wrote stays marked as theirs.",
+}
+
 REQUIREMENTS: Mapping[str, str] = (
     _BASE_AGENT
     | _CLAUDE_CLI
@@ -416,5 +423,6 @@ REQUIREMENTS: Mapping[str, str] = (
     | _MET_BY_USERS
     | _TIME
     | _MACHINE
+    | _ATTACKS_ON_RUNS
 )
 """What each id stands for."""

@@ -139,7 +139,7 @@ async def test_nothing_is_written_and_nothing_streamed_until_somebody_asks_for_i
         def stream(self, request: Any) -> Any:
             raise AssertionError("nobody listens")
 
-    result = await AgentExecutor(WholeOnly(["Hello."])).execute(agent())
+    result = await AgentExecutor(WholeOnly(["Hello."])).execute(agent(timeout_ms=None))
 
     assert result.success
     assert capfd.readouterr() == ("", "")

@@ -240,7 +240,7 @@ class ToolError(AgentError):
 
 
 class InvalidToolError(AgentError):
-    """A tool is unknown or badly declared."""
+    """A tool is unknown or badly declared; ``field`` names the setting it was given in, if it was."""
 
     default_kind = ErrorKind.INVALID
 
@@ -250,9 +250,11 @@ class InvalidToolError(AgentError):
         *,
         tool_name: str = "",
         available_tools: Sequence[str] = (),
+        field: str | None = None,
         **details: Any,
     ) -> None:
         super().__init__(message or describe_unknown("tool", tool_name, available_tools), **details)
+        self.field = field
         self.tool_name = tool_name
         self.available_tools = list(available_tools)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from durable.office import Office, ProcessDied, die_at, executor
@@ -19,8 +20,10 @@ from maverick import (
 )
 from maverick.exceptions import NetworkError, RunChangedError
 from maverick.journal import Journal
+from maverick.loop.fingerprint import Fingerprint
 from maverick.model import Request, Role
 from maverick.providers.scripted import TurnLike
+from maverick.runtime.toolset import Toolset
 from maverick.testing import ScriptedClient, call, reply
 from maverick.tools import FunctionTool
 
@@ -84,14 +87,15 @@ def careful(office: Office) -> AgentDefinition:
 
 
 @pytest.mark.requirement("P10")
-@pytest.mark.parametrize("accept_changes", [False, True])
-async def test_a_run_goes_on_although_a_person_is_asked_about_its_tool_from_now_on(
-    journal: Journal, office: Office, accept_changes: bool
+async def test_a_run_goes_on_with_a_person_asked_about_its_tool_from_now_on_if_that_is_accepted(
+    journal: Journal, office: Office
 ) -> None:
     await interrupted_run(journal, office)
 
     running = executor(journal, call("look", what="door"), reply("Done."))
-    result = await running.resume("r", careful(office), accept_changes=accept_changes)
+    with pytest.raises(RunChangedError, match="'look' has another approval, 'True' in place of 'False'"):
+        await running.resume("r", careful(office))
+    result = await running.resume("r", careful(office), accept_changes=True)
 
     assert result.output == "Done."
 
@@ -186,3 +190,20 @@ async def test_whoever_works_on_a_run_is_not_stopped_by_somebody_with_another_ag
     result = await AgentExecutor(ScriptedClient(meddle), journal=journal).execute(office.clerk(), run_id="r")
 
     assert result.output == "Done."
+
+
+@pytest.mark.requirement("P10", "P1")
+async def test_a_run_from_before_effects_were_pinned_is_resumed(
+    journal: Journal, office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def earlier(self: Toolset, definition: AgentDefinition[Any]) -> Fingerprint:
+        kept = msgspec.to_builtins(Fingerprint.of(definition, self.tools))
+        del kept["conduct"]
+        return msgspec.convert(kept, Fingerprint)
+
+    with monkeypatch.context() as then:
+        then.setattr(Toolset, "fingerprint", earlier)
+        await interrupted_run(journal, office)
+
+    running = executor(journal, call("look", what="door"), reply("Done."))
+    assert (await running.resume("r", careful(office))).output == "Done."

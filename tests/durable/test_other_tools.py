@@ -253,10 +253,12 @@ async def test_a_person_is_asked_about_a_call_that_had_not_begun_when_its_tool_c
     careful = asking(office, "send")
     events: list[AgentActivityEvent] = []
 
-    parked = await executor(journal, *turns).resume("r", careful, on_activity=events.append)
+    parked = await executor(journal, *turns).resume(
+        "r", careful, on_activity=events.append, accept_changes=True
+    )
     asked = [event.tool_call.tool_name for event in events if isinstance(event, ApprovalRequested)]
     await journal.approve("r:1:1", by="ana")
-    result = await executor(journal, *turns).resume("r", careful)
+    result = await executor(journal, *turns).resume("r", careful, accept_changes=True)
 
     assert parked.terminate_reason is TerminateReason.AWAITING_APPROVAL
     assert asked == ["send"]
@@ -270,9 +272,9 @@ async def test_a_person_who_was_asked_decides_although_the_tool_does_not_want_it
     running = executor(journal, SHRED, SHRED, DONE)
     await running.execute(office.clerk(), run_id="r")
 
-    waits = await running.resume("r", asking(office))
+    waits = await running.resume("r", asking(office), accept_changes=True)
     await journal.deny("r:1:0", by="ana")
-    result = await running.resume("r", asking(office))
+    result = await running.resume("r", asking(office), accept_changes=True)
 
     assert waits.terminate_reason is TerminateReason.AWAITING_APPROVAL
     assert [record.outcome for record in result.tool_calls] == [ToolOutcome.DENIED, ToolOutcome.FINISHED]

@@ -104,11 +104,11 @@ async def test_a_fork_may_use_another_model_and_other_tools(journal: Journal, of
         return f"phoned {who}"
 
     await executor(journal, call("look", what="door"), reply("Done.")).execute(office.clerk(), run_id="r")
-    changed = office.clerk(model_config=ModelConfig(model="other:m"), tool_config=ToolConfig(tools=[phone]))
+    changed = office.clerk(model_config=ModelConfig(model="openai:m"), tool_config=ToolConfig(tools=[phone]))
     client = ScriptedClient([call("phone", who="Ana"), reply("Phoned.")], info=ModelInfo(context_window=9000))
     result = await AgentExecutor(client, journal=journal).fork("r", changed, turn=2, new_run_id="f")
     assert [record.result for record in result.tool_calls] == ["look: door", "phoned Ana"]
-    assert client.requests[0].config.model == "other:m"
+    assert client.requests[0].config.model == "openai:m"
 
 
 async def test_a_fork_can_itself_be_resumed(journal: Journal, office: Office) -> None:

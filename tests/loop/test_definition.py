@@ -114,6 +114,7 @@ BAD_VALUES: list[tuple[Callable[..., Any], str, list[Any]]] = [
     (RunConfig, "max_turns", [0, -1, 1.5, "many", True]),
     (RunConfig, "timeout_ms", [0, -1, 1.5, "soon", True]),
     (RunConfig, "max_tool_calls", [-1, 1.5, "many", True]),
+    (RunConfig, "max_calls_per_turn", [0, -1, 1.5, "many", True]),
     (RunConfig, "max_total_tokens", [0, -1, 1.5, "many", True]),
     (RunConfig, "max_cost_usd", [0, -0.1, float("nan"), "cheap", True]),
     (RunConfig, "max_retries", [-1, 1.5, "many", True, None]),
@@ -214,12 +215,19 @@ def plain(query: str) -> str:
         (3, "name, description, parameters and execute"),
         (NoParameters(), '"type": "object"'),
         (Clock, "Clock"),
+        (None, "name, description, parameters and execute"),
+        ("", "1 to 128 letters"),
+        ("two words", "1 to 128 letters"),
+        ("Bash(ls)", "1 to 128 letters"),
     ],
 )
-def test_what_is_no_tool_is_refused_with_its_place_and_advice(offered: Any, advice: str) -> None:
+def test_what_is_no_tool_and_no_name_of_one_is_refused_with_its_place_and_advice(
+    offered: Any, advice: str
+) -> None:
     with pytest.raises(InvalidToolError) as caught:
         ToolConfig([search, offered])
 
+    assert caught.value.field == "tool_config.tools[1]"
     assert "tool_config.tools[1]" in str(caught.value)
     assert advice in str(caught.value)
 
@@ -229,3 +237,24 @@ def test_what_is_no_tool_is_refused_with_its_place_and_advice(offered: Any, advi
 def test_two_tools_of_one_name_are_refused(twin: Any) -> None:
     with pytest.raises(InvalidToolError, match="'search'"):
         ToolConfig([search, twin])
+
+
+@pytest.mark.requirement("003-FR1-AC2")
+@pytest.mark.parametrize(
+    ("model", "advice"),
+    [
+        ("foo:bar", "no provider named 'foo'"),
+        ("cluade:sonnet", "Did you mean 'claude'?"),
+        (":claude-sonnet", "no provider named ''"),
+        ("claude-sonnet", "'claude:claude-sonnet'"),
+        ("offline", "'offline:'"),
+        ("sonnet", "'provider:model'"),
+    ],
+)
+def test_a_model_without_a_known_provider_is_refused_by_field(model: str, advice: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        ModelConfig(model)
+
+    assert caught.value.field == "model_config.model"
+    assert str(caught.value).startswith("model_config.model: ")
+    assert advice in str(caught.value)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from maverick import AgentDefinition, InputConfig, PromptConfig
 from maverick.exceptions import InvalidInputError
-from maverick.model import Message
+from maverick.model import Message, Text, Thinking, ToolCall
 
 
 def define(system: str = "", *messages: str | Message, **options: Any) -> AgentDefinition[str]:
@@ -27,10 +27,28 @@ def test_variables_are_replaced_in_the_system_prompt_and_in_every_message() -> N
     assert messages == (Message.user("Report on Brest and Brest."), Message.user("sailors wait."))
 
 
-def test_a_message_that_is_given_whole_is_taken_as_it_is() -> None:
-    said = Message.assistant("I know ${nothing}.")
+@pytest.mark.requirement("003-FR1-AC3")
+def test_variables_are_replaced_in_the_words_of_a_whole_message_and_nowhere_else_in_it() -> None:
+    call = ToolCall("call_1", "look", {"at": "${city}"})
+    thought = Thinking("Is ${city} far?", "signed")
+    definition = define(
+        "",
+        Message.user("I sail to ${city}."),
+        Message.assistant([thought, Text("To ${city}? "), call]),
+        Message.tool_result("call_1", "${city} is far; $${city} stays.", is_error=True),
+    )
 
-    assert define("", "Hello.", said).render() == ("", (Message.user("Hello."), said))
+    assert list(definition.inputs) == ["city"]
+    assert definition.render({"city": "Brest"})[1] == (
+        Message.user("I sail to Brest."),
+        Message.assistant([thought, Text("To Brest? "), call]),
+        Message.tool_result("call_1", "Brest is far; ${city} stays.", is_error=True),
+    )
+
+
+def test_a_variable_of_a_whole_message_that_is_not_declared_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"\$\{city\} is not declared"):
+        define("", Message.user("To ${city}."), input_config=InputConfig({"town": str}))
 
 
 @pytest.mark.requirement("003-FR1-AC3")

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from maverick import ModelConfig
 from maverick.config.installation import install_command
+from maverick.config.provider_names import BUILT_IN_PROVIDERS, installed_providers, provider_names
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
 from maverick.model import Request, Response, StreamItem
 from maverick.providers import Client, connect
-from maverick.providers.catalog import BUILT_IN, _entry_points, provider_names
+from maverick.providers.catalog import BUILT_IN
 
 ACME = """
 from maverick.providers import Client
@@ -49,9 +51,9 @@ class Plain(Client):
 
 @pytest.fixture(autouse=True)
 def _fresh_entry_points() -> Iterator[None]:
-    _entry_points.cache_clear()
+    installed_providers.cache_clear()
     yield
-    _entry_points.cache_clear()
+    installed_providers.cache_clear()
 
 
 @pytest.fixture
@@ -107,6 +109,10 @@ def test_importing_the_package_loads_no_provider_and_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.strip() == "[]"
+
+
+def test_a_definition_may_name_every_provider_that_can_be_connected_to() -> None:
+    assert set(BUILT_IN_PROVIDERS) == BUILT_IN.keys()
 
 
 def test_an_unknown_provider_is_refused_with_the_nearest_name_and_all_names() -> None:
@@ -209,6 +215,7 @@ def test_a_package_adds_a_provider_as_a_module_a_function_or_a_class(install: In
 
     assert (client.model, getattr(client, "region", None)) == ("fast", "us")
     assert "acme" in provider_names()
+    assert ModelConfig("acme:fast").model == "acme:fast"
 
 
 def test_a_package_is_not_imported_before_its_provider_is_asked_for(install: Install) -> None:

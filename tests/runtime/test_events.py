@@ -24,9 +24,9 @@ from maverick.loop.events import (
     TurnStart,
     UsageUpdated,
 )
-from maverick.model import Request, Response, Usage
+from maverick.model import Request, Response, StopReason, Usage
 from maverick.model import Thinking as Thought
-from maverick.providers.scripted import Script
+from maverick.providers.scripted import Script, TurnLike
 from maverick.testing import ScriptedClient, call, calls, reply, turn
 from scenario import agent, watch
 
@@ -145,6 +145,41 @@ async def test_calls_cut_short_by_the_end_of_the_run_have_an_end_too() -> None:
         ToolOutcome.CANCELLED,
     ]
     assert watched.types[-3:] == ["turn_end", "error", "run_end"]
+
+
+@pytest.mark.requirement("003-FR3-AC2", "P3")
+@pytest.mark.parametrize(
+    ("first", "settings", "ending"),
+    [
+        (calls(call("work"), call("ask")), {}, "awaiting_approval"),
+        (calls(call("work"), stop_reason=StopReason.REFUSAL), {}, "refused"),
+        (calls(call("work"), usage=Usage(5, 1)), {"max_cost_usd": 1.0}, "error"),
+        (calls(call("work"), call("work")), {"max_tool_calls": 1}, "max_tool_calls"),
+        (calls(call("work"), stop_reason=StopReason.MAX_TOKENS), {}, "complete"),
+        (calls(call("work"), call("gone")), {"max_calls_per_turn": 1}, "complete"),
+    ],
+    ids=["nobody to ask", "refused", "no price", "calls", "cut off", "calls of a turn"],
+)
+async def test_a_call_that_never_began_has_its_start_and_its_end_too(
+    first: TurnLike, settings: dict[str, Any], ending: str
+) -> None:
+    @tool(approval=True)
+    async def ask() -> None:
+        """Ask first."""
+
+    watched = await watch([first, "ok"], agent(work, ask, **settings))
+
+    result = watched.result
+    ids = [record.call_id for record in result.tool_calls]
+    assert result.terminate_reason == ending
+    assert ids
+    assert [event.tool_call.id for event in watched.of(ToolCallStart)] == ids
+    assert sorted(event.tool_call_id for event in watched.of(ToolCallEnd)) == sorted(ids)
+    outcomes = {event.tool_call_id: event.outcome for event in watched.of(ToolCallEnd)}
+    assert outcomes == {record.call_id: record.outcome for record in result.tool_calls}
+    assert watched.types.index("turn_end") > max(
+        place for place, kind in enumerate(watched.types) if kind == "tool_call_end"
+    )
 
 
 @pytest.mark.requirement("003-FR3-AC3")
@@ -282,13 +317,13 @@ async def test_a_listener_that_would_have_to_be_awaited_is_refused_with_advice(l
     assert caught.value.field == "on_activity"
 
 
-async def test_a_run_that_nobody_watches_does_not_stream() -> None:
+async def test_a_run_that_nobody_watches_and_nothing_can_stop_does_not_stream() -> None:
     class WholeOnly(ScriptedClient):
         """Answers in one piece only."""
 
         def stream(self, request: Request) -> Any:
             raise AssertionError("nobody listens")
 
-    result = await AgentExecutor(WholeOnly(["Hello."])).execute(agent())
+    result = await AgentExecutor(WholeOnly(["Hello."])).execute(agent(timeout_ms=None))
 
     assert result.output == "Hello."

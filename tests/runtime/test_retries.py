@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
+import socket
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
@@ -164,7 +166,7 @@ async def test_a_model_call_that_takes_too_long_is_given_up_and_tried_again() ->
 @pytest.mark.parametrize("watching", [True, False], ids=["watched", "unwatched"])
 @pytest.mark.parametrize(
     "raw",
-    [ValueError("bad header"), KeyError("id"), OSError("reset"), TimeoutError("slow"), EOFError()],
+    [ValueError("bad header"), KeyError("id"), FileNotFoundError(2, "No such file", "key.pem"), EOFError()],
     ids=named,
 )
 async def test_a_raw_error_of_a_client_is_wrapped_and_kept_as_the_cause(
@@ -179,6 +181,32 @@ async def test_a_raw_error_of_a_client_is_wrapped_and_kept_as_the_cause(
     assert error.kind is ErrorKind.AGENT
     assert error.cause is raw
     assert type(raw).__name__ in str(error)
+
+
+@pytest.mark.requirement("P8", "003-ERR-LLM", "003-NFR2-ERRORS")
+@pytest.mark.parametrize("watching", [True, False], ids=["watched", "unwatched"])
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        (ConnectionResetError(104, "Connection reset by peer"), ErrorKind.NETWORK),
+        (ConnectionError(), ErrorKind.NETWORK),
+        (OSError(101, "Network is unreachable"), ErrorKind.NETWORK),
+        (socket.gaierror(-2, "Name or service not known"), ErrorKind.NETWORK),
+        (builtins.TimeoutError("slow"), ErrorKind.TIMEOUT),
+    ],
+    ids=named,
+)
+async def test_a_clients_own_trouble_with_the_network_is_tried_again_like_ours(
+    raw: Exception, kind: ErrorKind, watching: bool
+) -> None:
+    options = {"on_activity": lambda _: None} if watching else {}
+
+    passing = await AgentExecutor(ScriptedClient([raw, raw, raw, "ok"])).execute(agent(), **options)  # type: ignore[arg-type]
+    lasting = await AgentExecutor(ScriptedClient([raw] * 4)).execute(agent(), **options)  # type: ignore[arg-type]
+
+    assert passing.output == "ok"
+    (error,) = lasting.errors
+    assert (error.kind, error.retryable, error.cause) == (kind, True, raw)
 
 
 @pytest.mark.requirement("P8")

@@ -58,10 +58,27 @@ async def test_an_abort_keeps_the_words_so_far_of_a_run_that_nobody_watches() ->
     assert running.result().raw_content == "Once upon "
 
 
-async def test_an_answer_that_nothing_is_likely_to_cut_off_is_asked_for_as_a_whole() -> None:
+@pytest.mark.requirement("003-ERR-TIMEOUT")
+async def test_the_words_so_far_are_kept_however_much_time_was_left_when_the_answer_began(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = Unfinished()
+    loop = asyncio.get_running_loop()
+
+    async with asyncio.timeout(3_600 + PATIENCE), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(AgentExecutor(client).execute(agent(timeout_ms=3_600_000)))
+        await client.began.wait()
+        now = loop.time
+        monkeypatch.setattr(loop, "time", lambda: now() + 3_600)
+
+    assert running.result().terminate_reason is TerminateReason.TIMEOUT
+    assert running.result().raw_content == "Once upon "
+
+
+async def test_an_answer_that_nothing_can_cut_off_is_asked_for_as_a_whole() -> None:
     client = Unfinished()
 
-    result = await AgentExecutor(client).execute(agent(timeout_ms=600_000))
+    result = await AgentExecutor(client).execute(agent(timeout_ms=None))
 
     assert result.output == "All at once."
     assert client.asked == ["whole"]

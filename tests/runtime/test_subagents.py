@@ -20,7 +20,7 @@ from maverick import (
     ToolRegistry,
     tool,
 )
-from maverick.exceptions import NetworkError
+from maverick.exceptions import InvalidToolError, NetworkError
 from maverick.loop import ToolOutcome
 from maverick.loop.events import RunEnd, RunStart, ToolCallStart
 from maverick.model import Request, Usage
@@ -279,3 +279,17 @@ async def test_a_timeout_of_the_parent_ends_the_child_too_and_counts_it() -> Non
     assert watched.result.terminate_reason is TerminateReason.TIMEOUT
     assert watched.result.usage.total_tokens == 66
     assert len(watched.of(ToolCallStart)) == 2
+
+
+@pytest.mark.requirement("003-FR1-AC2")
+async def test_a_tool_name_of_a_child_that_nothing_registers_is_refused_before_the_first_model_call() -> None:
+    grandchild = agent("nowhere", name="grandchild")
+    child = agent(grandchild.as_tool(), name="child")
+    client = ScriptedClient(["Never said."])
+    executor = AgentExecutor(client)
+
+    for _ in range(2):
+        with pytest.raises(InvalidToolError, match="nowhere"):
+            await executor.execute(agent(child.as_tool(), name="parent"))
+
+    assert client.requests == []

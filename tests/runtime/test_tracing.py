@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from maverick import AgentDefinition, AgentExecutor, AgentResult, ModelConfig, RunConfig, ToolConfig, tool
-from maverick.exceptions import NetworkError
+from maverick.exceptions import AuthenticationError, NetworkError
 from maverick.journal import MemoryJournal
 from maverick.loop.events import RunStart
 from maverick.model import Usage
@@ -214,6 +214,27 @@ async def test_tokens_and_durations_are_measured(collector: Collector) -> None:
     assert tokens == {("invoke_agent", "input"): (1, 30), ("invoke_agent", "output"): (1, 5)}
     assert operations == {"chat": 2}
     assert [point.value for point in collector.points("maverick.cost")] == [0.75]
+
+
+@pytest.mark.requirement("003-NFR3-METRICS", "007-OTEL-METRICS")
+async def test_turns_tokens_and_duration_of_a_run_are_measured(collector: Collector) -> None:
+    quick = watcher(run_config=RunConfig(retry_delay_ms=1))
+    await run(
+        quick,
+        calls(call("look", what="door"), usage=Usage(10, 2)),
+        NetworkError("Gone."),
+        reply("Shut.", usage=Usage(5, 1)),
+    )
+    await run(quick, AuthenticationError("Wrong key."))
+
+    for name, sums in (("maverick.run.turns", {"complete": 2, "error": 1}), ("maverick.run.duration", None)):
+        points = {point.attributes["maverick.terminate_reason"]: point for point in collector.points(name)}
+        assert {reason: point.count for reason, point in points.items()} == {"complete": 1, "error": 1}
+        assert all(point.attributes["gen_ai.agent.name"] == "watcher" for point in points.values())
+        assert all(point.sum >= 0 for point in points.values())
+        assert sums is None or {reason: point.sum for reason, point in points.items()} == sums
+    tokens = [(point.count, point.sum) for point in collector.points("gen_ai.client.token.usage")]
+    assert sorted(tokens) == [(2, 3), (2, 15)]
 
 
 @pytest.mark.requirement("007-OTEL-METRICS")

@@ -18,10 +18,10 @@ from maverick.loop.entries import (
     ToolFinished,
     ToolsStarted,
 )
-from maverick.loop.events import AgentActivityEvent
+from maverick.loop.events import AgentActivityEvent, ToolCallEnd, ToolCallStart
 from maverick.loop.machine import AgentLoop
 from maverick.loop.narrator import Narrator
-from maverick.loop.result import TerminateReason, ToolOutcome
+from maverick.loop.result import TerminateReason, ToolOutcome, ToolRecord
 from maverick.loop.ruling import Verdict
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.loop.terms import Terms
@@ -75,9 +75,7 @@ class Simulation:
     def act(self, step: Step) -> Step:
         """Do what the loop asks for, with what the world makes of it."""
         match step:
-            case RunTools() | AwaitApproval() if (
-                self.world.rng.random() < 0.2 and self.loop.tool_round.runnable
-            ):
+            case RunTools() | AwaitApproval() if self.world.rng.random() < 0.2 and self.may_rule():
                 return self.rule()
             case CallModel():
                 return self.call_model(step)
@@ -92,10 +90,15 @@ class Simulation:
             case Finish():
                 raise AssertionError("a finished run asks for nothing")
 
+    def may_rule(self) -> list[int]:
+        """The calls a policy may say something of."""
+        tools = self.loop.tool_round
+        return [planned.index for planned in tools.calls if tools.may_rule(planned.index)]
+
     def rule(self) -> Step:
         """Have a policy say something of a call."""
         rng = self.world.rng
-        index = rng.choice(sorted(self.loop.tool_round.runnable))
+        index = rng.choice(self.may_rule())
         return self.feed(
             CallRuled(at=self.world.tick(), index=index, verdict=rng.choice(list(Verdict)), reason="a rule.")
         )
@@ -121,6 +124,7 @@ class Simulation:
     def run_tools(self, step: RunTools) -> Step:
         world = self.world
         self.check_grants(step)
+        self.check_calls(step)
         self.feed(ToolsStarted(at=world.tick(), turn=step.turn))
         self.calls_run += sum(not planned.refusal for planned in step.calls)
         latest: Step = step
@@ -164,6 +168,11 @@ class Simulation:
         limits, ledger = self.loop.ledger.limits, self.loop.ledger
         if limits.tokens is not None:
             assert 0 < step.request.config.max_tokens <= limits.tokens - ledger.usage.total_tokens
+
+    def check_calls(self, step: RunTools) -> None:
+        """No more calls of a turn are run than the definition allows."""
+        most = self.world.definition.run_config.max_calls_per_turn
+        assert most is None or sum(not planned.refusal for planned in step.calls) <= most
 
     def check_grants(self, step: RunTools) -> None:
         """What subagents are promised together is no more than what is left."""
@@ -213,6 +222,7 @@ class Simulation:
         assert result.usage.total_tokens == self.loop.ledger.usage.total_tokens
         self.check_refused(self.entries[-1])
         check_events([event.type for event in self.events])
+        check_call_events(self.events, result.tool_calls)
         assert outline(replay(self)) == outline(step), "the entries alone rebuild the run"
 
 
@@ -267,6 +277,22 @@ def check_results(message: Message, following: Iterator[Message]) -> None:
     for call_id in ids:
         result = next(following)
         assert (result.role, result.tool_call_id) == (Role.TOOL_RESULT, call_id)
+
+
+def check_call_events(events: Sequence[AgentActivityEvent], records: Sequence[ToolRecord]) -> None:
+    """Every call that has a record is told of: that it begins, and then what became of it, once each."""
+    started: set[str] = set()
+    ended: dict[str, tuple[str, ToolOutcome]] = {}
+    for event in events:
+        if isinstance(event, ToolCallStart):
+            assert event.tool_call.id not in started
+            started.add(event.tool_call.id)
+        elif isinstance(event, ToolCallEnd):
+            assert event.tool_call_id in started
+            assert event.tool_call_id not in ended
+            ended[event.tool_call_id] = (event.result, event.outcome)
+    assert started == ended.keys()
+    assert ended == {record.call_id: (record.result, record.outcome) for record in records}
 
 
 def check_events(types: list[str]) -> None:

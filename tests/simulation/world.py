@@ -78,6 +78,7 @@ class World:
                 max_turns=rng.choice([1, 2, 5, 12, 25]),
                 timeout_ms=rng.choice([None, None, 500, 5_000, 60_000]),
                 max_tool_calls=rng.choice([None, None, 0, 5, 20]),
+                max_calls_per_turn=rng.choice([None, 1, 2, 128]),
                 max_total_tokens=rng.choice([None, None, 300, 3_000, 30_000]),
                 max_cost_usd=rng.choice([0.002, 0.05])
                 if rng.random() < (0.4 if self.priced else 0.1)

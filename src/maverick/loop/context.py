@@ -85,7 +85,8 @@ class ContextWindow:
 
     def condensed(self, history: History, summary: str) -> History:
         """The history with the older turns replaced by their summary, or by what can be said without one."""
-        note = compaction.summary_note(summary or compaction.plain_summary(self._older(history, self._cut)))
+        older = self._older(history, self._cut)
+        note = compaction.summary_note(summary or compaction.plain_summary(older), older)
         task, newest = self._task, history[self._cut :]
         if task.start >= self._cut:  # the task is among the newest
             self._task = range(task.start - self._cut + 1, task.stop - self._cut + 1)

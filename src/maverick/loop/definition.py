@@ -12,12 +12,13 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
+from maverick.config.provider_names import check_model
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.loop.checks import check_optional_whole, check_text, check_type, check_whole, reject
 from maverick.loop.inputs import Input, bind_inputs
 from maverick.loop.limits import Limits
 from maverick.loop.output import OutputFormat
-from maverick.loop.prompt import Template
+from maverick.loop.prompt import MessageTemplate, Template
 from maverick.model import Message, Tool
 
 T = TypeVar("T", default=str)
@@ -34,7 +35,8 @@ class PromptConfig:
 
     system_prompt: str = ""
     initial_messages: Sequence[str | Message] = ("${prompt}",)
-    """The first messages of the conversation; a string is a message from the user."""
+    """The first messages of the conversation; a string is a message from the user. Variables stand for inputs in
+    the words of a :class:`Message` too."""
 
     def __post_init__(self) -> None:
         check_type("prompt_config.system_prompt", self.system_prompt, str)
@@ -67,6 +69,7 @@ class ModelConfig:
     def __post_init__(self) -> None:
         if self.model is not None:
             check_text("model_config.model", self.model)
+            check_model(self.model, "model_config.model")
             if self.model in _NEED_A_MODEL:
                 reject("model_config.model", f"a model after {self.model!r}", self.model)
         if isinstance(self.temperature, bool) or not isinstance(self.temperature, int | float):
@@ -85,6 +88,8 @@ class RunConfig:
     max_turns: int | None = 50
     timeout_ms: int | None = 600_000
     max_tool_calls: int | None = None
+    max_calls_per_turn: int | None = 128
+    """How many tool calls of one answer are run; the others are refused, and the run goes on."""
     max_total_tokens: int | None = None
     max_cost_usd: float | None = None
     max_retries: int = 3
@@ -96,6 +101,7 @@ class RunConfig:
         check_optional_whole("run_config.max_turns", self.max_turns, minimum=1)
         check_optional_whole("run_config.timeout_ms", self.timeout_ms, minimum=1)
         check_optional_whole("run_config.max_tool_calls", self.max_tool_calls, minimum=0)
+        check_optional_whole("run_config.max_calls_per_turn", self.max_calls_per_turn, minimum=1)
         check_optional_whole("run_config.max_total_tokens", self.max_total_tokens, minimum=1)
         cost = self.max_cost_usd
         if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or not cost > 0):
@@ -129,11 +135,13 @@ class ToolConfig:
         object.__setattr__(self, "tools", tuple(self.tools))
         names: set[str] = set()
         for index, tool in enumerate(self.tools):
-            name = tool if isinstance(tool, str) else check_tool(f"tool_config.tools[{index}]", tool)
+            where = f"tool_config.tools[{index}]"
+            name = _checked_name(where, tool) if isinstance(tool, str) else check_tool(where, tool)
             if name in names:
                 raise InvalidToolError(
                     f"tool_config.tools: two tools are named {name!r}; give one of them another name.",
                     tool_name=name,
+                    field=where,
                 )
             names.add(name)
         check_whole("tool_config.max_parallel", self.max_parallel, minimum=1)
@@ -206,7 +214,7 @@ class AgentDefinition(Generic[T]):
     inputs: Mapping[str, Input] = field(init=False, repr=False, compare=False)
     """The inputs it takes, declared or found in the prompts."""
     _system: Template = field(init=False, repr=False, compare=False)
-    _messages: tuple[Template | Message, ...] = field(init=False, repr=False, compare=False)
+    _messages: tuple[MessageTemplate, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_text("name", self.name)
@@ -230,12 +238,10 @@ class AgentDefinition(Generic[T]):
         prompt = self.prompt_config
         system = Template(prompt.system_prompt, "prompt_config.system_prompt")
         messages = tuple(
-            message
-            if isinstance(message, Message)
-            else Template(message, f"prompt_config.initial_messages[{index}]")
+            MessageTemplate(message, f"prompt_config.initial_messages[{index}]")
             for index, message in enumerate(prompt.initial_messages)
         )
-        used = system.variables.union(*(m.variables for m in messages if isinstance(m, Template)))
+        used = system.variables.union(*(message.variables for message in messages))
         declared = None if self.input_config is None else self.input_config.inputs
         if declared is None:
             inputs: Mapping[str, Any] = {name: Input() for name in sorted(used)}
@@ -258,11 +264,7 @@ class AgentDefinition(Generic[T]):
             InvalidInputError: An input is missing, unknown or of the wrong type.
         """
         values = bind_inputs(self.inputs, inputs or {})
-        messages = tuple(
-            message if isinstance(message, Message) else Message.user(message.render(values))
-            for message in self._messages
-        )
-        return self._system.render(values), messages
+        return self._system.render(values), tuple(message.render(values) for message in self._messages)
 
     def as_tool(self, name: str | None = None, description: str | None = None) -> Tool:
         """This agent as a tool of another; its inputs are the arguments, its answer is the result."""
@@ -274,17 +276,23 @@ class AgentDefinition(Generic[T]):
 def check_tool(where: str, tool: object) -> str:
     """Check that an object can be offered to a model as a tool, and return its name."""
     if isinstance(tool, type) or not isinstance(tool, Tool):
-        raise InvalidToolError(_not_a_tool(where, tool), tool_name=str(tool))
-    name = tool.name
-    if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):
-        raise InvalidToolError(
-            f"{where}: a tool's name is 1 to 128 letters, digits, '_' or '-', not {name!r}.",
-            tool_name=str(name),
-        )
+        raise InvalidToolError(_not_a_tool(where, tool), tool_name=str(tool), field=where)
+    name = _checked_name(where, tool.name)
     if not isinstance(tool.parameters, Mapping) or tool.parameters.get("type") != "object":
         raise InvalidToolError(
             f'{where}: the parameters of {name!r} have to be a JSON Schema with "type": "object".',
             tool_name=name,
+            field=where,
+        )
+    return name
+
+
+def _checked_name(where: str, name: object) -> str:
+    if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):
+        raise InvalidToolError(
+            f"{where}: a tool's name is 1 to 128 letters, digits, '_' or '-', not {name!r}.",
+            tool_name=str(name),
+            field=where,
         )
     return name
 

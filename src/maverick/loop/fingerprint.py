@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from maverick.loop.definition import AgentDefinition
-from maverick.model import Message, Tool
+from maverick.model import Effect, Message, Tool
 
 
 class Fingerprint(Struct, frozen=True):
@@ -23,6 +23,9 @@ class Fingerprint(Struct, frozen=True):
     """The model that the agent names; not a hash. Empty when it names none."""
     output: str
     tools: dict[str, str]
+    conduct: dict[str, dict[str, str]] | None = None
+    """By tool, what decides how its calls are treated: its effect, whether a person is asked, how far it reaches, and
+    whose words it returns. Not hashes; ``None`` in runs that were made before it was kept."""
 
     @classmethod
     def of(cls, definition: AgentDefinition[Any], tools: Mapping[str, Tool]) -> Fingerprint:
@@ -35,6 +38,7 @@ class Fingerprint(Struct, frozen=True):
             definition.model_config.model or "",
             "" if output is None else _hash([output.output_name, dict(output.format.json_schema)]),
             {name: hash_tool(tool) for name, tool in tools.items()},
+            {name: conduct_of(tool) for name, tool in tools.items()},
         )
 
     def changes(self, now: Fingerprint) -> list[str]:
@@ -57,12 +61,34 @@ class Fingerprint(Struct, frozen=True):
             for name in self.tools.keys() & now.tools.keys()
             if self.tools[name] != now.tools[name]
         ]
-        return sorted(said)
+        return sorted(said + self._conduct_changes(now))
+
+    def _conduct_changes(self, now: Fingerprint) -> list[str]:
+        if self.conduct is None or now.conduct is None:
+            return []
+        return [
+            f"the tool {name!r} has another {trait}, {after[trait]!r} in place of {before[trait]!r}"
+            for name, before in self.conduct.items()
+            if (after := now.conduct.get(name)) is not None
+            for trait in before.keys() & after.keys()
+            if before[trait] != after[trait]
+        ]
 
 
 def hash_tool(tool: Tool) -> str:
     """A hash of what a tool tells the model it is and does."""
     return _hash([tool.name, tool.description, dict(tool.parameters)])
+
+
+def conduct_of(tool: Tool) -> dict[str, str]:
+    """What decides how the calls of a tool are treated: before they run, and after a crash."""
+    return {
+        "effect": str(getattr(tool, "effect", Effect.IRREVERSIBLE)),
+        "approval": str(getattr(tool, "approval", False)),
+        "access": str(getattr(tool, "access", None)),
+        "untrusted": str(getattr(tool, "untrusted", False)),
+        "reconcile": str(getattr(tool, "reconciler", None) is not None),
+    }
 
 
 def _hash(value: object) -> str:

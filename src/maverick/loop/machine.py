@@ -92,6 +92,8 @@ class AgentLoop(Generic[T]):
         self.ledger = Ledger(Limits())
         self.tool_round = NO_TOOLS
         """The tool calls of the turn; empty when there are none."""
+        self.closed_round = NO_TOOLS
+        """The last tool calls that got all their results."""
         self._tools = tools
         self._offered = tuple(tools.values())
         self._max_depth = max_depth
@@ -205,26 +207,25 @@ class AgentLoop(Generic[T]):
 
     def _on_call_ruled(self, entry: CallRuled, step: RunTools | AwaitApproval) -> Step:
         tools = self.tool_round
-        if tools.started or entry.index not in tools.runnable:
+        if not tools.may_rule(entry.index):
             raise InvalidInputError(f"Tool call {entry.index} can not be ruled on now.", field="index")
-        waiting = {planned.index for planned in step.calls} if isinstance(step, AwaitApproval) else set()
+        if entry.verdict is Verdict.ALLOW:
+            return step
         if entry.verdict is Verdict.DENY:
-            tools.refuse(entry.index, f"Not run: {entry.reason}")
-            waiting.discard(entry.index)
-        elif entry.verdict is Verdict.ASK:
+            tools.refuse(entry.index, entry.reason)
+        else:
             tools.ask(entry.index, entry.reason)
-            waiting.add(entry.index)
-        asked = tuple(planned for planned in tools.calls if planned.index in waiting)
-        return AwaitApproval(self.turn, asked) if asked else RunTools(self.turn, tools.calls)
+        return self._ask_or_run()
 
-    def _on_approval_decided(self, entry: ApprovalDecided, step: AwaitApproval) -> Step:
-        waiting = tuple(planned for planned in step.calls if planned.index != entry.index)
-        if len(waiting) == len(step.calls):
+    def _on_approval_decided(self, entry: ApprovalDecided, _: AwaitApproval) -> Step:
+        tools = self.tool_round
+        if not tools.waits(entry.index):
             raise InvalidInputError(f"Tool call {entry.index} does not wait for approval.", field="index")
-        if not entry.approved:
-            denial = f"Not run: denied by {entry.by or 'the user'}. {entry.reason}".rstrip()
-            self.tool_round.refuse(entry.index, denial)
-        return AwaitApproval(self.turn, waiting) if waiting else RunTools(self.turn, self.tool_round.calls)
+        if entry.approved:
+            tools.agree(entry.index)
+        else:
+            tools.refuse(entry.index, f"denied by {entry.by or 'the user'}. {entry.reason}".rstrip())
+        return self._ask_or_run()
 
     def _on_tools_started(self, _: ToolsStarted, step: RunTools) -> Step:
         self.tool_round.started = True
@@ -272,7 +273,10 @@ class AgentLoop(Generic[T]):
         if isinstance(step, CallModel):
             is_new = step.attempt == 1 and not step.compaction
             return self._next_turn() if is_new else step
-        return step if self.tool_round.started else self._plan_again(step)
+        if self.tool_round.started:
+            self.tool_round.reopened = True
+            return step
+        return self._plan_again()
 
     def _on_edited(self, entry: Edited, step: CallModel) -> Step:
         if self.history[-1].role is Role.USER:
@@ -312,20 +316,23 @@ class AgentLoop(Generic[T]):
 
     def _run_tools(self, agreed: AbstractSet[int] = frozenset()) -> Step:
         """Run the calls once a person has agreed to those that want it, but for these."""
-        calls = self.tool_round.calls
-        waiting = tuple(
-            planned
-            for planned in calls
+        self.tool_round.waiting = [
+            planned.index
+            for planned in self.tool_round.calls
             if planned.question is not None and not planned.refusal and planned.index not in agreed
-        )
-        return AwaitApproval(self.turn, waiting) if waiting else RunTools(self.turn, calls)
+        ]
+        return self._ask_or_run()
 
-    def _plan_again(self, step: RunTools | AwaitApproval) -> Step:
+    def _ask_or_run(self) -> Step:
+        tools = self.tool_round
+        return AwaitApproval(self.turn, tools) if tools.waiting else RunTools(self.turn, tools)
+
+    def _plan_again(self) -> Step:
         """Plan calls that have not begun by the terms of today; what a person was asked, or has said, stays so."""
-        agreed = {planned.index for planned in self.tool_round.calls if planned.question is not None}
-        if isinstance(step, AwaitApproval):
-            agreed -= {planned.index for planned in step.calls}
-        self._planner.replan(self.tool_round, self._elapsed, self._reserve)
+        tools = self.tool_round
+        asked = {planned.index for planned in tools.calls if planned.question is not None}
+        agreed = asked.difference(tools.waiting)
+        self._planner.replan(tools, self._elapsed, self._reserve)
         return self._run_tools(agreed)
 
     def _conclude(self, response: Response) -> Step:
@@ -420,6 +427,7 @@ class AgentLoop(Generic[T]):
         self._terms = terms
         self._config = RequestConfig(terms.max_tokens, model.temperature, model.model or "")
         self._planner.asking = terms.asking
+        self._planner.calls_per_turn = terms.max_calls_per_turn
         self._planner.offer = terms.offer or Offer.of(self._tools)
         self.context.offer(self._planner.offer.tokens)
         self.context.resize(terms.context_window or self._start.info.context_window)
@@ -445,7 +453,7 @@ class AgentLoop(Generic[T]):
         """Put the results into the history, in the order of the calls; an unfinished call is cancelled."""
         tools = self.tool_round
         if tools.calls:
-            self.tool_round = NO_TOOLS
+            self.tool_round, self.closed_round = NO_TOOLS, tools
             tools.cancel_open(self._now)
             for message in tools.messages(self.context.result_share(len(tools.calls))):
                 self._say(message)

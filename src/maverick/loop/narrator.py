@@ -41,8 +41,8 @@ from maverick.loop.events import (
 from maverick.loop.machine import AgentLoop
 from maverick.loop.result import AgentResult
 from maverick.loop.ruling import Verdict
-from maverick.loop.steps import AwaitApproval, CallModel, Finish, PlannedCall, RunTools
-from maverick.model import Text, TextDelta, ThinkingDelta, ToolCall
+from maverick.loop.steps import AwaitApproval, CallModel, Finish, PlannedCall
+from maverick.model import Text, TextDelta, ThinkingDelta
 from maverick.model import Thinking as ThinkingPart
 
 
@@ -59,7 +59,9 @@ class Narrator:
     def __init__(self, loop: AgentLoop[Any], run_id: str, trace_id: str, agent: tuple[str, ...]) -> None:
         self._loop = loop
         self._who: dict[str, Any] = {"run_id": run_id, "trace_id": trace_id, "agent": agent, "at": 0.0}
-        self._calls: dict[int, ToolCall] = {}
+        self._started: set[int] = set()
+        """The calls of the turn whose start was told, and whose end was not."""
+        self._round = loop.closed_round
         self._asked: set[str] = set()
         self._open_turn = 0
         self._compacting = False
@@ -81,6 +83,7 @@ class Narrator:
         """The events of an entry that the loop has just been fed."""
         self._who["at"] = entry.at
         yield from self._TELLERS[type(entry)](self, entry)
+        yield from self._closed_round()
         step = self._loop.step
         over = isinstance(step, Finish)
         acted = isinstance(entry, ModelReplied | ToolFinished) and not self._compacting
@@ -134,7 +137,7 @@ class Narrator:
             yield Compacted(**self._who, context_tokens=self._loop.context.tokens)
 
     def _call_ruled(self, entry: CallRuled) -> Iterator[AgentActivityEvent]:
-        planned = self._loop.tool_round.calls[entry.index]
+        planned = self._loop.tool_round.planned(entry.index)
         if entry.verdict is Verdict.ASK and planned.call.id not in self._asked:
             yield self._ask(planned)
 
@@ -143,49 +146,56 @@ class Narrator:
         return ApprovalRequested(**self._who, tool_call=planned.call, reason=planned.question or "")
 
     def _approval_decided(self, entry: ApprovalDecided) -> Iterator[AgentActivityEvent]:
-        call = self._loop.tool_round.calls[entry.index].call
+        call = self._loop.tool_round.planned(entry.index).call
         yield ApprovalGiven(**self._who, tool_call_id=call.id, approved=entry.approved, by=entry.by)
 
     def _tools_started(self, entry: ToolsStarted) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
-        step = self._loop.step
-        if isinstance(step, RunTools):
-            self._calls = {planned.index: planned.call for planned in step.calls}
-            for call in self._calls.values():
-                yield ToolCallStart(**self._who, tool_call=call)
+        for planned in self._loop.tool_round.calls:
+            yield self._start(planned)
 
     def _tool_finished(self, entry: ToolFinished) -> Iterator[AgentActivityEvent]:
-        yield ToolCallEnd(
+        round_ = self._loop.tool_round if self._loop.tool_round.calls else self._loop.closed_round
+        yield self._end(round_.planned(entry.index), entry)
+
+    def _start(self, planned: PlannedCall) -> AgentActivityEvent:
+        self._started.add(planned.index)
+        return ToolCallStart(**self._who, tool_call=planned.call)
+
+    def _end(self, planned: PlannedCall, result: ToolFinished) -> AgentActivityEvent:
+        self._started.discard(planned.index)
+        return ToolCallEnd(
             **self._who,
-            tool_call_id=self._calls.pop(entry.index).id,
-            result=entry.content,
-            outcome=entry.outcome,
-            duration_ms=entry.duration_ms,
+            tool_call_id=planned.call.id,
+            result=result.content,
+            outcome=result.outcome,
+            duration_ms=result.duration_ms,
         )
 
-    def _interrupted(self, entry: Interrupted) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
-        step = self._loop.step
-        records = step.result.tool_calls if isinstance(step, Finish) else ()
-        open_ids = {call.id for call in self._calls.values()}
-        for record in records:
-            if record.call_id in open_ids and record.turn == self._loop.turn:
-                yield ToolCallEnd(
-                    **self._who,
-                    tool_call_id=record.call_id,
-                    result=record.result,
-                    outcome=record.outcome,
-                    duration_ms=record.duration_ms,
-                )
+    def _closed_round(self) -> Iterator[AgentActivityEvent]:
+        """Tell of the calls that the end of the run has left without a result of their own."""
+        closed, told = self._loop.closed_round, self._round
+        if closed is told:
+            return
+        self._round = closed
+        for planned, result in closed.settled():
+            if not closed.started:
+                yield self._start(planned)
+            if planned.index in self._started:
+                yield self._end(planned, result)
+
+    def _nothing(self, entry: Entry) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
+        return iter(())
 
     def _resumed(self, entry: Resumed) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
         yield RunResumed(**self._who)
-        step = self._loop.step
+        step, tools = self._loop.step, self._loop.tool_round
+        if tools.started:
+            for planned in tools.unsettled:
+                yield self._start(planned)
         if isinstance(step, AwaitApproval):
             for planned in step.calls:
                 if planned.call.id not in self._asked:
                     yield self._ask(planned)
-        elif isinstance(step, RunTools) and self._loop.tool_round.started:
-            for planned in self._loop.tool_round.unsettled:
-                yield ToolCallStart(**self._who, tool_call=planned.call)
 
     def _edited(self, entry: Edited) -> Iterator[AgentActivityEvent]:
         yield MessageAdded(**self._who, content=entry.content)
@@ -199,7 +209,7 @@ class Narrator:
         ApprovalDecided: _approval_decided,
         ToolsStarted: _tools_started,
         ToolFinished: _tool_finished,
-        Interrupted: _interrupted,
+        Interrupted: _nothing,
         Resumed: _resumed,
         Edited: _edited,
     }

@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from maverick.exceptions import InvalidInputError
+from maverick.model import Message, Part, Text
 
 _PLACE = re.compile(r"\$(\$)?\{([^}]*)\}?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NOTHING = Text("")
 
 
 class Template:
@@ -51,4 +53,35 @@ class Template:
         return "".join(
             text if name is None else f"{text}{values[name]}"  # every variable was checked before
             for text, name in self._pieces
+        )
+
+
+class MessageTemplate:
+    """A first message of a conversation whose words have named places.
+
+    Args:
+        message: The message, or the words of one from the user.
+        field: What it is, for error messages.
+    """
+
+    __slots__ = ("_message", "_parts", "variables")
+
+    def __init__(self, message: str | Message, field: str) -> None:
+        self._message = Message.user(message) if isinstance(message, str) else message
+        self._parts: tuple[Part | Template, ...] = tuple(
+            Template(part.text, field) if isinstance(part, Text) else part for part in self._message.parts
+        )
+        self.variables = frozenset[str]().union(
+            *(part.variables for part in self._parts if isinstance(part, Template))
+        )
+
+    def render(self, values: Mapping[str, Any]) -> Message:
+        """The message with each value in its place."""
+        message = self._message
+        rendered = (Text(part.render(values)) if isinstance(part, Template) else part for part in self._parts)
+        return Message(
+            message.role,
+            [part for part in rendered if part != _NOTHING],
+            tool_call_id=message.tool_call_id,
+            is_error=message.is_error,
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
@@ -26,40 +27,81 @@ _TOO_DEEP = (
     "Not run: agents are already nested {depth} deep, which is as deep as they may be. Do it yourself."
 )
 _NO_BUDGET = "Not run: not enough of the budget is left for another agent. Finish with what you have."
+_TOO_MANY_CALLS = "Not run: at most {most} calls of one answer are run. Ask again for what is still needed."
+_MAY_HAVE_ACTED = "It was under way when the process stopped, and may or may not have taken effect."
 _NO_CALLS_LEFT = "Not run: the limit of {limit} tool calls is reached."
 
 
 class ToolRound:
-    """The calls of one turn and what became of them."""
+    """The calls of one turn and what became of them.
 
-    __slots__ = ("_results", "calls", "over_limit", "started", "turn")
+    Ruling on a call, asking about it and settling it each cost the same however many calls there are.
+    """
 
-    def __init__(
-        self, turn: int = 0, calls: tuple[PlannedCall, ...] = (), *, over_limit: bool = False
-    ) -> None:
+    __slots__ = (
+        "_calls",
+        "_planned",
+        "_results",
+        "over_limit",
+        "reopened",
+        "started",
+        "turn",
+        "waiting",
+    )
+
+    def __init__(self, turn: int = 0, calls: Iterable[PlannedCall] = ()) -> None:
         self.turn = turn
-        self.calls = calls
-        self.over_limit = over_limit
+        self._planned = list(calls)
+        self._calls: tuple[PlannedCall, ...] | None = None
+        self.waiting: list[int] = []
+        """The calls that a person is still to decide on, in order."""
+        self.over_limit = False
         """Whether a call was refused because the run may make no more of them."""
         self.started = False
+        self.reopened = False
+        """Whether the run was left while the calls ran, and goes on: they may be ruled on once more."""
         self._results: dict[int, ToolFinished] = {}
+
+    def __repr__(self) -> str:
+        return f"ToolRound({self.turn}, {self.calls}, waiting={self.waiting}, started={self.started})"
+
+    @property
+    def calls(self) -> tuple[PlannedCall, ...]:
+        """All calls, in the order they were asked for."""
+        if self._calls is None:
+            self._calls = tuple(self._planned)
+        return self._calls
 
     @property
     def open(self) -> bool:
         """Whether a call still has no result."""
-        return len(self._results) < len(self.calls)
+        return len(self._results) < len(self._planned)
 
     @property
     def unsettled(self) -> tuple[PlannedCall, ...]:
         """The calls that have no result yet."""
         if not self._results:
             return self.calls
-        return tuple(planned for planned in self.calls if planned.index not in self._results)
+        return tuple(planned for planned in self._planned if planned.index not in self._results)
 
-    @property
-    def runnable(self) -> frozenset[int]:
-        """The calls that nobody has refused."""
-        return frozenset(planned.index for planned in self.calls if not planned.refusal)
+    def planned(self, index: int) -> PlannedCall:
+        """One of the calls."""
+        return self._planned[index]
+
+    def may_rule(self, index: int) -> bool:
+        """Whether a policy may still say something of a call: nobody has refused it, and it does not run."""
+        if not 0 <= index < len(self._planned) or self._planned[index].refusal:
+            return False
+        return not self.started or (self.reopened and index not in self._results)
+
+    def settled(self) -> Iterator[tuple[PlannedCall, ToolFinished]]:
+        """The calls with their results, once all have one."""
+        return ((planned, self._results[planned.index]) for planned in self._planned)
+
+    def replan(self, calls: Iterable[PlannedCall]) -> None:
+        """Put other plans for the same calls in place of these."""
+        self._planned = list(calls)
+        self._calls = None
 
     def settle(self, result: ToolFinished) -> None:
         """Take the result of a call.
@@ -67,25 +109,38 @@ class ToolRound:
         Raises:
             InvalidInputError: There is no such call, or it has its result already.
         """
-        if not 0 <= result.index < len(self.calls) or result.index in self._results:
+        if not 0 <= result.index < len(self._planned) or result.index in self._results:
             raise InvalidInputError(
                 f"Turn {self.turn} has no open tool call {result.index}; each call gets exactly one result.",
                 field="index",
             )
         self._results[result.index] = result
 
-    def refuse(self, index: int, refusal: str) -> None:
-        """Decide that a call is not to be run."""
-        self.calls = tuple(
-            replace(planned, refusal=refusal) if planned.index == index else planned for planned in self.calls
-        )
+    def refuse(self, index: int, why: str) -> None:
+        """Decide that a call is not to be run, or not to be run again."""
+        refusal = f"Not run again: {why} {_MAY_HAVE_ACTED}" if self.started else f"Not run: {why}"
+        self._change(replace(self._planned[index], refusal=refusal, begun=self.started))
+        self.agree(index)
 
     def ask(self, index: int, question: str) -> None:
         """Decide that a person is to be asked about a call, and why."""
-        self.calls = tuple(
-            replace(planned, question=question) if planned.index == index else planned
-            for planned in self.calls
-        )
+        self._change(replace(self._planned[index], question=question))
+        if not self.waits(index):
+            insort(self.waiting, index)
+
+    def waits(self, index: int) -> bool:
+        """Whether a person is still to decide on a call."""
+        place = bisect_left(self.waiting, index)
+        return place < len(self.waiting) and self.waiting[place] == index
+
+    def agree(self, index: int) -> None:
+        """Wait no longer for a decision on a call."""
+        if self.waits(index):
+            del self.waiting[bisect_left(self.waiting, index)]
+
+    def _change(self, planned: PlannedCall) -> None:
+        self._planned[planned.index] = planned
+        self._calls = None
 
     def cancel_open(self, at: float) -> None:
         """Give each call that has no result the one that tells it was not finished."""
@@ -102,8 +157,7 @@ class ToolRound:
     def messages(self, result_tokens: int | None) -> list[Message]:
         """The results in the order of the calls, none larger than so many tokens."""
         messages = []
-        for planned in self.calls:
-            result = self._results[planned.index]
+        for planned, result in self.settled():
             content = result.content if result_tokens is None else truncate(result.content, result_tokens)
             failed = result.outcome is not ToolOutcome.FINISHED
             messages.append(Message.tool_result(planned.call.id, content, is_error=failed))
@@ -116,12 +170,12 @@ class ToolRound:
                 planned.call.id,
                 planned.call.tool_name,
                 planned.call.arguments,
-                (result := self._results[planned.index]).content,
+                result.content,
                 result.outcome,
                 result.duration_ms,
                 self.turn,
             )
-            for planned in self.calls
+            for planned, result in self.settled()
         ]
 
 
@@ -132,13 +186,15 @@ NO_TOOLS = ToolRound()
 class RoundPlanner:
     """Decides for each call a model makes whether it is run."""
 
-    __slots__ = ("_depth", "_ledger", "_max_depth", "asking", "offer")
+    __slots__ = ("_depth", "_ledger", "_max_depth", "asking", "calls_per_turn", "offer")
 
     def __init__(self, ledger: Ledger, depth: int, max_depth: int) -> None:
         self.offer = Offer()
         """The tools there are."""
         self.asking: Mapping[str, str] = {}
         """The tools that want a person asked about each call, and why if they say so."""
+        self.calls_per_turn: int | None = None
+        """How many calls of one turn are run at the most."""
         self._ledger = ledger
         self._depth = depth
         self._max_depth = max_depth
@@ -162,7 +218,7 @@ class RoundPlanner:
         """
         cut_off = stop_reason is StopReason.MAX_TOKENS or stop_reason is StopReason.CONTEXT_OVERFLOW
         refusal = _CUT_OFF if cut_off else ""
-        tools = ToolRound(turn, tuple(PlannedCall(index, call, refusal) for index, call in enumerate(calls)))
+        tools = ToolRound(turn, (PlannedCall(index, call, refusal) for index, call in enumerate(calls)))
         self.replan(tools, elapsed, reserve_tokens)
         return tools
 
@@ -172,7 +228,7 @@ class RoundPlanner:
         planned: list[PlannedCall] = []
         for each in tools.calls:
             call = each.call
-            refusal = each.refusal or self._objection(call)
+            refusal = each.refusal or self._surplus(each) or self._objection(call)
             if not refusal and room is not None:
                 if room == 0:
                     tools.over_limit = True
@@ -181,7 +237,12 @@ class RoundPlanner:
                     room -= 1
             question = self.asking.get(call.tool_name) if each.question is None else each.question
             planned.append(PlannedCall(each.index, call, refusal, None, question))
-        tools.calls = self._with_grants(planned, elapsed, reserve_tokens)
+        tools.replan(self._with_grants(planned, elapsed, reserve_tokens))
+
+    def _surplus(self, planned: PlannedCall) -> str:
+        """Why a call is one too many for its turn, if it is."""
+        most = self.calls_per_turn
+        return "" if most is None or planned.index < most else _TOO_MANY_CALLS.format(most=most)
 
     def _objection(self, call: ToolCall) -> str:
         if call.tool_name not in self.offer.names:
@@ -194,15 +255,15 @@ class RoundPlanner:
 
     def _with_grants(
         self, planned: Sequence[PlannedCall], elapsed: float, reserve_tokens: int
-    ) -> tuple[PlannedCall, ...]:
-        agents = [p for p in planned if not p.refusal and p.call.tool_name in self.offer.agents]
+    ) -> Iterable[PlannedCall]:
+        agents = {p.index for p in planned if not p.refusal and p.call.tool_name in self.offer.agents}
         if not agents:
-            return tuple(planned)
+            return planned
         running = sum(not p.refusal for p in planned)
         grant = self._ledger.share(len(agents), elapsed, reserve_tokens, running)
-        return tuple(
+        return (
             (replace(p, grant=grant) if _enough(grant) else replace(p, refusal=_NO_BUDGET))
-            if p in agents
+            if p.index in agents
             else p
             for p in planned
         )

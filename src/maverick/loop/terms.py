@@ -46,6 +46,7 @@ class Terms(Struct, frozen=True, omit_defaults=True):
     """The tools that want a person asked about each call, and why if they say so."""
     offer: Offer | None = None
     """The tools there are; by default those of the agent."""
+    max_calls_per_turn: int | None = None
 
     @classmethod
     def of(cls, definition: AgentDefinition[Any], tools: Mapping[str, Tool]) -> Terms:
@@ -63,4 +64,5 @@ class Terms(Struct, frozen=True, omit_defaults=True):
                 if (wanted := getattr(tool, "approval", False))
             },
             Offer.of(tools),
+            run.max_calls_per_turn,
         )

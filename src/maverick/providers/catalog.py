@@ -14,14 +14,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from maverick.config import DEFAULT, AgentConfig, load_config
+from maverick.config.provider_names import installed_providers, provider_names
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, describe_unknown
 from maverick.model.client import RequestDefaults
 from maverick.model.request import RequestConfig
@@ -30,10 +30,6 @@ from maverick.providers.resolve import Resolved, resolve
 from maverick.providers.transport import Timeouts
 from maverick.telemetry import logger
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-ENTRY_POINT_GROUP = "maverick.providers"
 _FOR_ALL = ("max_tokens", "temperature", "request_timeout")
 """Options that every provider has: they hold for requests that do not say otherwise."""
 
@@ -59,9 +55,6 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "offline": BuiltIn("maverick.providers.offline"),
     "openai": BuiltIn("maverick.providers.openai_compatible"),
 }
-
-_MODEL_FAMILIES = {"claude-": "claude", "gpt-": "openai", "chatgpt-": "openai"}
-_FILE_ENDINGS = {".gguf": "local", ".json": "cassette"}
 
 
 def connect(model: str | None = None, /, *, settings: AgentConfig | None = None, **options: Any) -> Client:
@@ -120,11 +113,6 @@ def open_client(resolved: Resolved, **options: Any) -> Client:
     return client
 
 
-def provider_names() -> list[str]:
-    """The names ``connect`` knows, built-in and installed, in order."""
-    return sorted(BUILT_IN.keys() | _entry_points().keys())
-
-
 def _factory(name: str) -> Callable[..., object]:
     built_in = BUILT_IN.get(name)
     target = _of_package(name) if built_in is None else import_module(built_in.module)
@@ -139,7 +127,7 @@ def _factory(name: str) -> Callable[..., object]:
 
 
 def _of_package(name: str) -> Any:  # noqa: ANN401 - whatever the package names
-    claims = _entry_points().get(name, ())
+    claims = installed_providers().get(name, ())
     if not claims:
         raise InvalidInputError(describe_unknown("provider", name, provider_names()), field="model")
     if len(claims) > 1:
@@ -150,17 +138,6 @@ def _of_package(name: str) -> Any:  # noqa: ANN401 - whatever the package names
             kind=ErrorKind.INVALID,
         )
     return claims[0].load()
-
-
-@cache
-def _entry_points() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """What the installed packages provide; looked up once, because it reads a file of every package."""
-    from importlib.metadata import entry_points
-
-    found: dict[str, tuple[EntryPoint, ...]] = {}
-    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
-        found[entry_point.name] = (*found.get(entry_point.name, ()), entry_point)
-    return found
 
 
 @contextmanager
@@ -226,27 +203,3 @@ def _check_options(
         inspect.signature(factory).bind(model, **options)
     except TypeError as error:
         raise InvalidInputError(f"The options of {name!r} do not fit: {error}.", field="options") from error
-
-
-def explain_missing_provider(model: str) -> str:
-    """What to write in place of a model that does not say whose it is."""
-    provider = _guess_provider(model)
-    if provider is None:
-        return (
-            f"{model!r} does not say which provider to use. Write it as 'provider:model'; "
-            f"the providers are {', '.join(provider_names())}."
-        )
-    whole = f"{model}:" if provider == model else f"{provider}:{model}"
-    return f"{model!r} does not say which provider to use. Write it as {whole!r}."
-
-
-def _guess_provider(model: str) -> str | None:
-    if model in provider_names():
-        return model
-    for prefix, provider in _MODEL_FAMILIES.items():
-        if model.startswith(prefix):
-            return provider
-    for ending, provider in _FILE_ENDINGS.items():
-        if model.endswith(ending):
-            return provider
-    return None

@@ -15,6 +15,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from maverick.config import DEFAULT, HIDDEN, AgentConfig, Secret, Setting
+from maverick.config.provider_names import BUILT_IN_PROVIDERS, check_model, provider_names
 from maverick.exceptions import ConfigError, InvalidInputError, describe_unknown
 
 OFFLINE = "offline:"
@@ -197,9 +198,7 @@ def check_provider(provider: str, settings: AgentConfig | None = None) -> None:
     Raises:
         ConfigError: The settings name one that does not exist; or an ``InvalidInputError`` if somebody else does.
     """
-    from maverick.providers.catalog import BUILT_IN, provider_names  # here, since it asks us in its turn
-
-    if provider in BUILT_IN or provider in (known := provider_names()):
+    if provider in BUILT_IN_PROVIDERS or provider in (known := provider_names()):
         return
     problem = describe_unknown("provider", provider, known)
     if settings is None:
@@ -219,22 +218,16 @@ def _vendor(provider: str) -> str:
 
 
 def _split(model: str) -> tuple[str, str]:
-    provider, colon, name = model.partition(":")
-    if not colon:
-        from maverick.providers.catalog import explain_missing_provider  # here, since it asks us in its turn
-
-        raise InvalidInputError(explain_missing_provider(model), field="model")
+    check_model(model)
+    provider, _, name = model.partition(":")
     return provider, name
 
 
 def _configured_provider(settings: AgentConfig) -> str:
     """The provider of the settings; ``model: openai:gpt-5`` names it too."""
     provider, colon, _ = settings.model.partition(":")
-    if colon and settings.source_of("provider") == DEFAULT:
-        from maverick.providers.catalog import provider_names  # here, since it asks us in its turn
-
-        if provider in provider_names():
-            return provider
+    if colon and settings.source_of("provider") == DEFAULT and provider in provider_names():
+        return provider
     return settings.provider
 
 

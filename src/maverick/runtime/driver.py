@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -12,7 +13,7 @@ from typing import Any, Generic, TypeAlias
 from msgspec.structs import replace
 from typing_extensions import TypeVar
 
-from maverick.exceptions import AgentError, MalformedResponseError
+from maverick.exceptions import AgentError, MalformedResponseError, NetworkError, TimeoutError
 from maverick.loop.entries import (
     ApprovalDecided,
     Entry,
@@ -165,8 +166,8 @@ class Driver(Generic[T]):
 
     def _ask_model(self, request: Request) -> Coroutine[Any, Any, Response]:
         limit = self.run.loop.definition.model_config.request_timeout_ms
-        # What has arrived of an answer can be kept, or told, only if it comes piece by piece; that costs more.
-        in_pieces = self.run.watched or self._interruption.may_cut_an_answer
+        # What has arrived of an answer can be kept, or told, only if it comes piece by piece.
+        in_pieces = self.run.watched or self._interruption.may_come
         ask = self._stream if in_pieces else self.run.client.run
         return ask(request) if limit is None else _within(limit, ask, request)
 
@@ -188,8 +189,8 @@ class Driver(Generic[T]):
         tools, deadline = self.run.loop.tool_round, self._interruption.deadline
         runner = ToolRunner(self.run, step.turn, deadline, self._start_agent, self._lost)
         run_call = runner.recover if tools.started else runner.run
+        await self._withdraw_refused()
         if not tools.started:
-            await self._withdraw_refused()
             await self.run.record(ToolsStarted(at=self.run.clock.now(), turn=step.turn))
         parallel = self.run.loop.definition.tool_config.max_parallel
         batch = ToolBatch(
@@ -226,7 +227,7 @@ class Driver(Generic[T]):
             self._scope.tool_finished(call.id, finished.content, failed=failed)
 
     async def _ask_person(self, step: AwaitApproval) -> Step:
-        planned, desk, reopened_desk = step.calls[0], self._desk, self._reopened_desk
+        planned, desk, reopened_desk = step.first, self._desk, self._reopened_desk
         await self._withdraw_refused()
         if reopened_desk is not None and (kept := await reopened_desk.kept_decision(step)) is not None:
             return await self.run.record(kept)
@@ -305,8 +306,16 @@ def _jittered(step: CallModel) -> float:
 
 
 def _foreign(error: Exception) -> AgentError:
+    """The error of a client from elsewhere as one of ours; what may pass is tried again, as if it were our client's."""
+    what = f"{type(error).__name__}: {error}".rstrip(": ")
+    if isinstance(error, builtins.TimeoutError):
+        return TimeoutError(f"The model did not answer in time ({what}). Try again later.", cause=error)
+    if isinstance(error, OSError) and error.filename is None:  # one about a file is no trouble of the network
+        return NetworkError(
+            f"The connection to the model failed ({what}). Check the network and the client's address.",
+            cause=error,
+        )
     return AgentError(
-        f"The model's client failed with {type(error).__name__}: {error}. This is a fault of the client; "
-        "it should raise an AgentError.",
+        f"The model's client failed with {what}. This is a fault of the client; it should raise an AgentError.",
         cause=error,
     )

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from typing_extensions import TypeVar
 
 from maverick.config import AgentConfig, load_config
-from maverick.exceptions import InvalidInputError, RunNotFoundError
+from maverick.exceptions import InvalidInputError, InvalidToolError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.loop.conversation import check_conversation
 from maverick.loop.definition import AgentDefinition, ModelConfig
@@ -385,6 +385,12 @@ class AgentExecutor:
         toolset = self._toolsets.get(definition)
         if toolset is None:
             toolset = self._toolsets[definition] = Toolset(definition, self._registry)
+            try:
+                for agent in toolset.agents:
+                    self._toolset(agent)  # what they name has to be there before the first model call
+            except InvalidToolError:
+                del self._toolsets[definition]
+                raise
         return toolset
 
     def _fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint | None:

@@ -16,9 +16,6 @@ from maverick.runtime.abort import AbortSignal
 
 R = TypeVar("R")
 
-_ANSWER_SECONDS = 120
-"""How long an answer takes at the most, but for very long ones."""
-
 
 class RunInterrupted(Exception):  # noqa: N818 - not an error: how an interruption travels up to the driver
     """The run was stopped; ``reason`` and ``message`` say why."""
@@ -96,11 +93,9 @@ class Interruption:
                 self._task.uncancel()
 
     @property
-    def may_cut_an_answer(self) -> bool:
-        """Whether the run may be stopped before an answer that is asked for now has arrived."""
-        if self._signal is not None:
-            return True
-        return self.deadline is not None and self.deadline - self._task.get_loop().time() < _ANSWER_SECONDS
+    def may_come(self) -> bool:
+        """Whether the run can be stopped while it waits: its time is limited, or somebody holds a signal."""
+        return self._signal is not None or self.deadline is not None
 
     def check(self) -> None:
         """Stop here if the run is to be stopped.

@@ -33,17 +33,17 @@ class PermissionDesk:
 
     @property
     def is_due(self) -> bool:
-        """Whether there is a round that has not been ruled on and has not begun."""
-        if self._policy is None:
-            return False
-        tools = self._run.loop.tool_round
-        return tools is not self._ruled and not tools.started
+        """Whether there is a round that has not been ruled on by this policy."""
+        return self._policy is not None and self._run.loop.tool_round is not self._ruled
 
     def rulings(self) -> Iterator[CallRuled]:
-        """What stands in the way of a call; of one that may run, or that is asked about already, nothing is said."""
+        """What stands in the way of a call; of one that may run, or that is asked about already, nothing is said.
+
+        Calls that were under way when the process stopped are ruled on too, if they may be run again.
+        """
         tools = self._ruled = self._run.loop.tool_round
-        for planned in tools.calls:
-            if planned.refusal:
+        for planned in tools.unsettled:
+            if planned.refusal or (tools.started and not self._run.toolset.may_run_again(planned)):
                 continue
             ruling = self._rule(planned)
             if ruling.verdict is Verdict.DENY or (

@@ -95,7 +95,8 @@ class ToolRunner:
             JournalError: What happened could not be written down; the run must not go on.
         """
         if planned.refusal:
-            return self._finished(planned, ToolOutcome.DENIED, planned.refusal)
+            outcome = ToolOutcome.UNKNOWN if planned.begun else ToolOutcome.DENIED
+            return self._finished(planned, outcome, planned.refusal)
         if self._run.tracer is not None:
             self._run.tracer.enter(self._turn, planned, self._run.clock.now())
         ready = self._run.toolset.ready[planned.call.tool_name]
@@ -159,11 +160,10 @@ class ToolRunner:
         """Settle a call that was running when the process died, as its tool's effect allows (promise P2)."""
         if planned.refusal:
             return await self.run(planned)
-        ready = self._run.toolset.ready.get(planned.call.tool_name)
-        was_agent = planned.grant is not None
-        if ready is None or (ready.agent is not None) is not was_agent:
+        ready = self._run.toolset.of_begun(planned)
+        if ready is None:
             return self._finished(planned, ToolOutcome.UNKNOWN, _GONE)
-        if was_agent or ready.effect is not Effect.IRREVERSIBLE:
+        if ready.agent is not None or ready.effect is not Effect.IRREVERSIBLE:
             return await self.run(planned)
         return await self._recover_irreversible(planned, ready)
 

@@ -9,6 +9,7 @@ from typing import Any
 from maverick.exceptions import InvalidToolError
 from maverick.loop.definition import AgentDefinition, check_tool
 from maverick.loop.fingerprint import Fingerprint
+from maverick.loop.steps import PlannedCall
 from maverick.loop.subagent import AgentTool
 from maverick.model import Effect, Outcome, Tool, ToolContext
 from maverick.tools import FunctionTool, ToolRegistry
@@ -68,6 +69,23 @@ class Toolset:
             name: ReadyTool(tool, config.timeout_ms / 1000, config.max_output)
             for name, tool in self.tools.items()
         }
+
+    @property
+    def agents(self) -> list[AgentDefinition[Any]]:
+        """The definitions of the tools that are agents."""
+        return [ready.agent for ready in self.ready.values() if ready.agent is not None]
+
+    def of_begun(self, planned: PlannedCall) -> ReadyTool | None:
+        """The tool of a call that was running when the process stopped, if it is still there."""
+        ready, was_agent = self.ready.get(planned.call.tool_name), planned.grant is not None
+        return None if ready is None or (ready.agent is not None) is not was_agent else ready
+
+    def may_run_again(self, planned: PlannedCall) -> bool:
+        """Whether a call that was running when the process stopped may be run once more (promise P2)."""
+        ready = self.of_begun(planned)
+        return ready is not None and (
+            ready.agent is not None or ready.effect is not Effect.IRREVERSIBLE or ready.reconcile is not None
+        )
 
     def _add(self, tool: Tool) -> None:
         name = check_tool("tool_config.tools", tool)

@@ -52,6 +52,7 @@ class RunTracer:
     """
 
     __slots__ = (
+        "_began",
         "_call_name",
         "_called",
         "_cost",
@@ -65,6 +66,7 @@ class RunTracer:
         "_timer",
         "_tools",
         "_turn",
+        "_turns",
     )
 
     def __init__(self, instruments: Instruments, start: RunStarted, model: str) -> None:
@@ -82,6 +84,8 @@ class RunTracer:
         self._run: RunSpan | None = None
         self._called: ModelCalled | None = None
         self._turn = 0
+        self._turns = 0
+        self._began = 0.0
         self._tools: dict[tuple[int, int], Span] = {}
         self._input_tokens = 0
         self._output_tokens = 0
@@ -114,7 +118,7 @@ class RunTracer:
         for tool in self._tools.values():
             run.end_tool(tool, at, reason)
         self._called, self._tools = None, {}
-        self._count_tokens()
+        self._measure(at - self._began, reason)
         attributes: dict[str, Any] = {
             "gen_ai.usage.input_tokens": result.usage.input_tokens,
             "gen_ai.usage.output_tokens": result.usage.output_tokens,
@@ -131,6 +135,7 @@ class RunTracer:
         if self._run is None:
             from maverick.telemetry.run_span import RunSpan  # OpenTelemetry is loaded on use
 
+            self._began = entry.at
             start, agent = self._start, self._start.agent[-1]
             attributes = {
                 **self._labels,
@@ -160,6 +165,7 @@ class RunTracer:
 
     def _model_called(self, run: RunSpan, entry: ModelCalled, step: Step) -> None:  # noqa: ARG002 - one shape for all
         self._called = entry
+        self._turns += entry.attempt == 1 and not entry.compaction
 
     def _model_replied(self, run: RunSpan, entry: ModelReplied, step: Step) -> None:  # noqa: ARG002 - one shape for all
         called, self._called = self._called, None
@@ -221,13 +227,16 @@ class RunTracer:
             self._tools[turn, planned.index] = tool
         return tool
 
-    def _count_tokens(self) -> None:
-        """Measure the tokens of the run as a whole: for each call it would cost more than all else together."""
+    def _measure(self, seconds: float, reason: str) -> None:
+        """Measure the run as a whole: to do so for each call would cost more than all else together."""
         agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": self._start.agent[-1]}
-        tokens, labels = self._instruments.tokens, {**self._labels, **agent}
-        tokens.record(self._input_tokens, {**labels, "gen_ai.token.type": "input"})
-        tokens.record(self._output_tokens, {**labels, "gen_ai.token.type": "output"})
-        self._input_tokens = self._output_tokens = 0
+        instruments, labels = self._instruments, {**self._labels, **agent}
+        instruments.tokens.record(self._input_tokens, {**labels, "gen_ai.token.type": "input"})
+        instruments.tokens.record(self._output_tokens, {**labels, "gen_ai.token.type": "output"})
+        ended = {**labels, "maverick.terminate_reason": reason}
+        instruments.turns.record(self._turns, ended)
+        instruments.run_duration.record(max(seconds, 0.0), ended)
+        self._input_tokens = self._output_tokens = self._turns = 0
 
     _TELLERS: ClassVar[dict[type[Any], Callable[[RunTracer, RunSpan, Any, Step], None]]] = {
         ModelCalled: _model_called,

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 _TOKEN_BUCKETS = [4**power for power in range(14)]
 _SECOND_BUCKETS = [0.01 * 2**power for power in range(14)]
+_RUN_SECOND_BUCKETS = [0.01 * 4**power for power in range(11)]
+_TURN_BUCKETS = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144]
 
 
 class Instruments:
-    """A tracer, and the metrics of the conventions for generative AI.
+    """A tracer, and the metrics: those of the conventions for generative AI, and turns, duration and cost of runs.
 
     Args:
         tracer_provider: Where spans go; by default where the process has set OpenTelemetry up to send them.
@@ -40,6 +42,18 @@ class Instruments:
             unit="s",
             description="How long a model call took.",
             explicit_bucket_boundaries_advisory=_SECOND_BUCKETS,
+        )
+        self.turns = meter.create_histogram(
+            "maverick.run.turns",
+            unit="{turn}",
+            description="Turns of a run.",
+            explicit_bucket_boundaries_advisory=_TURN_BUCKETS,
+        )
+        self.run_duration = meter.create_histogram(
+            "maverick.run.duration",
+            unit="s",
+            description="How long a run took, from its start or its resumption to its end.",
+            explicit_bucket_boundaries_advisory=_RUN_SECOND_BUCKETS,
         )
         self.cost = meter.create_counter(
             "maverick.cost", unit="{USD}", description="What model calls cost, as far as prices are known."

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from typing import Any, cast
 
 from maverick.exceptions import ToolError
+from maverick.model.untrusted import cut_out
 from maverick.tools.threads import run_in_thread
 
 _END = object()
@@ -33,7 +34,8 @@ def cap(text: str, limit: int) -> str:
     """The text, or its beginning and a note of how much is missing."""
     if len(text) <= limit:
         return text
-    return f"{text[:limit]}\n[… the other {len(text) - limit} characters were left out]"
+    note = f"\n[… the other {len(text) - limit} characters were left out]"
+    return cut_out(text, limit, len(text), note)
 
 
 def text_of(value: object) -> str:
@@ -70,7 +72,8 @@ async def _collect(pieces: AsyncIterable[Any], limit: int) -> str:
             if len(texts) % 100 == 0:
                 await asyncio.sleep(0)  # a stream that never waits must not hold up the event loop
             if length > limit:
-                return f"{''.join(texts)[:limit]}\n[… the rest was not read]"
+                read = "".join(texts)
+                return cut_out(read, limit, len(read), "\n[… the rest was not read]")
     finally:
         if (close := getattr(pieces, "aclose", None)) is not None:
             await close()

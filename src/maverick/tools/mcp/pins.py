@@ -1,7 +1,8 @@
 """What the tools of MCP servers said they are when they were first accepted.
 
-A server can change what its tools say after a person has looked at them, and a model believes what it reads. So a
-tool whose description or schema is not what was accepted is kept from agents until somebody accepts it again.
+A server can change what its tools say after a person has looked at them, and a model believes what it reads. What a
+tool says of its harmlessness (``readOnlyHint`` and the like) decides what it may do without being asked about. So a tool
+whose description, schema or hints are not what was accepted is kept from agents until somebody accepts it again.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ class ToolPins:
         if known is None:
             self.accept(server, tools)
             return []
+        if earlier := [tool for tool in tools if known.get(tool.name) == _digest_without_hints(tool)]:
+            self.accept(
+                server, earlier
+            )  # their hints were not looked at when they were accepted; from now on they are
+        known = self._accepted.of(self._owner(server)) or {}
         return [tool.name for tool in tools if known.get(tool.name) != _digest(tool)]
 
     def accept(self, server: str, tools: Iterable[types.Tool]) -> None:
@@ -46,5 +52,18 @@ class ToolPins:
 
 
 def _digest(tool: types.Tool) -> str:
-    said = [tool.name, tool.title, tool.description, tool.input_schema]
+    hints = None if tool.annotations is None else tool.annotations.model_dump(mode="json", exclude_none=True)
+    return _hash([*_said(tool), hints or None])
+
+
+def _digest_without_hints(tool: types.Tool) -> str:
+    """What a tool was accepted by in earlier versions."""
+    return _hash(_said(tool))
+
+
+def _said(tool: types.Tool) -> list[object]:
+    return [tool.name, tool.title, tool.description, tool.input_schema]
+
+
+def _hash(said: list[object]) -> str:
     return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()

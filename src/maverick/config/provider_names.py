@@ -1,0 +1,80 @@
+"""The names that may stand before the colon of ``provider:model``: our own, and those of installed packages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+from maverick.exceptions import InvalidInputError, describe_unknown
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINT_GROUP = "maverick.providers"
+
+BUILT_IN_PROVIDERS = ("cassette", "claude", "claude-code", "claude-sdk", "local", "offline", "openai")
+"""The providers of this package; how they are made is up to ``maverick.providers``."""
+
+_DOUBLES = ("scripted",)
+"""Names of clients that are passed to an executor and never connected to by name."""
+
+_MODEL_FAMILIES = {"claude-": "claude", "gpt-": "openai", "chatgpt-": "openai"}
+_FILE_ENDINGS = {".gguf": "local", ".json": "cassette"}
+
+
+def check_model(model: str, field: str = "model") -> None:
+    """Make sure that a model is named as ``provider:model``, with a provider that exists.
+
+    Raises:
+        InvalidInputError: It is not; the message says what to write, and ``field`` is the setting.
+    """
+    provider, colon, _ = model.partition(":")
+    if not colon:
+        raise InvalidInputError(_explain_missing(model, field), field=field)
+    # Packages are looked at last, since that reads a file of each of them.
+    if (
+        provider not in BUILT_IN_PROVIDERS
+        and provider not in _DOUBLES
+        and provider not in installed_providers()
+    ):
+        raise InvalidInputError(
+            f"{field}: {describe_unknown('provider', provider, provider_names())}", field=field
+        )
+
+
+def provider_names() -> list[str]:
+    """The providers that can be connected to, built-in and installed, in order."""
+    return sorted({*BUILT_IN_PROVIDERS, *installed_providers()})
+
+
+@cache
+def installed_providers() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """What the installed packages provide; looked up once, because it reads a file of every package."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        found[entry_point.name] = (*found.get(entry_point.name, ()), entry_point)
+    return found
+
+
+def _explain_missing(model: str, field: str) -> str:
+    problem = f"{field}: {model!r} does not say which provider to use."
+    provider = _guess_provider(model)
+    if provider is None:
+        return f"{problem} Write it as 'provider:model'; the providers are {', '.join(provider_names())}."
+    whole = f"{model}:" if provider == model else f"{provider}:{model}"
+    return f"{problem} Write it as {whole!r}."
+
+
+def _guess_provider(model: str) -> str | None:
+    if model in provider_names():
+        return model
+    for prefix, provider in _MODEL_FAMILIES.items():
+        if model.startswith(prefix):
+            return provider
+    for ending, provider in _FILE_ENDINGS.items():
+        if model.endswith(ending):
+            return provider
+    return None
