@@ -49,7 +49,7 @@ from maverick.loop.inputs import REQUIRED
 from maverick.loop.prompt import Template
 
 _INPUT_TYPES = {"text": str, "string": str, "integer": int, "number": float, "boolean": bool}
-_LIMITS = ("max_turns", "max_cost_usd", "max_total_tokens", "max_tool_calls")
+_LIMITS = ("max_turns", "max_cost_usd", "max_total_tokens", "max_tool_calls", "max_calls_per_turn")
 _FIELDS = (
     "name", "description", "model", "tools", "mcpServers", "inputs", "message", "timeout", "temperature", "max_tokens", "output",
     *_LIMITS,
