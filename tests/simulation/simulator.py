@@ -14,11 +14,12 @@ from maverick.loop.entries import (
     ModelCalled,
     ModelFailed,
     ModelReplied,
+    Resumed,
     RunStarted,
     ToolFinished,
     ToolsStarted,
 )
-from maverick.loop.events import AgentActivityEvent, ToolCallEnd, ToolCallStart
+from maverick.loop.events import AgentActivityEvent, RunResumed, ToolCallEnd, ToolCallStart
 from maverick.loop.machine import AgentLoop
 from maverick.loop.narrator import Narrator
 from maverick.loop.result import TerminateReason, ToolOutcome, ToolRecord
@@ -68,7 +69,10 @@ class Simulation:
         while not isinstance(step, Finish):
             assert len(self.entries) < MOST_ENTRIES, "the run does not end"
             self.check_misplaced_entries_are_refused()
-            step = self.interrupt() if world.interrupts() else self.act(step)
+            if world.crashes():
+                step = self.resume()
+            else:
+                step = self.interrupt() if world.interrupts() else self.act(step)
         self.check_finished(step)
         return step
 
@@ -114,6 +118,8 @@ class Simulation:
         )
         if world.interrupts():
             return self.interrupt(partial=world.rng.choice(["", "Half an ans"]))
+        if world.crashes():
+            return self.resume()
         if world.rng.random() < world.trouble:
             return self.feed(ModelFailed(at=world.tick(), error=world.failure()))
         response = world.response(step, expected)
@@ -122,21 +128,32 @@ class Simulation:
         return self.feed(ModelReplied(at=world.tick(), response=response))
 
     def run_tools(self, step: RunTools) -> Step:
-        world = self.world
-        self.check_grants(step)
-        self.check_calls(step)
-        self.feed(ToolsStarted(at=world.tick(), turn=step.turn))
-        self.calls_run += sum(not planned.refusal for planned in step.calls)
+        world, tools = self.world, self.loop.tool_round
+        if not tools.started:
+            self.check_grants(step)
+            self.check_calls(step)
+            self.feed(ToolsStarted(at=world.tick(), turn=step.turn))
+            self.calls_run += sum(not planned.refusal for planned in step.calls)
         latest: Step = step
-        for planned in world.rng.sample(step.calls, len(step.calls)):
+        for planned in world.rng.sample(tools.unsettled, len(tools.unsettled)):
             if world.interrupts():
                 return self.interrupt()
+            if world.crashes():
+                return self.resume()
             fields = world.outcome(planned)
             self.calls_run += fields.get("tool_calls", 0)
             latest = self.feed(ToolFinished(at=world.tick(), index=planned.index, **fields))
             if isinstance(latest, RunTools):
                 self.check_refused(ToolFinished(at=world.clock, index=planned.index, **fields))
         return latest
+
+    def resume(self) -> Step:
+        """Have the process die here, and another one go on."""
+        definition = self.world.definition
+        terms = Terms.of(definition, TOOLS)
+        return self.feed(
+            Resumed(at=self.world.tick(), limits=definition.run_config.limits, terms=terms, worker="another")
+        )
 
     def interrupt(self, partial: str = "") -> Step:
         reason = self.world.rng.choice([TerminateReason.ABORTED, TerminateReason.TIMEOUT])
@@ -220,7 +237,8 @@ class Simulation:
         assert result.success == (not result.errors)
         assert not result.success or result.terminate_reason is TerminateReason.COMPLETE
         assert result.usage.total_tokens == self.loop.ledger.usage.total_tokens
-        self.check_refused(self.entries[-1])
+        if not isinstance(self.entries[-1], Resumed):  # a run that was stopped may be resumed
+            self.check_refused(self.entries[-1])
         check_events([event.type for event in self.events])
         check_call_events(self.events, result.tool_calls)
         assert outline(replay(self)) == outline(step), "the entries alone rebuild the run"
@@ -280,11 +298,16 @@ def check_results(message: Message, following: Iterator[Message]) -> None:
 
 
 def check_call_events(events: Sequence[AgentActivityEvent], records: Sequence[ToolRecord]) -> None:
-    """Every call that has a record is told of: that it begins, and then what became of it, once each."""
+    """Every call that has a record is told of: that it begins, and then what became of it, once each.
+
+    A resumed run tells once more that the calls begin that were under way.
+    """
     started: set[str] = set()
     ended: dict[str, tuple[str, ToolOutcome]] = {}
     for event in events:
-        if isinstance(event, ToolCallStart):
+        if isinstance(event, RunResumed):
+            started = set(ended)
+        elif isinstance(event, ToolCallStart):
             assert event.tool_call.id not in started
             started.add(event.tool_call.id)
         elif isinstance(event, ToolCallEnd):
@@ -300,7 +323,6 @@ def check_events(types: list[str]) -> None:
     assert types[-1] == "run_end"
     assert types.count("run_end") == 1
     assert types.count("turn_start") == types.count("turn_end")
-    assert types.count("tool_call_start") == types.count("tool_call_end")
     open_turn = False
     for kind in types:
         if kind in ("turn_start", "turn_end"):

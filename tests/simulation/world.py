@@ -61,6 +61,8 @@ class World:
         rng = self.rng
         self.chaos = rng.choice([0.0, 0.0, 0.01, 0.1])
         """How likely an interruption is at each point."""
+        self.mortality = rng.choice([0.0, 0.0, 0.0, 0.03])
+        """How likely the process dies at each point, and another one goes on."""
         self.trouble = rng.choice([0.0, 0.05, 0.3])
         """How likely a model call fails."""
         self.oddity = rng.choice([0, 1, 1, 4])
@@ -100,6 +102,9 @@ class World:
 
     def interrupts(self) -> bool:
         return self.rng.random() < self.chaos
+
+    def crashes(self) -> bool:
+        return self.rng.random() < self.mortality
 
     def usage(self, step: CallModel, input_tokens: int) -> Usage:
         """What an honest provider counts: no more input than the loop expected, no more output than was allowed."""
@@ -146,7 +151,8 @@ class World:
         """What became of a tool call; a subagent uses up to all it was granted."""
         rng = self.rng
         if planned.refusal:
-            return {"outcome": ToolOutcome.DENIED, "content": planned.refusal}
+            outcome = ToolOutcome.UNKNOWN if planned.begun else ToolOutcome.DENIED
+            return {"outcome": outcome, "content": planned.refusal}
         fields: dict[str, Any] = {
             "outcome": rng.choice(list(ToolOutcome)),
             "content": rng.choice(["ok", "", "x" * rng.choice([10, 5_000, 30_000])]),
