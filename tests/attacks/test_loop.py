@@ -275,10 +275,10 @@ def test_ruling_on_ten_times_the_calls_takes_ten_times_the_work(verdict: Verdict
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"effect": "keyed"}, "the tool 'send' has another effect, 'keyed' in place of 'irreversible'"),
-        ({"approval": True}, "the tool 'send' has another approval, 'True' in place of 'False'"),
-        ({"untrusted": True}, "the tool 'send' has another untrusted, 'True' in place of 'False'"),
-        ({"access": "read"}, "the tool 'send' has another access, 'read' in place of 'None'"),
+        ({"effect": "keyed"}, "the 'effect' of the tool 'send' has changed from 'irreversible' to 'keyed'"),
+        ({"approval": True}, "the 'approval' of the tool 'send' has changed from 'False' to 'True'"),
+        ({"untrusted": True}, "the 'untrusted' of the tool 'send' has changed from 'False' to 'True'"),
+        ({"access": "read"}, "the 'access' of the tool 'send' has changed from 'None' to 'read'"),
     ],
 )
 async def test_a_tool_that_became_another_after_a_crash_is_named_and_not_run_again(

@@ -93,7 +93,9 @@ async def test_a_run_goes_on_with_a_person_asked_about_its_tool_from_now_on_if_t
     await interrupted_run(journal, office)
 
     running = executor(journal, call("look", what="door"), reply("Done."))
-    with pytest.raises(RunChangedError, match="'look' has another approval, 'True' in place of 'False'"):
+    with pytest.raises(
+        RunChangedError, match="'approval' of the tool 'look' has changed from 'False' to 'True'"
+    ):
         await running.resume("r", careful(office))
     result = await running.resume("r", careful(office), accept_changes=True)
 

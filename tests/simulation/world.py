@@ -61,7 +61,7 @@ class World:
         rng = self.rng
         self.chaos = rng.choice([0.0, 0.0, 0.01, 0.1])
         """How likely an interruption is at each point."""
-        self.mortality = rng.choice([0.0, 0.0, 0.0, 0.03])
+        self.mortality = rng.choice([0.0, 0.0, 0.02, 0.1])
         """How likely the process dies at each point, and another one goes on."""
         self.trouble = rng.choice([0.0, 0.05, 0.3])
         """How likely a model call fails."""

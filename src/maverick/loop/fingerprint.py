@@ -67,7 +67,7 @@ class Fingerprint(Struct, frozen=True):
         if self.conduct is None or now.conduct is None:
             return []
         return [
-            f"the tool {name!r} has another {trait}, {after[trait]!r} in place of {before[trait]!r}"
+            f"the {trait!r} of the tool {name!r} has changed from {before[trait]!r} to {after[trait]!r}"
             for name, before in self.conduct.items()
             if (after := now.conduct.get(name)) is not None
             for trait in before.keys() & after.keys()
@@ -87,7 +87,6 @@ def conduct_of(tool: Tool) -> dict[str, str]:
         "approval": str(getattr(tool, "approval", False)),
         "access": str(getattr(tool, "access", None)),
         "untrusted": str(getattr(tool, "untrusted", False)),
-        "reconcile": str(getattr(tool, "reconciler", None) is not None),
     }
 
 
