@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from maverick.exceptions import InvalidInputError, describe_unknown
+from maverick.exceptions import describe_unknown
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -23,24 +23,16 @@ _MODEL_FAMILIES = {"claude-": "claude", "gpt-": "openai", "chatgpt-": "openai"}
 _FILE_ENDINGS = {".gguf": "local", ".json": "cassette"}
 
 
-def check_model(model: str, field: str = "model") -> None:
-    """Make sure that a model is named as ``provider:model``, with a provider that exists.
-
-    Raises:
-        InvalidInputError: It is not; the message says what to write, and ``field`` is the setting.
-    """
+def model_name_problem(model: str) -> str | None:
+    """Why a text does not name a model as ``provider:model``, with a provider that exists; nothing if it does."""
     provider, colon, _ = model.partition(":")
     if not colon:
-        raise InvalidInputError(_explain_missing(model, field), field=field)
-    # Packages are looked at last, since that reads a file of each of them.
-    if (
-        provider not in BUILT_IN_PROVIDERS
-        and provider not in _DOUBLES
-        and provider not in installed_providers()
-    ):
-        raise InvalidInputError(
-            f"{field}: {describe_unknown('provider', provider, provider_names())}", field=field
-        )
+        return _explain_missing(model)
+    if provider in BUILT_IN_PROVIDERS or provider in _DOUBLES:
+        return None  # without a look at the packages, which reads a file of each of them
+    if provider in installed_providers():
+        return None
+    return describe_unknown("provider", provider, provider_names())
 
 
 def provider_names() -> list[str]:
@@ -59,8 +51,8 @@ def installed_providers() -> Mapping[str, tuple[EntryPoint, ...]]:
     return found
 
 
-def _explain_missing(model: str, field: str) -> str:
-    problem = f"{field}: {model!r} does not say which provider to use."
+def _explain_missing(model: str) -> str:
+    problem = f"{model!r} does not say which provider to use."
     provider = _guess_provider(model)
     if provider is None:
         return f"{problem} Write it as 'provider:model'; the providers are {', '.join(provider_names())}."

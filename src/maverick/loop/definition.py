@@ -12,7 +12,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from maverick.config.provider_names import check_model
+from maverick.config.provider_names import model_name_problem
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.loop.checks import check_optional_whole, check_text, check_type, check_whole, reject
 from maverick.loop.inputs import Input, bind_inputs
@@ -69,7 +69,8 @@ class ModelConfig:
     def __post_init__(self) -> None:
         if self.model is not None:
             check_text("model_config.model", self.model)
-            check_model(self.model, "model_config.model")
+            if problem := model_name_problem(self.model):
+                raise InvalidInputError(f"model_config.model: {problem}", field="model_config.model")
             if self.model in _NEED_A_MODEL:
                 reject("model_config.model", f"a model after {self.model!r}", self.model)
         if isinstance(self.temperature, bool) or not isinstance(self.temperature, int | float):

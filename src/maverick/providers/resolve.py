@@ -15,7 +15,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from maverick.config import DEFAULT, HIDDEN, AgentConfig, Secret, Setting
-from maverick.config.provider_names import BUILT_IN_PROVIDERS, check_model, provider_names
+from maverick.config.provider_names import BUILT_IN_PROVIDERS, model_name_problem, provider_names
 from maverick.exceptions import ConfigError, InvalidInputError, describe_unknown
 
 OFFLINE = "offline:"
@@ -218,7 +218,8 @@ def _vendor(provider: str) -> str:
 
 
 def _split(model: str) -> tuple[str, str]:
-    check_model(model)
+    if problem := model_name_problem(model):
+        raise InvalidInputError(problem, field="model")
     provider, _, name = model.partition(":")
     return provider, name
 
