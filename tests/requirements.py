@@ -400,6 +400,14 @@ _ATTACKS_ON_RUNS = {
     "ATTACK-MARKS": "However a conversation is cut or condensed, what others wrote stays marked as theirs.",
 }
 
+_HOSTILE_WORKSPACES = {
+    "ATTACK-PROGRAMS": "No helper program is taken from where an agent can write, and none is given a secret.",
+    "ATTACK-INTERPRETER": "What is executed by itself is read-only in the sandbox and asked about in file tools.",
+    "ATTACK-GIT": "No setting of a repository starts anything when its changes are looked at.",
+    "ATTACK-BLOCKING": "A tool that blocks the event loop is named while it does; one in a process is ended in time.",
+    "ATTACK-SET-ID": "No command in the sandbox leaves a file that lends its owner's rights.",
+}
+
 REQUIREMENTS: Mapping[str, str] = (
     _BASE_AGENT
     | _CLAUDE_CLI
@@ -424,5 +432,6 @@ REQUIREMENTS: Mapping[str, str] = (
     | _TIME
     | _MACHINE
     | _ATTACKS_ON_RUNS
+    | _HOSTILE_WORKSPACES
 )
 """What each id stands for."""

@@ -21,12 +21,18 @@ class PermissionDesk:
 
     Args:
         run: The run whose calls are ruled on.
-        policy: Rules on them; without it, every call may run.
+        policy: Rules on them; without it, every call may run that its tool does not want a person asked about.
     """
 
     __slots__ = ("_policy", "_ruled", "_run")
 
     def __init__(self, run: Run[Any], policy: Policy | None) -> None:
+        if policy is None and any(getattr(tool, "question", None) for tool in run.toolset.tools.values()):
+            from maverick.tools.permissions.policy import (
+                ToolQuestions,
+            )  # here, since few runs have such a tool
+
+            policy = ToolQuestions()
         self._run = run
         self._policy = policy
         self._ruled: ToolRound | None = None

@@ -31,13 +31,16 @@ class Desk:
 
     Args:
         base: The folder; what is in it outside of the workspace is out of bounds.
+        folders: Folders that are in the workspace before it is opened.
         options: Options of the coding tools.
     """
 
-    def __init__(self, base: Path, **options: Any) -> None:
+    def __init__(self, base: Path, *folders: str, **options: Any) -> None:
         self.base = base
         self.root = base / "work"
         self.root.mkdir()
+        for folder in folders:
+            (self.root / folder).mkdir(parents=True)
         outside = base / "outside"
         outside.mkdir()
         (outside / "secret.txt").write_text(SECRET, encoding="utf-8")

@@ -1,17 +1,45 @@
-"""What git says of a folder, asked for without running anything that the repository's own settings name."""
+"""What git says of a folder, asked for without running anything that the repository's own settings name.
+
+A repository may be a stranger's, and its settings can name programs: filters, file system monitors, hooks, ways to show
+a difference, remotes from which missing objects are fetched. Telling them all apart from harmless settings is a race
+against new versions of git. So git does not read them: it looks at the files and objects of the repository from a git
+folder of our own, in which nothing is set but what we have written.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 
-from maverick.exceptions import ProcessError
+from maverick.config.programs import find_program, helper_environment
+from maverick.exceptions import ProcessError, ToolError
+from maverick.tools.coding.process import run_program
 
 _LARGEST_DIFF = 200_000
 """Characters of a diff that are kept: a model can read no more at once."""
-_SAFELY = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-pager")
-_DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv")
+_LONGEST = 120.0
+"""Seconds git may take: a repository can be made so that it waits forever."""
+_DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+_HARMLESS = re.compile(
+    r"core\.(autocrlf|eol|filemode|ignorecase|precomposeunicode|symlinks)\n([a-z0-9]+)", re.IGNORECASE
+)
+"""Settings that say how the files of a folder compare to what git has kept, and name no program."""
+_ALONE: Mapping[str, str] = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "LC_ALL": "C",
+}
+"""What keeps git from other settings, from writing, and from remotes."""
 
 
 async def changes_since(cwd: Path, revision: str) -> str:
@@ -20,7 +48,11 @@ async def changes_since(cwd: Path, revision: str) -> str:
     Raises:
         ProcessError: Git is not there, or does not know the revision.
     """
-    return await _git(cwd, *_DIFF, "--end-of-options", revision, "--")
+    repository = await _Repository.of(cwd)
+    tree = await repository.tree(revision)
+    if tree is None:
+        raise _failure(cwd, f"there is no revision {revision!r}")
+    return await repository.diff(tree)
 
 
 async def staged_changes(cwd: Path) -> str:
@@ -29,33 +61,151 @@ async def staged_changes(cwd: Path) -> str:
     Raises:
         ProcessError: Git is not there, or the folder is in no repository.
     """
-    return await _git(cwd, *_DIFF, "--cached") or await _git(cwd, *_DIFF)
+    repository = await _Repository.of(cwd)
+    tree = await repository.tree("HEAD")  # there is none before the first commit
+    return await repository.diff("--cached", *([tree] if tree else [])) or await repository.diff()
 
 
-async def _git(cwd: Path, *arguments: str) -> str:
-    try:
-        process = await asyncio.create_subprocess_exec(
-            "git",
-            *_SAFELY,
-            *arguments,
-            cwd=cwd,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+@dataclass(frozen=True, slots=True)
+class _Repository:
+    """A repository, as far as it can be trusted."""
+
+    git: str
+    """The program."""
+    top: Path
+    """The folder whose files are in it."""
+    objects: Path
+    index: Path
+    form: str
+    """How its objects are named: ``sha1`` or ``sha256``."""
+    settings: tuple[str, ...]
+
+    @classmethod
+    async def of(cls, cwd: Path) -> _Repository:
+        """The repository that a folder is in.
+
+        Raises:
+            ProcessError: There is none, or git is not there.
+        """
+        top = _top_of(cwd)
+        if top is None:
+            raise _failure(cwd, "it is in no repository")
+        git = find_program("git", workspace=top)
+        if git is None:
+            raise ProcessError("git was not found. Install it, or hand over the diff.")
+        own = (git, f"--git-dir={top / '.git'}")
+        asked = ("--show-object-format", "--git-path", "objects", "--git-path", "index")
+        with TemporaryDirectory() as nowhere:
+            places = await _output(top, [*own, "rev-parse", *asked], {"HOME": nowhere})
+        told = await _output(top, [*own, "config", "--null", "--get-regexp", "^core[.]"], {}, none=1)
+        form, objects, index = places.splitlines()
+        settings = (found.groups() for found in map(_HARMLESS.fullmatch, told.split("\0")) if found)
+        return cls(
+            git,
+            top,
+            top / objects,
+            top / index,
+            form,
+            tuple(f"core.{name}={value}" for name, value in settings),
         )
-    except FileNotFoundError as error:
-        raise ProcessError("git was not found. Install it, or hand over the diff.", cause=error) from error
-    output, complaint = await process.communicate()
-    if process.returncode:
-        said = " ".join(complaint.decode(errors="replace").split())
-        raise ProcessError(
-            f"git could not tell what changed in {cwd}: {said or 'it did not say why'}. Hand over the diff, or work "
-            "in a repository.",
-            exit_code=process.returncode,
-            stderr=said,
-        )
-    diff = output.decode(errors="replace")
-    if len(diff) <= _LARGEST_DIFF:
-        return diff
-    return f"{diff[:_LARGEST_DIFF]}\n[{len(diff) - _LARGEST_DIFF} more characters are left out]\n"
+
+    async def tree(self, revision: str) -> str | None:
+        """The name of the files at a revision; ``None`` if there is no such revision."""
+        with TemporaryDirectory() as nowhere:
+            found = await _output(
+                self.top,
+                [
+                    *(self.git, f"--git-dir={self.top / '.git'}", "rev-parse", "--verify", "--quiet"),
+                    *("--end-of-options", f"{revision}^{{tree}}"),
+                ],
+                {"HOME": nowhere},
+                none=1,
+            )
+        name = found.strip().rpartition("\n")[2]
+        return name if re.fullmatch("[0-9a-f]{40,64}", name) else None
+
+    async def diff(self, *arguments: str) -> str:
+        """What ``git diff`` says, or as much of it as a model can read."""
+        chosen = [word for setting in self.settings for word in ("-c", setting)]
+        with self._own_folder() as folder:
+            environment = {
+                "HOME": folder,
+                "GIT_DIR": folder,
+                "GIT_WORK_TREE": str(self.top),
+                "GIT_OBJECT_DIRECTORY": str(self.objects),
+            }
+            return await _output(self.top, [self.git, *chosen, *_DIFF, *arguments, "--"], environment)
+
+    @contextmanager
+    def _own_folder(self) -> Iterator[str]:
+        """A git folder with the repository's index, and no setting of it."""
+        with TemporaryDirectory(prefix="maverick-git-") as name:
+            folder = Path(name)
+            for part in ("objects", "refs"):
+                (folder / part).mkdir()
+            (folder / "HEAD").write_text("ref: refs/heads/none\n", encoding="utf-8")
+            version = f"[core]\nrepositoryformatversion = 1\n[extensions]\nobjectFormat = {self.form}\n"
+            (folder / "config").write_text(version, encoding="utf-8")
+            try:
+                for part in (self.index, *self.index.parent.glob("sharedindex.*")):
+                    if part.is_file():  # opening a pipe would wait for a writer
+                        shutil.copy2(
+                            part, folder / part.name
+                        )  # when it was written tells git what to look at again
+            except OSError as error:
+                raise _failure(self.top, "its index can not be read") from error
+            yield name
+
+
+def _top_of(cwd: Path) -> Path | None:
+    """The folder of the repository that a folder is in: git itself would believe the repository's settings."""
+    folder = cwd.resolve()
+    return next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
+
+
+async def _output(cwd: Path, argv: list[str], environment: Mapping[str, str], *, none: int = 0) -> str:
+    """What git says.
+
+    Args:
+        cwd: The folder to run it in.
+        argv: The program and its arguments.
+        environment: What it is told besides the usual.
+        none: The exit code that means that there is nothing to say.
+
+    Raises:
+        ProcessError: It fails, or takes too long.
+    """
+    kept, length = bytearray(), 0
+
+    def take(chunk: bytes) -> bool:
+        nonlocal length
+        length += len(chunk)
+        kept.extend(chunk[: max(4 * _LARGEST_DIFF - len(kept), 0)])
+        return True
+
+    told = helper_environment(cwd) | _ALONE | environment
+    with TemporaryFile() as complaint:
+        try:
+            async with asyncio.timeout(_LONGEST):
+                code = await run_program(argv, take, cwd=cwd, env=told, errors=complaint.fileno())
+        except TimeoutError as error:
+            raise _failure(cwd, f"it took longer than {_LONGEST:g} seconds") from error
+        except ToolError as error:
+            raise _failure(cwd, str(error)) from error
+        if code and code != none:
+            complaint.seek(0)
+            raise _failure(cwd, " ".join(complaint.read(10_000).decode(errors="replace").split()), code)
+    text = kept.decode(errors="replace")
+    if len(text) <= _LARGEST_DIFF and len(kept) == length:
+        return text
+    left_out = length - len(text[:_LARGEST_DIFF].encode())
+    return f"{text[:_LARGEST_DIFF]}\n[{left_out} more bytes are left out]\n"
+
+
+def _failure(cwd: Path, why: str, code: int | None = None) -> ProcessError:
+    said = why or "it did not say why"
+    return ProcessError(
+        f"git could not tell what changed in {cwd}: {said.rstrip('.')}. Hand over the diff, or work in a repository.",
+        exit_code=code,
+        stderr=why,
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +11,7 @@ from pathlib import Path
 from maverick.cli.doctor.finding import Finding, Health
 from maverick.cli.screen import one_line, printable
 from maverick.config.installation import install_command
+from maverick.config.programs import find_program, helper_environment
 
 _PATIENCE = 20
 """Seconds until a program that does not answer is given up."""
@@ -64,6 +64,7 @@ def examine_claude_cli() -> Iterator[Finding]:
             timeout=_PATIENCE,
             check=True,
             stdin=subprocess.DEVNULL,
+            env=helper_environment(Path.cwd()),
         )
     except (OSError, subprocess.SubprocessError) as error:
         yield Finding(
@@ -76,9 +77,9 @@ def examine_claude_cli() -> Iterator[Finding]:
 def examine_programs() -> Iterator[Finding]:
     """Programs that tools for coding use."""
     for name, (purpose, fix) in _PROGRAMS.items():
-        path = shutil.which(name)
+        path = find_program(name, workspace=Path.cwd())
         if path is None:
-            yield Finding(name, Health.MISSING, f"not found, for {purpose}", fix)
+            yield Finding(name, Health.MISSING, f"not found outside of this folder, for {purpose}", fix)
         else:
             yield Finding(name, Health.GOOD, f"{path}, for {purpose}")
 
@@ -90,4 +91,4 @@ def _claude_cli() -> str | None:
         bundled = Path(folder) / "_bundled" / "claude"
         if bundled.is_file():
             return str(bundled)
-    return shutil.which("claude")
+    return find_program("claude", workspace=Path.cwd())

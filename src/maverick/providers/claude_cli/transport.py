@@ -15,10 +15,17 @@ from typing import Any
 
 import claude_agent_sdk
 import msgspec
-from claude_agent_sdk import ClaudeAgentOptions, CLIConnectionError, CLIJSONDecodeError, Transport
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    CLIConnectionError,
+    CLIJSONDecodeError,
+    CLINotFoundError,
+    Transport,
+)
 from claude_agent_sdk import ProcessError as SDKProcessError
 from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
 
+from maverick.config.programs import find_program, is_out_of_reach
 from maverick.exceptions import InvalidInputError
 from maverick.providers.claude_cli.process import DEFAULT_LINE_BYTES, CliProcess
 from maverick.providers.network import check_network_allowed
@@ -163,8 +170,25 @@ def command_line(options: ClaudeAgentOptions) -> list[str]:
     if options.can_use_tool is not None:
         options = replace(options, permission_prompt_tool_name="stdio")
     maker = SubprocessCLITransport(prompt="", options=options)
-    maker._cli_path = maker._cli_path or maker._find_cli()  # noqa: SLF001 - the SDK has no public way to its flags
+    maker._cli_path = maker._cli_path or _find_cli(maker, options)  # noqa: SLF001 - the SDK has no public way to its flags
     return maker._build_command()  # noqa: SLF001 - as above
+
+
+def _find_cli(maker: SubprocessCLITransport, options: ClaudeAgentOptions) -> str:
+    """The CLI that comes with the SDK, or else an installed one that no agent can have put there.
+
+    Raises:
+        CLINotFoundError: There is none.
+    """
+    folder = Path(options.cwd or Path.cwd())
+    bundled = maker._find_bundled_cli()  # noqa: SLF001 - the SDK has no public way to it
+    found = bundled or find_program("claude", workspace=folder)
+    if found is not None:
+        return found
+    elsewhere = maker._find_cli()  # noqa: SLF001 - as above; it raises if there is none
+    if not is_out_of_reach(elsewhere, folder):
+        raise CLINotFoundError("Claude Code is only installed where agents can write", elsewhere)
+    return elsewhere
 
 
 def environment(options: ClaudeAgentOptions) -> dict[str, str]:

@@ -18,21 +18,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from maverick.config.programs import plain_environment
 from maverick.exceptions import ToolError
 
 _REAPER = Path(__file__).with_name("reaper.py")
-_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 _CHUNK = 65_536
 _LAST_WORDS = 0.2
 """Seconds the last output of a program has to arrive once it has ended."""
 _PATIENCE = 2.0
 """Seconds a program has to end by itself once it is told to; our reaper and bubblewrap do so at once."""
-
-
-def plain_environment() -> dict[str, str]:
-    """What a program is told of our environment: no keys, no tokens, nothing that is not on the list."""
-    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    return {"PATH": os.defpath, "TERM": "dumb", "GIT_TERMINAL_PROMPT": "0"} | kept
 
 
 def reaped(argv: Sequence[str]) -> list[str]:
@@ -60,6 +54,7 @@ async def run_program(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     files: Sequence[int] = (),
+    errors: int | None = None,
 ) -> int:
     """Run a program to its end, or until its output is not wanted any more, and return its exit code.
 
@@ -67,8 +62,9 @@ async def run_program(
         argv: The program and its arguments.
         take: Given each piece of its output and errors; says whether more is wanted.
         cwd: The folder to run it in.
-        env: Its environment; by default :func:`plain_environment`.
+        env: Its environment; by default :func:`~maverick.config.programs.plain_environment`.
         files: Open files to hand over to it.
+        errors: An open file for its errors; by default they are among its output.
 
     Raises:
         ToolError: It could not be started.
@@ -81,7 +77,7 @@ async def run_program(
                 *argv,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writing_end,
-                stderr=writing_end,
+                stderr=writing_end if errors is None else errors,
                 cwd=cwd,
                 env=plain_environment() if env is None else env,
                 pass_fds=files,

@@ -2,19 +2,29 @@
 
 It is made with bubblewrap. Inside, the system's folders can be read, the workspace can be changed except for what is
 protected in it, ``/tmp`` is empty and goes away, no other process can be seen, and there is no network.
+
+What is protected and there is mounted read-only. Folders on the way to it are mounted too, since a mounted folder can
+not be moved away, and another one put in its place. A protected folder that is not there is made, empty, for as long as
+the command runs; a protected file that the command makes is held back afterwards, under another name.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path, PurePosixPath
 
-from maverick.tools.coding.process import plain_environment
+from maverick.config.programs import find_program, helper_environment, plain_environment
+from maverick.exceptions import ToolError
+from maverick.tools.coding.protection import FOLDERS, GIT_REDIRECTIONS, GIT_SETTINGS, inner_repositories
+from maverick.tools.coding.seccomp import no_set_id_filter
 from maverick.tools.coding.workspace import Workspace
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -28,30 +38,59 @@ _SETTINGS = (
     "passwd",
 )
 _COMPARE = (
-    'while [ "$1" != -- ]; do [ "$(stat -Lc %d:%i "./$1")" = "$2" ] || { echo "$1 has changed."; exit 126; }; shift 2; '
-    'done; exec /bin/sh -c "$2"'
+    'run=$1 expected=$2; shift 2; [ $# = 0 ] || [ "$(PATH=/usr/bin:/bin stat -Lc %d:%i -- "$@")" = "$expected" ] || '
+    '{ echo "Something that is protected has changed while the command was started. Try again."; exit 126; }; '
+    'exec /bin/sh -c "$run"'
 )
-"""A script for inside: compares pairs of a name and an identity with what is there, then runs the command after them."""
+"""A script for inside: compares the identities of what is mounted with what they were, then runs the command. The PATH
+of the command may lead into the workspace, so the comparison has its own."""
 _LOCKED = ("--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev")
 
 
-@cache
 def sandbox_problem() -> str:
-    """Why commands can not be put into a sandbox here; empty if they can. Tried out once."""
-    program = shutil.which("bwrap")
+    """Why commands can not be put into a sandbox here; empty if they can."""
+    return _problem(find_program("bwrap"))
+
+
+@cache
+def _problem(program: str | None) -> str:
     if program is None:
-        return "bubblewrap (bwrap) is not installed, so a command can not be put into a sandbox"
-    try:
-        tried = subprocess.run(  # noqa: S603 - the program that was found, with nothing of anybody's
-            [program, *_LOCKED, *_system_folders(), "true"], capture_output=True, timeout=10, check=False
+        return (
+            "bubblewrap (bwrap) is not installed outside of the workspace, "
+            "so a command can not be put into a sandbox"
         )
-    except (OSError, subprocess.SubprocessError):
-        return "bubblewrap (bwrap) can not be run here, so a command can not be put into a sandbox"
+    with _filter() as calls:
+        if calls is None:
+            return "the system calls of this kind of computer are not known, so a command can not be put into a sandbox"
+        words = [program, *_LOCKED, "--seccomp", str(calls), *_system_folders(), "true"]
+        try:
+            tried = subprocess.run(  # noqa: S603 - the program that was found, with nothing of anybody's
+                words,
+                capture_output=True,
+                timeout=10,
+                check=False,
+                pass_fds=[calls],
+                env=helper_environment(),
+            )
+        except (OSError, subprocess.SubprocessError):
+            return "bubblewrap (bwrap) can not be run here, so a command can not be put into a sandbox"
     if tried.returncode != 0:
         return (
             "this system does not let bubblewrap (bwrap) make a sandbox, so a command would run without one"
         )
     return ""
+
+
+@dataclass(slots=True)
+class BoxedCommand:
+    """A command in its sandbox."""
+
+    argv: list[str]
+    """The program to run."""
+    files: list[int]
+    """Open files it has to be handed."""
+    held_back: list[str] = field(default_factory=list)
+    """What the command has made and may not, with the names it has now; known once the command has ended."""
 
 
 class Sandbox:
@@ -60,36 +99,143 @@ class Sandbox:
     Args:
         workspace: The folder it may change.
         readable: Folders outside of it that it may read, such as those of compilers; by default, this Python's.
+        commits: Whether it may write the repository of the workspace, except for its settings and hooks.
     """
 
-    def __init__(self, workspace: Workspace, readable: Sequence[Path] | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, readable: Sequence[Path] | None = None, *, commits: bool = False
+    ) -> None:
         own = (Path(sys.prefix), Path(sys.base_prefix)) if readable is None else readable
         self._workspace = workspace
+        self._commits = commits
+        self._program = find_program("bwrap")
         self._readable = [str(path.resolve()) for path in own]
         self._programs = "".join(f"{path}/bin:" for path in self._readable)
 
-    def wrap(self, command: str) -> list[str]:
-        """The program that runs a command line in the sandbox.
+    @contextmanager
+    def around(self, command: str) -> Iterator[BoxedCommand]:
+        """Run a command line in the sandbox within an ``with`` block; what it left is looked through at its end.
 
         An earlier command may have put a link in place of something protected, and bubblewrap would follow it, outside
         of the sandbox. So what is mounted is compared with what we have seen there, before the command runs.
+
+        Raises:
+            ToolError: There is no sandbox any more.
         """
-        words = [shutil.which("bwrap") or "bwrap", *_LOCKED, *_system_folders(), "--tmpfs", "/tmp"]  # noqa: S108 - its own, inside
+        names = (*self._workspace.protected, *self._workspace.asked)
+        with _placeholders(self._workspace, names), _filter() as calls:
+            if self._program is None or calls is None:
+                raise ToolError("The sandbox for commands is gone. Tell the user.")
+            watched = (*names, *GIT_REDIRECTIONS) if self._commits else names
+            absent = [name for name in watched if not os.path.lexists(self._workspace.root / name)]
+            made = BoxedCommand([self._program, "--seccomp", str(calls), *self._words(command)], [calls])
+            try:
+                yield made
+            finally:
+                made.held_back += _held_back(self._workspace, absent)
+
+    def _words(self, command: str) -> list[str]:
+        words = [*_LOCKED, *_system_folders(), "--tmpfs", "/tmp"]  # noqa: S108 - its own, inside
         for path in self._readable:
             words += ["--ro-bind-try", path, path]
         root = str(self._workspace.root)
         words += ["--bind", root, root]
-        expected: list[str] = []
-        for name in self._workspace.protected:
+        names, identities = [], []
+        for name, option in self._mounts():
             if (identity := self._workspace.identity(name)) is not None:
-                words += ["--ro-bind", f"{root}/{name}", f"{root}/{name}"]
-                expected += [name, identity]
+                words += [option, f"{root}/{name}", f"{root}/{name}"]
+                names.append(f"./{name}")
+                identities.append(identity)
         words += ["--clearenv"]
         told = plain_environment() | {"HOME": "/tmp", "TMPDIR": "/tmp"}  # noqa: S108 - the same
         told["PATH"] = self._programs + told["PATH"]
         for variable, value in told.items():
             words += ["--setenv", variable, value]
-        return [*words, "--chdir", root, "--", "/bin/sh", "-c", _COMPARE, "sh", *expected, "--", command]
+        script = ["/bin/sh", "-c", _COMPARE, "sh", command, "\n".join(identities), *names]
+        return [*words, "--chdir", root, "--", *script]
+
+    def _mounts(self) -> list[tuple[str, str]]:
+        """What is mounted in the workspace, outer folders first, and how."""
+        mounts: dict[str, str] = {}
+        for name in (*self._workspace.running, *self._inner_repositories):
+            for folder in PurePosixPath(name).parents:
+                if folder.name:
+                    mounts[str(folder)] = "--bind"
+        fixed = (*self._workspace.protected, *self._workspace.asked, *self._workspace.running)
+        mounts |= dict.fromkeys((*fixed, *self._inner_repositories), "--ro-bind")
+        if self._commits and all(self._workspace.identity(name) for name in (".git/config", ".git/hooks")):
+            mounts |= {".git": "--bind"} | dict.fromkeys((*GIT_SETTINGS, *GIT_REDIRECTIONS), "--ro-bind")
+        read_only = {name for name, option in mounts.items() if option == "--ro-bind"}
+        return [
+            (name, option)
+            for name, option in sorted(mounts.items(), key=lambda mount: mount[0].count("/"))
+            if read_only.isdisjoint(map(str, PurePosixPath(name).parents))
+        ]
+
+    @cached_property
+    def _inner_repositories(self) -> tuple[str, ...]:
+        """Those that are there before the first command; one that a command makes is not the user's anyway."""
+        return inner_repositories(self._workspace)
+
+
+_commands: Counter[str] = Counter()
+_placed: dict[str, list[str]] = {}
+_placing = threading.Lock()
+
+
+@contextmanager
+def _placeholders(workspace: Workspace, names: Sequence[str]) -> Iterator[None]:
+    """Have every protected folder there, empty if need be, for as long as any command runs."""
+    key = str(workspace.root)
+    with _placing:
+        _commands[key] += 1
+        placed = _placed.setdefault(key, [])
+        with suppress(ToolError), workspace.open_folder(()) as root:
+            for name in FOLDERS.intersection(names):
+                with suppress(OSError):
+                    os.mkdir(name, dir_fd=root)
+                    placed.append(name)
+    try:
+        yield
+    finally:
+        with _placing:
+            _commands[key] -= 1
+            if not _commands[key]:
+                del _commands[key], _placed[key]
+                with suppress(ToolError), workspace.open_folder(()) as root:
+                    for name in placed:
+                        with suppress(OSError):  # somebody else has put something into it meanwhile
+                            os.rmdir(name, dir_fd=root)
+
+
+def _held_back(workspace: Workspace, names: Sequence[str]) -> list[str]:
+    """Rename what a command has made and may not; say what is called what now."""
+    renamed: list[str] = []
+    with suppress(ToolError), workspace.open_folder(()) as root:
+        for name in set(names) - workspace.written:
+            other = f"{name}.held-back-{os.urandom(4).hex()}"
+            with suppress(OSError):
+                os.rename(name, other, src_dir_fd=root, dst_dir_fd=root)
+                renamed.append(f"{name} is protected, so it was renamed to {other}")
+    return renamed
+
+
+@contextmanager
+def _filter() -> Iterator[int | None]:
+    """An open file with the filter of system calls, for one use; ``None`` if there is none for this computer."""
+    program = no_set_id_filter()
+    if program is None:
+        yield None
+        return
+    reading_end, writing_end = os.pipe()
+    try:
+        try:
+            os.write(writing_end, program)
+        finally:
+            os.close(writing_end)
+        yield reading_end
+    finally:
+        os.close(reading_end)
 
 
 @cache

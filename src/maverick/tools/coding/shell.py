@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeAlias
 
+from maverick.config.programs import helper_environment
 from maverick.model import ToolContext
 from maverick.model.untrusted import mark_untrusted
 from maverick.tools.coding.output import Output
@@ -50,20 +51,32 @@ class Shell:
             context: The call.
             seconds: How long it may take, at most 600.
         """
-        boxed = self._sandbox
-        argv = reaped(["/bin/sh", "-c", command]) if boxed is None else boxed.wrap(command)
         output = Output(self._workspace, context.idempotency_key)
+        listen = self._listener(output, context)
         limit = min(max(seconds, 0.1), LONGEST)
+        notes: list[str] = []
         ending = f"[stopped after {limit:g} seconds]"
         try:
             async with asyncio.timeout(limit):
-                code = await run_program(argv, self._listener(output, context), cwd=self._workspace.root)
+                code = await self._run(command, listen, notes)
                 ending = "[stopped: too much output]" if output.is_too_long else f"[exit code {code}]"
         except TimeoutError:
             pass  # what it has said until then is worth having
         finally:
             output.close()
-        return f"{mark_untrusted(f'the command {command}', output.text)}\n{ending}"
+        told = mark_untrusted(f"the command {command}", output.text)
+        return "\n".join([told, *(f"[{note}]" for note in notes), ending])
+
+    async def _run(self, command: str, listen: Callable[[bytes], bool], notes: list[str]) -> int:
+        """The exit code of a command; what a person should know of how it ended is noted, also if it is stopped."""
+        root = self._workspace.root
+        if self._sandbox is None:
+            return await run_program(reaped(["/bin/sh", "-c", command]), listen, cwd=root)
+        with self._sandbox.around(command) as boxed:
+            boxed.held_back = notes
+            return await run_program(
+                boxed.argv, listen, cwd=root, env=helper_environment(), files=boxed.files
+            )
 
     def _listener(self, output: Output, context: ToolContext) -> Callable[[bytes], bool]:
         told = self._on_output

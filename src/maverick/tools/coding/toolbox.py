@@ -9,6 +9,7 @@ from typing import Any
 from maverick.exceptions import ConfigError
 from maverick.model import Effect, Tool
 from maverick.tools.coding.files import FileTools
+from maverick.tools.coding.installing import install_question
 from maverick.tools.coding.plan import update_plan
 from maverick.tools.coding.sandbox import Sandbox, sandbox_problem
 from maverick.tools.coding.search import Search
@@ -32,6 +33,7 @@ class CodingTool(FunctionTool[Any, Any]):
         function: The function.
         access: How far it reaches.
         subject: What rules look at in its calls.
+        question: Why a person has to be asked about a call, from what rules look at in it; empty if nobody has to be.
         options: What every tool has.
     """
 
@@ -40,11 +42,13 @@ class CodingTool(FunctionTool[Any, Any]):
         function: Callable[..., Any],
         access: Access,
         subject: Subject | None = None,
+        question: Callable[[str], str] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(function, **options)
         self.access = access
         self.subject = subject
+        self.question = question
 
 
 def coding_tools(
@@ -52,6 +56,7 @@ def coding_tools(
     *,
     sandbox: bool | None = None,
     readable: Sequence[Path] | None = None,
+    commits: bool = False,
     web: bool = True,
     on_output: OnOutput | None = None,
 ) -> list[Tool]:
@@ -62,6 +67,9 @@ def coding_tools(
         sandbox: Whether commands run in a sandbox. By default they do where one can be made, and where not, a person is
             asked about each of them. ``False`` runs them with all rights of this process, and asks nobody.
         readable: Folders outside of the workspace that commands in the sandbox may read; by default, this Python's.
+        commits: Whether commands in the sandbox may write the workspace's git repository, except for its settings and
+            hooks. Then a command can also add a repository of its own making as a submodule, whose settings git obeys
+            when somebody looks at the workspace with it.
         web: Whether pages of the public web may be fetched.
         on_output: Told what a command says, while it says it.
 
@@ -69,9 +77,9 @@ def coding_tools(
         ConfigError: A sandbox is wanted and can not be made here.
     """
     files, path = FileTools(workspace), PathSubject("path", workspace.canonical)
-    write = CodingTool(files.write_file, Access.EDIT, path)
+    write = CodingTool(files.write_file, Access.EDIT, path, workspace.question)
     write.reconcile(files.was_written)
-    edit = CodingTool(files.edit_file, Access.EDIT, path)
+    edit = CodingTool(files.edit_file, Access.EDIT, path, workspace.question)
     edit.reconcile(files.was_edited)
     tools = [
         CodingTool(files.read_file, Access.READ, path, effect=Effect.PURE),
@@ -79,7 +87,7 @@ def coding_tools(
         CodingTool(Search(workspace).grep, Access.READ, path, effect=Effect.PURE, timeout=60),
         write,
         edit,
-        _shell_tool(workspace, sandbox, readable, on_output),
+        _shell_tool(workspace, Sandbox(workspace, readable, commits=commits), sandbox, on_output),
         CodingTool(update_plan, Access.READ, effect=Effect.PURE),
     ]
     if web:
@@ -88,18 +96,19 @@ def coding_tools(
 
 
 def _shell_tool(
-    workspace: Workspace, sandbox: bool | None, readable: Sequence[Path] | None, on_output: OnOutput | None
+    workspace: Workspace, box: Sandbox, sandbox: bool | None, on_output: OnOutput | None
 ) -> CodingTool:
     problem = "" if sandbox is False else sandbox_problem()
     if sandbox and problem:
         raise ConfigError(f"{problem[0].upper()}{problem[1:]}. Install it, or leave sandbox out to be asked.")
     boxed = sandbox is not False and not problem
-    shell = Shell(workspace, Sandbox(workspace, readable) if boxed else None, on_output)
+    shell = Shell(workspace, box if boxed else None, on_output)
     described, _ = read_docstring(shell.shell)
     return CodingTool(
         shell.shell,
         Access.EDIT if boxed else Access.EXECUTE,
         CommandSubject("command"),
+        None if sandbox is False else install_question,
         description=f"{described}\n\n{_IN_SANDBOX if boxed else _WITH_ALL_RIGHTS}",
         approval=f"{problem}." if problem else False,
         timeout=LONGEST + 10,

@@ -17,14 +17,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from maverick.config.programs import note_workspace
 from maverick.exceptions import ConfigError, ToolError
+from maverick.tools.coding.protection import ASKED, PROTECTED, what_runs_us
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-PROTECTED = (".git", ".maverick", "maverick.yaml", ".claude", ".mcp.json")
-"""What decides how other programs, and we ourselves, treat the workspace: agents, permissions, programs to start."""
 
 
 class Workspace:
@@ -33,13 +32,21 @@ class Workspace:
     Args:
         root: The folder.
         protected: Names of files and folders that may be read but not changed, in whatever folder they are. Commands in
-            a sandbox are only kept from those right below the root, and from what is there when they begin.
+            a sandbox are only kept from those right below the root.
+        asked: Names of files and folders that a person is asked about before they are changed. Commands in a sandbox
+            can not change those right below the root.
 
     Raises:
         ConfigError: The folder is not there, or this system can not confine anything to it.
     """
 
-    def __init__(self, root: Path | str = ".", *, protected: Iterable[str] = PROTECTED) -> None:
+    def __init__(
+        self,
+        root: Path | str = ".",
+        *,
+        protected: Iterable[str] = PROTECTED,
+        asked: Iterable[str] = ASKED,
+    ) -> None:
         if os.open not in os.supports_dir_fd or os.rename not in os.supports_dir_fd:
             raise ConfigError(
                 "Coding tools need a system that opens files relative to folders: Linux or macOS."
@@ -49,11 +56,15 @@ class Workspace:
             os.close(os.open(self.root, _FOLDER))
         except OSError as error:
             raise ConfigError(f"The workspace {str(root)!r} is not a folder that can be opened.") from error
-        self.protected = tuple(protected)
-        if any("/" in name or name in ("", ".", "..") for name in self.protected):
-            raise ConfigError(f"protected: expected names without a slash, got {self.protected!r}.")
+        note_workspace(self.root)
+        self.protected = _names("protected", protected)
+        self.asked = _names("asked", asked)
+        self.running = what_runs_us(self.root)
+        """What this process runs from, relative to the root: never changed by a command in a sandbox, and asked about."""
         self.changing = threading.Lock()
         """Held by whoever reads a file in order to write it again."""
+        self.written: set[str] = set()
+        """What is right below the root and was written by a file tool, or has something below it that was."""
 
     def locate(self, path: str) -> tuple[str, ...]:
         """The names that lead from the root to a path, without ``.`` and ``..``.
@@ -79,6 +90,21 @@ class Workspace:
             return "/".join(self.locate(path)) or "."
         except ToolError:
             return None
+
+    def question(self, path: str) -> str:
+        """Why a person has to be asked before a path is changed; empty if it need not be."""
+        canonical = self.canonical(path)
+        if canonical is None:
+            return ""
+        names = canonical.casefold().split("/")
+        for entry in self.asked:
+            if entry.casefold() in names:
+                return f"other programs execute what is in {entry} by themselves."
+        for place in self.running:
+            inner = place.casefold().split("/")
+            if names[: len(inner)] == inner:
+                return f"{place} is part of what runs this agent, outside of any sandbox."
+        return ""
 
     @contextmanager
     def open_folder(self, names: Sequence[str], *, create: bool = False) -> Iterator[int]:
@@ -143,6 +169,7 @@ class Workspace:
         self._check_changeable(path, names)
         with self.open_folder(folders, create=True) as folder, _explained(path):
             mode = _mode_of(name, folder, path)
+            self.written.add(names[0])
             self._put(folder, name, content, mode)
 
     def identity(self, path: str) -> str | None:
@@ -191,6 +218,13 @@ class Workspace:
         for entry in self.protected:
             if entry.casefold() in lowered:
                 raise ToolError(f"{path} may be read but not changed: {entry} is protected. Tell the user.")
+
+
+def _names(field: str, names: Iterable[str]) -> tuple[str, ...]:
+    given = tuple(names)
+    if any("/" in name or name in ("", ".", "..") for name in given):
+        raise ConfigError(f"{field}: expected names without a slash, got {given!r}.")
+    return given
 
 
 def _made(name: str, folder: int) -> BinaryIO:

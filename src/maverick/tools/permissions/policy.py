@@ -9,7 +9,7 @@ from maverick.loop.ruling import Policy, Ruling, Verdict
 from maverick.model import Tool, ToolCall
 from maverick.tools.permissions.access import Access, access_of
 from maverick.tools.permissions.mode import Mode
-from maverick.tools.permissions.rule import Rule
+from maverick.tools.permissions.rule import Rule, own_question
 
 _ALLOWED = Ruling(Verdict.ALLOW)
 _HARM = {
@@ -60,9 +60,20 @@ class Permissions:
         for rule in self.ask:
             if rule.forbids(call, tool):
                 return Ruling(Verdict.ASK, f"the permissions ask about {rule.text}.")
+        if (reason := self._own_question(call, tool)) != "":
+            return Ruling(Verdict.ASK, f"{call.tool_name}: {reason}")
         if usual is Verdict.ALLOW or any(rule.allows(call, tool) for rule in self.allow):
             return _ALLOWED
         return Ruling(usual, f"{call.tool_name} {_HARM[access]}.")
+
+    def _own_question(self, call: ToolCall, tool: Tool) -> str:
+        """What the tool itself wants asked, unless a rule allows the very thing, or the mode allows everything."""
+        if self.mode is Mode.YOLO:
+            return ""
+        reason = own_question(call, tool)
+        if reason and any(rule.is_about_arguments and rule.allows(call, tool) for rule in self.allow):
+            return ""
+        return reason
 
     def narrowed_by(self, *others: Policy) -> Policy:
         """These permissions and others together: of what they say of a call, the strictest counts."""
@@ -70,6 +81,17 @@ class Permissions:
 
 
 _ADVICE = "Do it another way, or tell the user what you would need."
+
+
+class ToolQuestions:
+    """The policy where nobody has given one: everything runs, except for what a tool itself wants a person asked about."""
+
+    __slots__ = ()
+
+    def rule(self, call: ToolCall, tool: Tool) -> Ruling:
+        """Ask if the tool says so."""
+        reason = own_question(call, tool)
+        return Ruling(Verdict.ASK, f"{call.tool_name}: {reason}") if reason else _ALLOWED
 
 
 class _Strictest:

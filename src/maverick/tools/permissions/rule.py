@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from maverick.exceptions import InvalidInputError
@@ -39,6 +40,11 @@ class Rule:
         self._name = TextGlob(found.group(1))
         self._pattern: str | None = found.group(2)
         self._globs: dict[tuple[str, bool, bool], TextGlob | PathGlob] = {}
+
+    @property
+    def is_about_arguments(self) -> bool:
+        """Whether it speaks of certain calls of a tool, and not of all of them."""
+        return self._pattern is not None
 
     def forbids(self, call: ToolCall, tool: Tool) -> bool:
         """Whether it matches a call in any way the call can be understood."""
@@ -90,6 +96,15 @@ class Rule:
 
     def __repr__(self) -> str:
         return f"Rule({self.text!r})"
+
+
+def own_question(call: ToolCall, tool: Tool) -> str:
+    """Why a tool itself wants a person asked about a call; empty if it does not."""
+    question: Callable[[str], str] | None = getattr(tool, "question", None)
+    subject: Subject | None = getattr(tool, "subject", None)
+    if question is None or subject is None:
+        return ""
+    return question(shown(_argument(call, tool, subject.argument)))
 
 
 def _argument(call: ToolCall, tool: Tool, name: str) -> Any:  # noqa: ANN401 - JSON of any shape

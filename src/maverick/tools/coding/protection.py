@@ -1,0 +1,117 @@
+"""What in a workspace is executed by itself, by us or by other programs, and so is not an agent's to change.
+
+A file that only runs when a person runs it (a test, a build script) is that person's to judge. These run without anybody
+deciding so: the settings and hooks of git, what shells and editors load with a folder, what tells us which programs to
+start, and the Python that runs us.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maverick.exceptions import ToolError
+
+if TYPE_CHECKING:
+    from maverick.tools.coding.workspace import Workspace
+
+PROTECTED = (".git", ".maverick", "maverick.yaml", ".claude", ".mcp.json")
+"""What decides how other programs, and we ourselves, treat the workspace: agents, permissions, programs to start."""
+
+ASKED = (
+    *(".envrc", ".vscode", ".idea", ".devcontainer", ".pre-commit-config.yaml", ".husky", ".githooks"),
+    *(".profile", ".bashrc", ".bash_profile", ".zshrc", ".zshenv", ".zprofile", ".gitconfig", ".ssh"),
+)
+"""What other programs execute by themselves; changing it may be what the user wants, so the user is asked."""
+
+FOLDERS = frozenset({".git", ".maverick", ".claude", ".vscode", ".idea"})
+"""Those of them that are folders, and that other programs may make at any time."""
+
+GIT_SETTINGS = (".git/config", ".git/hooks", ".git/modules", ".git/worktrees")
+"""What of a repository decides which programs git starts."""
+
+GIT_REDIRECTIONS = (".git/commondir", ".git/config.worktree")
+"""What would have git read its settings elsewhere; no ordinary repository has them."""
+
+_DEEPEST = 3
+_MOST_FOLDERS = 1000
+_MODULE_PATH = re.compile(rb"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
+_LARGEST_MODULES_FILE = 1_000_000
+
+
+def what_runs_us(root: Path) -> tuple[str, ...]:
+    """The places below a folder that programs of this process are run from, relative to it, the outermost of them only.
+
+    That is Python with its packages and scripts, this package, and the folders on ``PATH``; a virtual environment
+    counts as a whole.
+    """
+    below: set[Path] = set()
+    for place in _executed():
+        real = Path(os.path.realpath(place))
+        if root in real.parents and real.exists():
+            below.add(real)
+    outermost = (place for place in below if below.isdisjoint(place.parents))
+    return tuple(sorted(place.relative_to(root).as_posix() for place in outermost))
+
+
+def _executed() -> Iterator[str | Path]:
+    yield from (sys.prefix, sys.exec_prefix, sys.base_prefix, Path(sys.prefix, "pyvenv.cfg"))
+    yield from (
+        sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
+    )
+    yield site.getusersitepackages()
+    yield Path(__file__).parents[2]
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        if folder:
+            is_environment = Path(folder).parent.joinpath("pyvenv.cfg").exists()
+            yield Path(folder).parent if is_environment else folder
+
+
+def inner_repositories(workspace: Workspace) -> tuple[str, ...]:
+    """The ``.git`` of each repository inside of the workspace's own, and each submodule that is not checked out.
+
+    They are looked for three folders deep and in a thousand folders; submodules are found wherever they are.
+    """
+    found: dict[str, None] = {}
+    waiting: list[tuple[str, ...]] = [()]
+    for _ in range(_MOST_FOLDERS):
+        if not waiting:
+            break
+        folder = waiting.pop(0)
+        for name in _subfolders(workspace, folder):
+            inner = (*folder, name)
+            if workspace.identity("/".join((*inner, ".git"))) is not None:
+                found["/".join((*inner, ".git"))] = None
+            if len(inner) < _DEEPEST:
+                waiting.append(inner)
+    for path in _submodules(workspace):
+        inside = f"{path}/.git"
+        found[inside if workspace.identity(inside) is not None else path] = None
+    return tuple(found)
+
+
+def _subfolders(workspace: Workspace, folder: tuple[str, ...]) -> list[str]:
+    try:
+        with workspace.open_folder(folder) as descriptor, os.scandir(descriptor) as entries:
+            return [
+                entry.name
+                for entry in entries
+                if entry.name != ".git" and entry.is_dir(follow_symlinks=False)
+            ]
+    except (ToolError, OSError):
+        return []
+
+
+def _submodules(workspace: Workspace) -> list[str]:
+    try:
+        content = workspace.read(".gitmodules", _LARGEST_MODULES_FILE)
+    except ToolError:
+        return []
+    paths = (os.fsdecode(path) for path in _MODULE_PATH.findall(content))
+    return [path for path in map(workspace.canonical, paths) if path not in (None, ".")]
