@@ -15,7 +15,7 @@ from maverick.config.programs import find_program, helper_environment
 from maverick.tools import Workspace
 from maverick.tools.coding.sandbox import sandbox_problem
 from maverick.tools.coding.search import Search
-from tools.coding.desk import SECRET, Desk
+from tools.coding.desk import Desk
 
 needs_sandbox = pytest.mark.skipif(bool(sandbox_problem()), reason="no sandbox can be made here")
 
@@ -138,26 +138,25 @@ async def test_a_helper_is_given_no_key_and_nothing_that_changes_how_programs_lo
 
 @pytest.mark.requirement("ATTACK-PROGRAMS", "C-SANDBOX")
 @needs_sandbox
-async def test_a_planted_stat_does_not_hide_that_something_protected_became_a_link(
+async def test_a_planted_stat_does_not_hide_that_something_protected_was_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = Desk(tmp_path, sandbox=True)
+    desk = Desk(tmp_path, "bin", ".claude", sandbox=True)
     put_on_path(monkeypatch, desk.root / "bin")
-    (desk.root / "bin").mkdir()
-    (desk.root / "claude").mkdir()
-    (desk.root / "claude").rename(desk.root / ".claude")
-    identity = desk.workspace.identity(".claude")
+    seen = desk.workspace.identity(".claude")
     fake = desk.root / "bin/stat"
-    fake.write_text(f"#!/bin/sh\nshift 3\nfor each; do echo {identity}; done\n", encoding="utf-8")
+    fake.write_text(
+        f"#!/bin/sh\nfor each; do case $each in ./*) echo {seen} ;; esac; done\n", encoding="utf-8"
+    )
     fake.chmod(0o755)
     (desk.root / ".claude").rename(desk.root / "away")
-    (desk.root / ".claude").symlink_to(desk.base / "outside")
-    monkeypatch.setattr(desk.workspace, "identity", lambda name: identity if name == ".claude" else None)
+    (desk.root / ".claude").mkdir()  # between our look at it and the mount
+    monkeypatch.setattr(desk.workspace, "identity", lambda name: seen if name == ".claude" else None)
 
-    answer = await desk.use("shell", command="cat .claude/secret.txt")
+    answer = await desk.use("shell", command="echo it ran")
 
-    assert SECRET not in answer
-    assert "has changed" in answer or "No such file" in answer or "exit code 1" in answer
+    assert answer.count("it ran") == 1  # in the title only
+    assert "has changed" in answer
 
 
 @pytest.mark.requirement("ATTACK-PROGRAMS", "000-EDGE-CLI")
