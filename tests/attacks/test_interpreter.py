@@ -117,15 +117,15 @@ async def test_without_any_permissions_the_question_is_still_asked(answer: bool,
 
     tools = coding_tools(Workspace(tmp_path), sandbox=False)
     coder = AgentDefinition(name="coder", description="Codes.", tool_config=ToolConfig(tools=tools))
-    script = [
-        call("write_file", path=".envrc", content="x"),
-        call("write_file", path="a.txt", content="x"),
-        reply("Done."),
-    ]
-
-    result = await AgentExecutor(ScriptedClient(script), approve=approve).execute(
-        coder, inputs={"prompt": "Go."}
+    client = ScriptedClient(
+        [
+            call("write_file", path=".envrc", content="x"),
+            call("write_file", path="a.txt", content="x"),
+            reply("Done."),
+        ]
     )
+
+    result = await AgentExecutor(client, approve=approve).execute(coder, inputs={"prompt": "Go."})
 
     assert result.success
     assert asked == [".envrc"]
@@ -157,9 +157,8 @@ def test_a_person_is_asked_before_packages_are_installed(
     tools = {tool.name: tool for tool in coding_tools(Workspace(tmp_path), sandbox=True)}
 
     assert ruled(tools, Permissions("accept-edits"), "shell", command=command) is verdict
-    assert ruled(
-        tools, Permissions("accept-edits", allow=[f"shell({command})"]), "shell", command=command
-    ) in (Verdict.ALLOW,)
+    allowing = Permissions("accept-edits", allow=[f"shell({command})"])
+    assert ruled(tools, allowing, "shell", command=command) is Verdict.ALLOW
 
 
 WRITES = """

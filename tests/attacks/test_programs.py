@@ -108,9 +108,9 @@ def test_no_way_through_a_workspace_leads_to_a_helper(
     monkeypatch.chdir(safe)
     bad = [workspace, other, open_to_all, *(tmp_path / name for name in ("straight", "linked", "through"))]
 
-    for folder in [*bad, workspace / "door", "", ".", "../safe"]:
-        monkeypatch.setenv("PATH", str(folder))
-        assert find_program("helper") is None, folder
+    for entry in [*map(str, bad), f"{workspace}/door", "", ".", "../safe"]:
+        monkeypatch.setenv("PATH", entry)
+        assert find_program("helper") is None, entry
     monkeypatch.setenv("PATH", os.pathsep.join([*map(str, bad), str(safe)]))
     assert find_program("helper") == str(safe / "helper")
     assert find_program("helper", workspace=safe) is None

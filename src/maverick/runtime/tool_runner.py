@@ -21,6 +21,7 @@ from maverick.runtime.event_log import log_failure
 from maverick.runtime.parking import RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.toolset import ReadyTool
+from maverick.runtime.watchdog import watchdog
 from maverick.tools.rendering import cap, render, text_of
 from maverick.tools.threads import end_if_forked, this_process
 
@@ -113,6 +114,7 @@ class ToolRunner:
         """Run the tool and make a result of what it returns, or raises."""
         self._watch(planned, ready)
         arguments = planned.call.arguments
+        watched = watchdog.enter(planned.call, self._run)
         try:
             if not ready.validates:
                 arguments = deepcopy(
@@ -130,6 +132,8 @@ class ToolRunner:
         except BaseException as error:  # noqa: BLE001 - not even SystemExit of a tool may end the run or the process
             outcome, content = ToolOutcome.FAILED, cap(_words(error), ready.max_output)
             log_failure(logging.DEBUG, "tool_failed", error, self._run.ids | {"tool": planned.call.tool_name})
+        finally:
+            watchdog.leave(watched)
         end_if_forked(self._process)
         return self._finished(planned, outcome, _told(ready, content), began)
 

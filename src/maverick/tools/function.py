@@ -42,6 +42,7 @@ class FunctionTool(Generic[P, R]):
         max_output: int | None = None,
         untrusted: bool = False,
         keeps_processes: bool = False,
+        process: bool = False,
         local_names: Mapping[str, Any] | None = None,
     ) -> None:
         if not callable(function):
@@ -63,6 +64,7 @@ class FunctionTool(Generic[P, R]):
         self._blocking = not self._awaited and not inspect.isasyncgenfunction(function)
         self._signature = ToolSignature(self.name, function, notes, local_names or {})
         self.parameters: Mapping[str, Any] = self._signature.schema
+        self._importable = self._import_path() if process else None
         self.__doc__ = getattr(function, "__doc__", None)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -70,12 +72,16 @@ class FunctionTool(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     async def execute(self, args: dict[str, Any], context: ToolContext | None = None, /) -> object:
-        """Check the arguments and call the function; one that blocks is called in a thread.
+        """Check the arguments and call the function; one that blocks is called in a thread, or in a process if it says so.
 
         Raises:
             ToolError: The arguments do not fit the function's signature.
         """
-        checked = self._signature.check(args)
+        checked = self.check(args)
+        if self._importable is not None:
+            from maverick.tools.worker_process import run_in_process  # here, since few tools want one
+
+            return await run_in_process(*self._importable, args)
         if self._signature.context_name is not None:
             checked[self._signature.context_name] = context
         function: Callable[..., Any] = self.function
@@ -85,10 +91,30 @@ class FunctionTool(Generic[P, R]):
             return await run_in_thread(function, **checked)
         return function(**checked)
 
+    def check(self, args: dict[str, Any]) -> dict[str, Any]:
+        """The arguments as the function's types.
+
+        Raises:
+            ToolError: They do not fit the function's signature.
+        """
+        return self._signature.check(args)
+
     def reconcile(self, function: Reconciler) -> Reconciler:
         """Decorate the function that is asked, after a crash, whether a call took effect."""
         self.reconciler = function
         return function
+
+    def _import_path(self) -> tuple[str, str]:
+        from maverick.tools.worker_process import import_path
+
+        found = import_path(self.function)
+        if self._signature.context_name is not None:
+            found = "it takes a ToolContext, which is only known in this process"
+        if isinstance(found, str):
+            raise InvalidToolError(
+                f"The tool {self.name!r} can not run in a process: {found}.", tool_name=self.name
+            )
+        return found
 
     @property
     def takes_context(self) -> bool:
@@ -112,6 +138,7 @@ def tool(
     max_output: int | None = None,
     untrusted: bool = False,
     keeps_processes: bool = False,
+    process: bool = False,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a tool from a function, plain (``@tool``) or with options (``@tool(timeout=30)``).
@@ -127,10 +154,12 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
             would do (``pure``, ``keyed``, ``transactional`` or, by default, ``irreversible``); ``approval``, whether
             a person has to agree to each call, or the words why; ``timeout`` in seconds; ``max_output`` in characters;
             ``untrusted``, whether what it returns was written by others and is marked as such for the model;
-            ``keeps_processes``, whether the processes it starts may outlive the run.
+            ``keeps_processes``, whether the processes it starts may outlive the run; ``process``, whether each call runs
+            in a process of its own, which is ended with the call, whatever the function is doing.
 
     Raises:
-        InvalidToolError: The function's signature can not be described to a model.
+        InvalidToolError: The function's signature can not be described to a model, or it wants a process and can not be
+            imported there.
     """
     local_names = sys._getframe(1).f_locals  # noqa: SLF001 - annotations may name types local to the caller
     if function is not None:

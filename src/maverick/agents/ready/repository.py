@@ -147,10 +147,10 @@ class _Repository:
             version = f"[core]\nrepositoryformatversion = 1\n[extensions]\nobjectFormat = {self.form}\n"
             (folder / "config").write_text(version, encoding="utf-8")
             try:
-                for part in (self.index, *self.index.parent.glob("sharedindex.*")):
-                    if part.is_file():  # opening a pipe would wait for a writer
+                for file in (self.index, *self.index.parent.glob("sharedindex.*")):
+                    if file.is_file():  # opening a pipe would wait for a writer
                         shutil.copy2(
-                            part, folder / part.name
+                            file, folder / file.name
                         )  # when it was written tells git what to look at again
             except OSError as error:
                 raise _failure(self.top, "its index can not be read") from error
@@ -183,7 +183,7 @@ async def _output(cwd: Path, argv: list[str], environment: Mapping[str, str], *,
         kept.extend(chunk[: max(4 * _LARGEST_DIFF - len(kept), 0)])
         return True
 
-    told = helper_environment(cwd) | _ALONE | environment
+    told = {**helper_environment(cwd), **_ALONE, **environment}
     with TemporaryFile() as complaint:
         try:
             async with asyncio.timeout(_LONGEST):
