@@ -168,6 +168,7 @@ _FOUNDATION = {
     "F-TOOL-THREAD": "A blocking tool runs off the event loop and does not keep the process alive.",
     "F-TOOL-DEADLINE": "Every tool has a deadline.",
     "F-TOOL-OUTPUT": "A tool's output is capped while it is read.",
+    "F-TOOL-SEQUENTIAL": "A sequential tool waits for the calls before it in the turn, and those after it wait for it.",
     "F-TOOL-BOUND": "No more tools run at once than the definition allows.",
     "F-APPROVAL": "A tool that needs approval runs only when a person agrees.",
     "F-LIMITS": "Tokens, money and tool calls are limited as well as turns and time.",

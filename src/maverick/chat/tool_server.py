@@ -28,6 +28,7 @@ from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.task_tools import TASK_TOOLS, TaskDesk, TaskRefusedError, TaskTool, digest
 from maverick.exceptions import InvalidInputError, StorageError
 from maverick.runtime.event_log import log_failure
+from maverick.tools.mcp.tool import SEQUENTIAL
 from maverick.tools.threads import run_in_thread
 
 RequestContext: TypeAlias = ServerRequestContext[Any, Any]
@@ -256,6 +257,7 @@ _LISTING = types.ListToolsResult(
                 idempotent_hint=not tool.changes,
                 open_world_hint=False,
             ),
+            _meta={SEQUENTIAL: True},
         )
         for tool in TASK_TOOLS
     ]

@@ -15,8 +15,9 @@ class Tool(Protocol):
 
     Any object with these four members is a tool; ``@tool`` makes one from a function. A tool may also have
     ``effect``, ``timeout`` (seconds), ``approval`` (whether a person is asked about each call, or the words why),
-    ``max_output`` (characters), ``untrusted`` (whether what it returns was written by others) and ``keeps_processes``
-    (whether what it starts may outlive the run), and its ``execute`` may take a second argument, the
+    ``max_output`` (characters), ``untrusted`` (whether what it returns was written by others), ``keeps_processes``
+    (whether what it starts may outlive the run) and ``sequential`` (whether a call waits for those before it in the
+    turn, and those after it wait for it), and its ``execute`` may take a second argument, the
     :class:`ToolContext`.
     """
 

@@ -199,6 +199,7 @@ class Driver(Generic[T]):
             runner.timeout,
             runner.may_expire,
             runner.cut_off,
+            runner.is_sequential,
             parallel,
             self.run.clock,
         )

@@ -1,4 +1,7 @@
-"""Runs the tool calls of one turn in parallel and sees to it that each of them gets a result (promises P3, P4)."""
+"""Runs the tool calls of one turn and sees to it that each of them gets a result (promises P3, P4).
+
+They run in parallel, but for sequential ones: such a call waits for those before it, and those after it wait for it.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,10 @@ _GRACE = 0.5
 _left_behind: set[asyncio.Task[Any]] = set()
 """Tools that did not stop when told to. Kept here, since the event loop itself holds tasks only weakly."""
 
+_HELD_UP = (
+    "Not run: a call before it in this turn waits for a person, and this tool runs only after it. "
+    "Call it again once that is decided."
+)
 _UNCERTAIN = "It may or may not have taken effect."
 
 
@@ -34,6 +41,7 @@ class ToolBatch:
         timeout: The seconds a call may take; ``None`` is as long as it likes.
         may_expire: Whether a call whose time is up can still be cut off.
         cut_off: Told of a call that was, once it has cleaned up or had the time for it.
+        is_sequential: Whether a call runs alone, in its place in the turn.
         max_parallel: How many run at once.
         clock: The clock of the run.
     """
@@ -45,6 +53,7 @@ class ToolBatch:
         timeout: Callable[[PlannedCall], float | None],
         may_expire: Callable[[PlannedCall], bool],
         cut_off: Callable[[PlannedCall], None],
+        is_sequential: Callable[[PlannedCall], bool],
         max_parallel: int,
         clock: RunClock,
     ) -> None:
@@ -54,17 +63,22 @@ class ToolBatch:
         self._timeout = timeout
         self._may_expire = may_expire
         self._cut_off = cut_off
+        self._is_sequential = is_sequential
+        self._max_parallel = max_parallel
         self._clock = clock
         self._calls = calls
         self._queued = deque(calls)
         self._running: dict[int, asyncio.Task[None]] = {}
+        self._ending: set[int] = set()
+        """Calls whose time is up, and which may still be at work while they clean up."""
+        self._alone: int | None = None
+        """The sequential call that nothing may run beside."""
         self._finished: deque[ToolFinished] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._stopping = False
         self._parked: RunParked | None = None
         self._broken: BaseException | None = None
-        while self._queued and len(self._running) < max_parallel:
-            self._start_next()
+        self._start_queued()
 
     async def next(self) -> ToolFinished:
         """The next call that has its result.
@@ -76,7 +90,7 @@ class ToolBatch:
         while not self._finished:
             if self._broken is not None:
                 raise self._broken
-            if self._parked is not None and not self._running and not self._queued:
+            if self._parked is not None and not self._running and not self._ending:
                 raise self._parked
             self._waiter = self._loop.create_future()
             await self._waiter
@@ -101,8 +115,24 @@ class ToolBatch:
                 self._cut_off(planned)
         return list(self._finished)
 
-    def _start_next(self) -> None:
-        planned = self._queued.popleft()
+    def _start_queued(self) -> None:
+        while self._queued and self._may_start(self._queued[0]):
+            self._start(self._queued.popleft())
+        if self._parked is not None and not self._running and not self._ending:
+            # A call before them waits for a person, perhaps for days. They can be asked for again.
+            self._finished.extend(self._failed(planned, _HELD_UP) for planned in self._queued)
+            self._queued.clear()
+
+    def _may_start(self, planned: PlannedCall) -> bool:
+        if self._is_sequential(planned):
+            return not self._running and not self._ending and self._parked is None
+        if self._alone is not None and (self._alone in self._running or self._alone in self._ending):
+            return False
+        return len(self._running) < self._max_parallel
+
+    def _start(self, planned: PlannedCall) -> None:
+        if self._is_sequential(planned):
+            self._alone = planned.index
         seconds = self._timeout(planned)
         self._running[planned.index] = self._loop.create_task(self._run_one(planned))
         if seconds is not None:
@@ -135,9 +165,10 @@ class ToolBatch:
         if not self._may_expire(planned):
             return
         task = self._running.pop(planned.index)
+        self._ending.add(planned.index)
         _leave_behind(task)
         task.cancel()
-        task.add_done_callback(lambda _: self._cut_off(planned))
+        task.add_done_callback(lambda _: self._end(planned))
         self._loop.call_later(_GRACE, self._give_up, planned, task)
         text = f"The tool was stopped after {seconds:g} seconds without an answer. {_UNCERTAIN}"
         self._settle(self._failed(planned, text, seconds))
@@ -145,15 +176,21 @@ class ToolBatch:
     def _give_up(self, planned: PlannedCall, task: asyncio.Task[None]) -> None:
         if not task.done():
             _give_up(task)
-            self._cut_off(planned)
+            self._end(planned)
+
+    def _end(self, planned: PlannedCall) -> None:
+        """A call whose time was up has cleaned up, or had the time for it."""
+        self._cut_off(planned)
+        if planned.index in self._ending:
+            self._ending.remove(planned.index)
+            self._wake()
 
     def _settle(self, result: ToolFinished) -> None:
         self._finished.append(result)
         self._wake()
 
     def _wake(self) -> None:
-        if self._queued:
-            self._start_next()
+        self._start_queued()
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 

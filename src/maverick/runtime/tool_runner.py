@@ -80,6 +80,11 @@ class ToolRunner:
         ready = self._run.toolset.ready.get(planned.call.tool_name)
         return None if ready is None or ready.agent is not None else ready.timeout
 
+    def is_sequential(self, planned: PlannedCall) -> bool:
+        """Whether a call runs alone, in its place in the turn."""
+        ready = self._run.toolset.ready.get(planned.call.tool_name)
+        return ready is not None and ready.sequential and not planned.refusal
+
     def may_expire(self, planned: PlannedCall) -> bool:
         """Whether a call can still be cut off; one whose effect is being committed can not."""
         return planned.index not in self._committing

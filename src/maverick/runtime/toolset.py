@@ -19,8 +19,8 @@ class ReadyTool:
     """A tool with everything settled that running it needs."""
 
     __slots__ = (
-        "agent", "effect", "execute", "keeps_processes", "max_output", "reconcile", "takes_context", "timeout", "tool",
-        "untrusted", "validates",
+        "agent", "effect", "execute", "keeps_processes", "max_output", "reconcile", "sequential", "takes_context", "timeout",
+        "tool", "untrusted", "validates",
     )  # fmt: skip
 
     def __init__(self, tool: Tool, timeout: float, max_output: int) -> None:
@@ -32,6 +32,8 @@ class ReadyTool:
         self.effect = Effect(getattr(tool, "effect", Effect.IRREVERSIBLE))
         self.untrusted: bool = getattr(tool, "untrusted", False)
         """Whether what it returns was written by others."""
+        self.sequential: bool = getattr(tool, "sequential", False)
+        """Whether a call of it waits for those before it in the turn, and those after wait for it."""
         self.keeps_processes: bool = getattr(tool, "keeps_processes", False)
         """Whether the processes it starts may outlive the run."""
         self.reconcile: Callable[[dict[str, Any], ToolContext], Awaitable[Outcome]] | None = getattr(

@@ -43,6 +43,7 @@ class FunctionTool(Generic[P, R]):
         untrusted: bool = False,
         keeps_processes: bool = False,
         process: bool = False,
+        sequential: bool = False,
         local_names: Mapping[str, Any] | None = None,
     ) -> None:
         if not callable(function):
@@ -58,6 +59,7 @@ class FunctionTool(Generic[P, R]):
         self.max_output = _positive(self.name, "max_output", max_output)
         self.untrusted = untrusted
         self.keeps_processes = keeps_processes
+        self.sequential = sequential
         self.function = function
         self.reconciler: Reconciler | None = None
         self._awaited = _is_async(function)
@@ -139,6 +141,7 @@ def tool(
     untrusted: bool = False,
     keeps_processes: bool = False,
     process: bool = False,
+    sequential: bool = False,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a tool from a function, plain (``@tool``) or with options (``@tool(timeout=30)``).
@@ -155,7 +158,8 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
             a person has to agree to each call, or the words why; ``timeout`` in seconds; ``max_output`` in characters;
             ``untrusted``, whether what it returns was written by others and is marked as such for the model;
             ``keeps_processes``, whether the processes it starts may outlive the run; ``process``, whether each call runs
-            in a process of its own, which is ended with the call, whatever the function is doing.
+            in a process of its own, which is ended with the call, whatever the function is doing; ``sequential``, whether
+            a call waits for the calls before it in the turn, and those after it wait for it.
 
     Raises:
         InvalidToolError: The function's signature can not be described to a model, or it wants a process and can not be

@@ -22,6 +22,9 @@ MakeMeta: TypeAlias = Callable[[ToolContext], Mapping[str, Any]]
 OnResult: TypeAlias = Callable[[ToolContext, types.CallToolResult], None]
 """Is told what a server answered."""
 
+SEQUENTIAL = "maverick/sequential"
+"""Where a server says, in the ``_meta`` of a tool, that calls of it run one after the other."""
+
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -34,6 +37,8 @@ class MCPTool:
         prefix: What its name begins with for the model, to keep servers apart.
         effect: What running it again would do; by default what the server says of read-only tools, and irreversible.
         approval: Whether a person has to agree to each call.
+        sequential: Whether a call runs alone, in its place in the turn; also if the server says so of the tool, with
+            ``maverick/sequential`` in its ``_meta``.
         trusted: Whether its answers are taken for words of the user; by default they are marked as somebody else's.
         make_meta: What the server is told beside the arguments.
         on_result: Told what the server answered.
@@ -47,6 +52,7 @@ class MCPTool:
         prefix: str = "",
         effect: Effect | None = None,
         approval: bool = False,
+        sequential: bool = False,
         trusted: bool = False,
         make_meta: MakeMeta | None = None,
         on_result: OnResult | None = None,
@@ -60,6 +66,7 @@ class MCPTool:
         says_so = hints is not None and bool(hints.read_only_hint)
         self.effect = effect or (Effect.PURE if says_so else Effect.IRREVERSIBLE)
         self.approval = approval
+        self.sequential = sequential or (described.meta or {}).get(SEQUENTIAL) is True
         self.untrusted = not trusted
         self.access = Access.NETWORK if self.effect is Effect.PURE else Access.EXECUTE
         """How far it reaches: whatever a server says of itself, asking it tells it something."""

@@ -41,6 +41,7 @@ class MCPToolset:
         only: The tools agents may use, by the server's names; by default all of them.
         effect_of: What running a tool again would do; by default what :class:`MCPTool` makes of it.
         approval_of: Whether a person has to agree to each call of a tool; by default not.
+        sequential_of: Whether a call of a tool runs alone, in its place in the turn; by default what the server says.
         trusted: Whether what its tools answer is taken for words of the user; by default it is marked as somebody else's.
         make_meta: What the server is told beside the arguments.
         on_result: Told what the server answered.
@@ -57,6 +58,7 @@ class MCPToolset:
         only: Collection[str] | None = None,
         effect_of: Callable[[types.Tool], Effect | None] | None = None,
         approval_of: Callable[[types.Tool], bool] | None = None,
+        sequential_of: Callable[[types.Tool], bool] | None = None,
         trusted: bool = False,
         make_meta: MakeMeta | None = None,
         on_result: OnResult | None = None,
@@ -71,6 +73,7 @@ class MCPToolset:
         self._only = only
         self._effect_of = effect_of
         self._approval_of = approval_of
+        self._sequential_of = sequential_of
         self._trusted = trusted
         self._make_meta = make_meta
         self._on_result = on_result
@@ -148,6 +151,7 @@ class MCPToolset:
             prefix=self._prefix,
             effect=None if self._effect_of is None else self._effect_of(described),
             approval=self._approval_of is not None and self._approval_of(described),
+            sequential=self._sequential_of is not None and self._sequential_of(described),
             trusted=self._trusted,
             make_meta=self._make_meta,
             on_result=self._on_result,
