@@ -53,6 +53,7 @@ def test_a_context_has_three_fields_and_can_not_be_changed() -> None:
 
     assert fields_of(AgentContext) == ["user_id", "conversation_id", "message_history"]
     assert [message.content for message in context.message_history] == ["hello"]
+    assert type(context.message_history) is list
     with pytest.raises(dataclasses.FrozenInstanceError):
         context.user_id = "bob"  # type: ignore[misc]
 
@@ -94,6 +95,7 @@ def test_a_result_and_its_tool_calls_have_the_fields_of_the_contract() -> None:
     assert AgentResult(success=True, response="Hello!", tool_calls=[]).error is None
     assert not AgentResult(True, "Hello!", []).has_tool_calls
     assert AgentResult(True, "Done.", [record]).has_tool_calls
+    assert type(AgentResult(True, "Done.", (record,)).tool_calls) is list  # type: ignore[arg-type]
 
 
 @pytest.mark.requirement("004-RUNNER")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,10 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
+from mcp.server.lowlevel import Server
+from sqlmodel import Session
 
 from chat.parlour import Parlour
 from leaping_clock import LeapingClock
-from maverick.chat import AgentResult, AnswerTimeoutError, Database
+from maverick.chat import (
+    AgentContext,
+    AgentResult,
+    AgentRunner,
+    AnswerTimeoutError,
+    Database,
+    MCPToolServer,
+)
 from maverick.chat.confirmations import ConfirmationStore
 from maverick.chat.database import owned_session
 from maverick.chat.phrases import OUT_OF_TIME, STOPPED, TOO_MUCH
@@ -27,7 +38,8 @@ from maverick.loop import RunConfig
 from maverick.loop.events import ContentChunk, RunEnd, RunStart, ToolCallEnd, ToolCallStart
 from maverick.model import Request
 from maverick.runtime import AbortSignal
-from maverick.testing import ScriptedClient, call, reply
+from maverick.testing import ScriptedClient, call, calls, reply
+from maverick.tools.mcp import MCPToolset
 
 
 class PulledPlug(BaseException):
@@ -51,20 +63,40 @@ async def test_a_run_gives_the_model_its_instructions_its_tools_the_history_and_
     assert {tool.name for tool in asked.tools} >= {"add_task", "list_tasks", "complete_task", "update_task"}
     assert [message.content for message in asked.messages] == ["hi", "Hello!", "add milk"]
     assert parlour.titles() == ["buy milk"]
-    assert result.response == "Done!"
+    assert result.response == "Got it! Added 'buy milk' to your list. Anything else?"
 
 
 @pytest.mark.requirement("004-G-CALLS", "004-LIMIT-CALLS")
-async def test_at_most_ten_tool_calls_are_made(database: Database) -> None:
-    parlour = Parlour(database, client=ScriptedClient(lambda _: call("add_task", title="again")))
+@pytest.mark.parametrize("at_once", [1, 3, 11, 25])
+async def test_at_most_ten_tool_calls_are_made_and_recorded_however_they_are_asked_for(
+    at_once: int, database: Database
+) -> None:
+    numbers = count(1)
+
+    def ask(_: Request) -> Any:
+        return calls(*[call("add_task", title=f"task {next(numbers)}") for _ in range(at_once)])
+
+    parlour = Parlour(database, client=ScriptedClient(ask))
 
     result = await parlour.say("add something")
     await parlour.aclose()
 
-    ran = [record for record in result.tool_calls if record.result["success"]]
-    assert CHAT_LIMITS.max_tool_calls == 10
-    assert len(ran) == len(parlour.titles()) == 10
-    assert (result.success, result.response, result.error) == (False, TOO_MUCH, TOO_MUCH)
+    assert len(result.tool_calls) == len(parlour.titles()) == 10
+    assert all(record.result["success"] for record in result.tool_calls)
+    assert (result.success, result.error) == (False, TOO_MUCH)
+    assert result.response.startswith("Got it! Added 'task 1', 'task 2', ")
+    assert result.response.endswith(TOO_MUCH)
+
+
+@pytest.mark.requirement("004-G-CALLS")
+async def test_ten_tool_calls_are_not_too_many(database: Database) -> None:
+    ten = calls(*[call("add_task", title=f"task {n}") for n in range(10)])
+    parlour = Parlour(database, client=ScriptedClient([ten, reply("Done!")]))
+
+    result = await parlour.say("add ten tasks")
+    await parlour.aclose()
+
+    assert (result.success, len(result.tool_calls), len(parlour.titles())) == (True, 10, 10)
 
 
 @pytest.mark.requirement("004-TIMEOUT", "004-LIMIT-TIME")
@@ -78,6 +110,62 @@ async def test_a_run_that_takes_too_long_raises_a_timeout_error(database: Databa
 
     assert CHAT_LIMITS.timeout_ms == 30_000
     assert isinstance(caught.value, builtins.TimeoutError)
+
+
+@pytest.mark.requirement("004-TIMEOUT", "004-LIMIT-TIME")
+@pytest.mark.parametrize("stuck_from", [0, 1, 2])
+async def test_the_time_covers_the_session_factory_whenever_it_hangs(
+    stuck_from: int, database: Database
+) -> None:
+    is_over, opened = threading.Event(), count()
+
+    def session() -> Session:
+        if next(opened) >= stuck_from:
+            is_over.wait(60)
+        return database.session()
+
+    client = ScriptedClient(lambda _: call("add_task", title="milk"))
+    runner = AgentRunner(
+        session, MCPToolServer(session), client=client, limits=RunConfig(timeout_ms=200, max_tool_calls=10)
+    )
+    async with asyncio.timeout(20):
+        with pytest.raises(builtins.TimeoutError) as caught:
+            await runner.run(AgentContext.from_request("ana", "talk", []), "add milk")
+    is_over.set()
+    await runner.aclose()
+
+    assert isinstance(caught.value, AnswerTimeoutError)
+    assert type(caught.value.result.tool_calls) is list
+    assert not caught.value.result.success
+
+
+@pytest.mark.requirement("004-TIMEOUT")
+async def test_the_time_covers_the_loading_of_tools(database: Database) -> None:
+    class Silent:
+        def client(self) -> Client:
+            return Client(Server("silent", on_list_tools=self.list_tools))
+
+        async def list_tools(self, *_: Any) -> Any:
+            await asyncio.Event().wait()
+
+    toolset = MCPToolset("silent", Silent())
+    parlour = Parlour(database, toolsets=[toolset], limits=RunConfig(timeout_ms=200))
+
+    async with asyncio.timeout(20):
+        with pytest.raises(AnswerTimeoutError, match="Please try again"):
+            await parlour.say("add milk")
+    await parlour.aclose()
+
+
+@pytest.mark.requirement("004-R-LIST", "F-TOOL-SEQUENTIAL")
+async def test_in_one_turn_a_list_shows_what_was_added_before_it(database: Database) -> None:
+    turn = calls(call("list_tasks"), call("add_task", title="buy milk"), call("list_tasks"))
+    parlour = Parlour(database, client=ScriptedClient([turn, reply("There you are.")]))
+
+    result = await parlour.say("add milk and show my list")
+    await parlour.aclose()
+
+    assert result.response == "Got it! Added 'buy milk' to your list. Anything else?\n1. ☐ buy milk"
 
 
 @pytest.mark.requirement("004-TIMEOUT", "CHAT-KEYED")
@@ -107,7 +195,7 @@ async def test_past_the_time_it_is_told_what_was_done_and_asking_again_does_it_n
         assert not error.retryable
         assert [record.tool_name for record in error.result.tool_calls] == ["add_task"]
         assert not error.result.success
-        assert error.result.response == f"{OUT_OF_TIME}\nGot it! Added 'milk' to your list. Anything else?"
+        assert error.result.response == f"Got it! Added 'milk' to your list. Anything else?\n{OUT_OF_TIME}"
     assert parlour.titles() == ["milk"]
 
 
@@ -201,18 +289,18 @@ async def test_a_stream_that_is_left_stops_the_run(database: Database) -> None:
 
 
 async def test_an_answer_that_is_stopped_keeps_what_there_is_of_it(database: Database) -> None:
-    client = ScriptedClient([reply("Once upon a time there was", pace=0.01)])
+    client = ScriptedClient([reply("Once upon a time there was a king. He had no dog", pace=0.01)])
     parlour, signal = Parlour(database, client=client), AbortSignal()
     result: Any = None
 
     async for event in parlour.runner.stream(parlour.context(), "a story", signal=signal):
-        if isinstance(event, ContentChunk) and "upon" in event.content:
+        if isinstance(event, ContentChunk) and "king" in event.content:
             signal.abort()
         result = event
     await parlour.aclose()
 
     assert (result.success, result.error) == (False, STOPPED)
-    assert result.response.startswith("Once upon")
+    assert result.response.startswith("Once upon a time there was a king.")
 
 
 @pytest.mark.requirement("P2", "CHAT-KEYED")

@@ -44,7 +44,7 @@ class AgentContext:
     """The authenticated user. It comes from whoever checked the credentials, never from a message."""
     conversation_id: str
     """The conversation."""
-    message_history: Sequence[MessageHistory]
+    message_history: list[MessageHistory]
     """What was said before, oldest first."""
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class AgentContext:
                 raise InvalidInputError(
                     f"{name}: expected a text that is not empty, got {value!r}.", field=name
                 )
-        object.__setattr__(self, "message_history", tuple(self.message_history))
+        object.__setattr__(self, "message_history", list(self.message_history))
 
     @classmethod
     def from_request(

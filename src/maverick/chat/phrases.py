@@ -18,20 +18,34 @@ TROUBLE = "I'm having a bit of trouble right now. Please try again."
 TOO_MUCH = "That's more than I can do in one go. Could you ask me for fewer things at once?"
 OUT_OF_TIME = "I ran out of time before I was done. Please check your list before you ask again."
 STOPPED = "I stopped, as you asked."
+NOTHING_DONE = (
+    "I haven't looked at your list or changed it just now. "
+    "Could you provide more details about what you would like me to do?"
+)
+ONE_AT_A_TIME = "Let's take these one at a time."
 DECLINED = "All right, I'll leave everything as it is."
 NOTHING_TO_UNDO = "There is nothing to undo."
+BREAKDOWNS = (TROUBLE, TOO_MUCH, OUT_OF_TIME, STOPPED)
+"""What is said when the agent could not come to its answer."""
 CONFIRM_DELETE = "yes delete"
 """What a user says to have a task deleted."""
 
 _SHORT = 60
 _SHOWN_OPTIONS = 5
+_NAMES_ROOM = 280
+"""Room for the titles of tasks that were added at once."""
 _LIST_ROOM = RESPONSE_LENGTH - 60
 """Room for the lines of a list; the rest is for its heading and for saying how many are not shown."""
 
 
-def added(title: str) -> str:
-    """A task was added."""
-    return f"Got it! Added '{title}' to your list. Anything else?"
+def added(*titles: str) -> str:
+    """A task was added, or several."""
+    names = [f"'{title}'" for title in titles]
+    while len(names) > 1 and len(", ".join(names)) > _NAMES_ROOM:
+        names.pop()
+    if len(names) < len(titles):
+        names.append(f"{len(titles) - len(names)} more")
+    return f"Got it! Added {_and(names)} to your list. Anything else?"
 
 
 def completed(title: str) -> str:
@@ -96,6 +110,25 @@ def undone(titles: Sequence[str], removed: Sequence[str], *, returned: bool) -> 
     if removed:
         return f"I've undone that: {_several(removed)} {_is(removed)} off your list again."
     return f"I've undone that: {_several(titles)} {_is(titles)} {'back on your list' if returned else 'as before'}."
+
+
+def fitted(message: str, count: int, room: int) -> str:
+    """As many lines of a list as there is room for.
+
+    Args:
+        message: The list.
+        count: How many tasks it is of.
+        room: How many characters there is room for.
+    """
+    lines = message.split("\n")
+    if len(message) <= room or len(lines) == 1:
+        return message
+    if lines[-1].startswith("…"):
+        lines.pop()
+    rest = len(f"…and {count} more.")
+    while len(lines) > 1 and len("\n".join(lines)) + 1 + rest > room:
+        lines.pop()
+    return "\n".join((*lines, f"…and {count - len(lines)} more."))
 
 
 def listed(tasks: Sequence[Task], what: str, today: date) -> str:

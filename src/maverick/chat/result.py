@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from maverick.chat import phrases
 from maverick.exceptions import TimeoutError
 
 
@@ -28,13 +28,21 @@ class AgentResult:
     """The result of one invocation."""
 
     success: bool
-    """Whether the agent came to an answer."""
+    """Whether the agent did what it was asked, or asks whether to go ahead."""
     response: str
     """The answer, in words for the user."""
-    tool_calls: Sequence[ToolCallRecord]
+    tool_calls: list[ToolCallRecord]
     """The tools it called, in order."""
     error: str | None = None
     """What went wrong, in words for the user."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tool_calls", list(self.tool_calls))
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the conversation goes on from it: also when a task was not found, say, but not when something broke."""
+        return not any(words in (self.error or "") for words in phrases.BREAKDOWNS)
 
     @property
     def has_tool_calls(self) -> bool:

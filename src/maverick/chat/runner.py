@@ -20,10 +20,12 @@ from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
 from maverick.chat.context import AgentContext
 from maverick.chat.database import SessionFactory, owned_session
-from maverick.chat.friendly import explain, polish, tell_unfinished
 from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent
+from maverick.chat.reply import compose, explain, is_task_tool
 from maverick.chat.result import AgentResult, AnswerTimeoutError, ToolCallRecord
+from maverick.chat.speech import LiveSpeech, Speech
 from maverick.chat.tables import storable
+from maverick.chat.time_limit import TimeLimit
 from maverick.chat.tool_server import MCPToolServer
 from maverick.exceptions import MaverickError, RunExistsError
 from maverick.journal import Journal
@@ -138,8 +140,9 @@ class AgentRunner:
     ) -> AsyncGenerator[AgentActivityEvent | AgentResult, None]:
         """Answer a message and yield what happens; the last item is the :class:`AgentResult`.
 
-        Takes and raises what :meth:`run` does. The pieces of the answer are as the model writes them; the result has
-        the answer that counts. Leaving the loop early stops the run.
+        Takes and raises what :meth:`run` does. Words are told in whole sentences, once they are known to stay: what is
+        told is the beginning of the result's ``response``, unless a ``RetryScheduled`` makes it void. Leaving the loop
+        early stops the run.
         """
         feed = EventFeed()
         running = asyncio.ensure_future(self._answer(context, message, request_id, signal, feed.put))
@@ -198,21 +201,59 @@ class AgentRunner:
             return _failure(phrases.missing("what you would like me to do, in a few words"))
         turn = _Turn(context.conversation_id)
         token = _turn.set(turn)
+        seconds = None if self._limits.timeout_ms is None else self._limits.timeout_ms / 1000
         try:
-            run_id = _run_id(context, request_id)
-            await run_in_thread(self._hear, context, message, None if request_id is None else run_id)
-            result = await self._execute(context, message, run_id, signal=signal, on_activity=on_activity)
-        except Exception as error:  # noqa: BLE001 - the contract: whatever happens, the user is told in friendly words
+            with TimeLimit(seconds, signal) as limit:
+                return await self._answer_within(limit, context, message, request_id, turn, on_activity)
+        except AnswerTimeoutError:
+            raise
+        except Exception as error:  # the contract: whatever happens, the user is told in friendly words
+            if limit.is_over:
+                answer = explain(TerminateReason.TIMEOUT, [], Speech(message))
+                raise self._timed_out(answer, error) from error
             log_failure(logging.ERROR, "chat_failed", error, {"conversation_id": context.conversation_id})
             return _failure(phrases.TROUBLE)
         finally:
             _turn.reset(token)
-        return self._friendly(result, turn, message)
+
+    async def _answer_within(
+        self,
+        limit: TimeLimit,
+        context: AgentContext,
+        message: str,
+        request_id: str | None,
+        turn: _Turn,
+        on_activity: Listener | None,
+    ) -> AgentResult:
+        run_id = _run_id(context, request_id)
+        async with limit.before_run():
+            await run_in_thread(self._hear, context, message, None if request_id is None else run_id)
+            agent = await self.agent(context.user_id)
+        speech = Speech(message)
+        live = LiveSpeech(speech, is_task_tool, _pure_tools(agent), on_activity)
+        result = await self._execute(
+            agent, context, message, run_id, signal=limit.signal, on_activity=live.hear
+        )
+        made = [record for record in result.tool_calls if record.outcome is not ToolOutcome.DENIED]
+        calls = [_record(record, turn.results) for record in made]
+        live.recall(record.tool_name for record in made)
+        if result.success:
+            speech.close(result.raw_content)
+            answer = compose(calls, speech)
+        else:
+            reason = TerminateReason.TIMEOUT if limit.is_over else result.terminate_reason
+            if reason is TerminateReason.ABORTED:
+                speech.close(result.raw_content, cut=True)
+            answer = explain(reason, calls, speech)
+        is_bare_failure = not answer.is_answer and answer.response == answer.error
+        live.conclude("" if is_bare_failure else answer.response)
+        if not result.success and reason is TerminateReason.TIMEOUT:
+            raise self._timed_out(answer, result.errors[0])
+        return answer
 
     async def _execute(
-        self, context: AgentContext, message: str, run_id: str, **options: Any
+        self, agent: AgentDefinition, context: AgentContext, message: str, run_id: str, **options: Any
     ) -> RunResult[Any]:
-        agent = await self.agent(context.user_id)
         try:
             return await self._executor.execute(
                 agent,
@@ -230,41 +271,27 @@ class AgentRunner:
         with owned_session(self._session_factory, context.user_id, writes=True) as session:
             ConfirmationStore(session, context.user_id, context.conversation_id).hear(message, request)
 
-    def _friendly(self, result: RunResult[Any], turn: _Turn, message: str) -> AgentResult:
-        calls = [_record(record, turn.results) for record in result.tool_calls]
-        if result.success and calls and _broke(calls[-1]):
-            return AgentResult(False, phrases.TROUBLE, calls, phrases.TROUBLE)
-        if result.success:
-            return AgentResult(True, polish(result.raw_content, calls, message), calls)
-        if result.terminate_reason is TerminateReason.TIMEOUT:
-            raise self._timed_out(calls, message, result.errors[0])
-        error = explain(result.terminate_reason)
-        stopped = result.terminate_reason is TerminateReason.ABORTED and result.raw_content
-        return AgentResult(
-            False, polish(result.raw_content, calls, message) if stopped else error, calls, error
-        )
-
-    def _timed_out(
-        self, calls: Sequence[ToolCallRecord], message: str, cause: Exception
-    ) -> AnswerTimeoutError:
-        words = tell_unfinished(calls, message)
-        advice = "See what its tools have done before you ask again." if calls else "Please try again."
+    def _timed_out(self, answer: AgentResult, cause: Exception) -> AnswerTimeoutError:
+        has_acted = answer.has_tool_calls
+        advice = "See what its tools have done before you ask again." if has_acted else "Please try again."
         return AnswerTimeoutError(
             f"The answer took longer than {(self._limits.timeout_ms or 0) / 1000:g} seconds. {advice}",
-            AgentResult(False, words, calls, words),
+            answer,
             cause=cause,
-            retryable=not calls,
+            retryable=not has_acted,
         )
-
-
-def _broke(call: ToolCallRecord) -> bool:
-    """Whether a tool could not work at all, and the model has not come to anything else since."""
-    error = call.result.get("error")
-    return isinstance(error, dict) and error.get("code") in ("unavailable", "conflict", "forbidden")
 
 
 def _failure(words: str) -> AgentResult:
-    return AgentResult(success=False, response=words, tool_calls=(), error=words)
+    return AgentResult(success=False, response=words, tool_calls=[], error=words)
+
+
+def _pure_tools(agent: AgentDefinition) -> frozenset[str]:
+    return frozenset(
+        tool.name
+        for tool in agent.tool_config.tools
+        if not isinstance(tool, str) and getattr(tool, "effect", None) is Effect.PURE
+    )
 
 
 def _run_id(context: AgentContext, request_id: str | None) -> str:

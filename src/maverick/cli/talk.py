@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from maverick.cli.everyday_tools import EVERYDAY_TOOLS
 from maverick.config import load_config
 from maverick.config.loading import own_folder
-from maverick.exceptions import TimeoutError
+from maverick.exceptions import AgentError, TimeoutError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 from maverick.loop import AgentResult, TerminateReason
 from maverick.loop.events import AgentActivityEvent, RunEnd
+from maverick.loop.result import AgentUsage
 from maverick.providers import Client
 from maverick.runtime import AbortSignal
 from maverick.tools.threads import run_in_thread
@@ -93,6 +94,7 @@ class Talk:
             JournalError: The run can not be written down.
         """
         answer: Answer | None = None
+        runs = len(self.run_ids)
         context = await run_in_thread(self._context)
         try:
             async for event in self._runner.stream(context, text, signal=signal):
@@ -103,8 +105,12 @@ class Talk:
                     yield event
                 else:
                     answer = event
-        except TimeoutError:
-            return  # the last event has said so
+        except TimeoutError as error:
+            if len(self.run_ids) == runs:  # else the last event has said so
+                self.last = _never_begun(error)
+            return
+        if answer is not None and len(self.run_ids) == runs:
+            self.last = _never_begun(AgentError(answer.response))
         if answer is not None and self.last.terminate_reason is not TerminateReason.ERROR:
             await run_in_thread(self._keep, text, answer)
 
@@ -139,6 +145,11 @@ class Talk:
             store = ConversationStore(session, self._user_id)
             store.save_user_message(self._conversation_id, text)
             store.save_assistant_message(self._conversation_id, answer.response, tool_calls=answer.tool_calls)
+
+
+def _never_begun(error: AgentError) -> AgentResult[Any]:
+    """The result of a run that there was none of."""
+    return AgentResult.failure_result([error], AgentUsage(0, 0))
 
 
 def whoever_is_here() -> str:

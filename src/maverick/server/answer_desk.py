@@ -198,8 +198,8 @@ class AnswerDesk:
         )
         async with self._in_touch(answer, record):
             result = await self._run(answer, assignment)
-        status = AnswerStatus.COMPLETE if result.success else AnswerStatus.FAILED
-        if answer.signal.aborted and not result.success:
+        status = AnswerStatus.COMPLETE if result.is_answer else AnswerStatus.FAILED
+        if answer.signal.aborted and not result.is_answer:
             status = AnswerStatus.STOPPED
         self._metrics.answers.add(status.value)
         try:

@@ -91,9 +91,9 @@ export class AnswerMessage {
   call({ id, name, arguments: parameters }) {
     const card = new ToolCard(name, parameters);
     this.tools.set(id, card);
-    this.content.append(card.node, this.waiting);
+    this.block?.remove(); // what was said stays a part of the answer, which is shown after its tools
     this.block = null;
-    this.text = "";
+    this.content.append(card.node, this.waiting);
   }
 
   /** Ask the user whether to go ahead. */

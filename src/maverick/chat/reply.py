@@ -1,0 +1,183 @@
+"""The reply to the user: what the task tools say of what they did, in the words of the contract.
+
+Only the tools know what happened, and their sentences are the contract's. So as soon as a task tool has run, the reply is
+made of what it said, and a model's account of it is not needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from itertools import groupby
+from typing import Any
+
+from maverick.chat import phrases
+from maverick.chat.result import AgentResult, ToolCallRecord
+from maverick.chat.speech import Speech
+from maverick.chat.task_tools import ADD, LIST, TASK_TOOLS
+from maverick.loop import TerminateReason
+
+_TASK_TOOLS = frozenset(tool.name for tool in TASK_TOOLS)
+_NO_ERRORS = frozenset(("declined", "nothing_to_undo"))
+_LIMITS = frozenset(
+    (
+        TerminateReason.MAX_TOOL_CALLS,
+        TerminateReason.MAX_TURNS,
+        TerminateReason.MAX_TOTAL_TOKENS,
+        TerminateReason.MAX_COST,
+    )
+)
+
+
+class _Kind(IntEnum):
+    """What a tool's sentence is about; where there is no room for all, the higher ones are told."""
+
+    LIST = 1
+    DONE = 2
+    ERROR = 3
+    QUESTION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What a task tool said."""
+
+    kind: _Kind
+    sentence: str
+    call: ToolCallRecord
+
+    @property
+    def data(self) -> dict[str, Any]:
+        data: dict[str, Any] = self.call.result.get("data") or {}
+        return data
+
+
+def is_task_tool(name: str) -> bool:
+    """Whether a tool is one of those whose words the reply is made of."""
+    return name in _TASK_TOOLS
+
+
+def compose(calls: Sequence[ToolCallRecord], speech: Speech) -> AgentResult:
+    """The reply when the agent has come to an end of its own.
+
+    Args:
+        calls: The tools that were called.
+        speech: What was said of the model's words.
+    """
+    outcomes = _standing(calls)
+    if outcomes:
+        errors = [outcome.sentence for outcome in outcomes if outcome.kind is _Kind.ERROR]
+        response = _joined(speech.text, *_told(outcomes, phrases.RESPONSE_LENGTH - len(speech.text)))
+        return AgentResult(not errors, response, list(calls), _joined(*errors) or None)
+    if speech.claimed:
+        response = _joined(speech.text, phrases.NOTHING_DONE)
+        return AgentResult(False, response, list(calls), phrases.NOTHING_DONE)
+    if not speech.text:
+        return AgentResult(False, phrases.TROUBLE, list(calls), phrases.TROUBLE)
+    return AgentResult(True, speech.text, list(calls))
+
+
+def explain(reason: TerminateReason, calls: Sequence[ToolCallRecord], speech: Speech) -> AgentResult:
+    """The reply when the agent did not come to its end: what was done until then, and why it ended.
+
+    Args:
+        reason: Why it ended.
+        calls: The tools that were called.
+        speech: What was said of the model's words.
+    """
+    why = phrases.TROUBLE
+    if reason in _LIMITS:
+        why = phrases.TOO_MUCH
+    elif reason is TerminateReason.TIMEOUT:
+        why = phrases.OUT_OF_TIME if calls else phrases.TROUBLE
+    elif reason is TerminateReason.ABORTED:
+        why = phrases.STOPPED
+    outcomes = [outcome for outcome in _standing(calls) if outcome.sentence != why]
+    told = _told(outcomes, phrases.RESPONSE_LENGTH - len(speech.text) - len(why))
+    is_stopped_speech = reason is TerminateReason.ABORTED and speech.text and not told
+    response = speech.text if is_stopped_speech else _joined(speech.text, *told, why)
+    return AgentResult(False, response, list(calls), why)
+
+
+def _standing(calls: Sequence[ToolCallRecord]) -> list[_Outcome]:
+    """What the task tools said, without what has been overtaken by a later call."""
+    outcomes = [outcome for call in calls if (outcome := _outcome(call)) is not None]
+    standing = [
+        outcome for place, outcome in enumerate(outcomes) if not _is_overtaken(outcome, outcomes[place + 1 :])
+    ]
+    questions = {outcome.sentence for outcome in outcomes if outcome.kind is _Kind.QUESTION}
+    if len(questions) > 1:
+        standing = [_asked_first(outcome) for outcome in standing]
+    return sorted(standing, key=lambda outcome: outcome.kind is _Kind.QUESTION)
+
+
+def _asked_first(outcome: _Outcome) -> _Outcome:
+    if outcome.kind is not _Kind.QUESTION:
+        return outcome
+    return replace(outcome, sentence=f"{phrases.ONE_AT_A_TIME} {outcome.sentence}")
+
+
+def _outcome(call: ToolCallRecord) -> _Outcome | None:
+    if not is_task_tool(call.tool_name):
+        return None
+    said = call.result.get("data" if call.result.get("success") else "error")
+    if (
+        not isinstance(said, dict)
+        or not isinstance(said.get("message"), str)
+        or said.get("code") == "cancelled"
+    ):
+        return None
+    kind = _Kind.LIST if call.tool_name == LIST.name else _Kind.DONE
+    if "code" in said and said["code"] not in _NO_ERRORS:
+        kind = _Kind.QUESTION if said["code"] == "confirmation_required" else _Kind.ERROR
+    return _Outcome(kind, said["message"], call)
+
+
+def _is_overtaken(outcome: _Outcome, later: Sequence[_Outcome]) -> bool:
+    if outcome.kind is _Kind.LIST:  # of what the list was before
+        return any(o.kind is _Kind.DONE or o.sentence == outcome.sentence for o in later)
+    if outcome.kind is _Kind.ERROR:  # of a call that worked in the end, or the same words again
+        return any(
+            o.sentence == outcome.sentence or (o.kind is not _Kind.ERROR and _what(o) == _what(outcome))
+            for o in later
+        )
+    if outcome.kind is _Kind.QUESTION:  # a new question withdraws the one before
+        return any(o.kind is _Kind.QUESTION for o in later)
+    return False
+
+
+def _what(outcome: _Outcome) -> tuple[str, dict[str, Any]]:
+    return outcome.call.tool_name, outcome.call.parameters
+
+
+def _told(outcomes: Sequence[_Outcome], room: int) -> list[str]:
+    """The sentences, as many as there is room for; several additions are told in one."""
+    told: list[tuple[_Kind, str, int]] = []
+    for is_addition, group in groupby(
+        outcomes, lambda o: o.kind is _Kind.DONE and o.call.tool_name == ADD.name
+    ):
+        same = list(group)
+        if is_addition:
+            told.append((_Kind.DONE, phrases.added(*(str(o.data["title"]) for o in same)), len(same)))
+        else:
+            told += [(o.kind, o.sentence, int(o.data.get("count", 1))) for o in same]
+    return _fitted(told, room)
+
+
+def _fitted(told: Sequence[tuple[_Kind, str, int]], room: int) -> list[str]:
+    chosen: dict[int, str] = {}
+    for place, (kind, sentence, count) in sorted(enumerate(told), key=lambda each: -each[1][0]):
+        left = room - sum(len(each) + 1 for each in chosen.values())
+        text = phrases.fitted(sentence, count, left) if kind is _Kind.LIST else sentence
+        if not chosen or len(text) <= left:
+            chosen[place] = text
+    missing = len(told) - len(chosen)
+    kept = [chosen[place] for place in sorted(chosen)]
+    if missing:
+        kept.insert(len(kept) - (told[-1][0] is _Kind.QUESTION), f"…and {missing} more.")
+    return kept
+
+
+def _joined(*sentences: str) -> str:
+    return "\n".join(sentence for sentence in sentences if sentence)

@@ -1,0 +1,99 @@
+"""Sentences of a model, and which of them are for people: no ids, no code, no terms of programs, no emoji.
+
+A sentence is kept as it is, or left out as a whole: one with a hole in it would be no sentence.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BREAK = re.compile(r"\n|(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)*]))[ \t]+(?=[^\sa-z])")
+_NO_END = re.compile(r"(?:^\W*\d{1,3}|\b(?:Dr|Mr|Mrs|Ms|Prof|St|No|vs|approx|[A-Z]))\.$")
+"""What a full stop ends that is no sentence: a number at the head of a line, an abbreviation, an initial."""
+
+_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_EMOJI = (
+    "\U0001f000-\U0001faff\u2194-\u21aa\u2300-\u23ff\u2460-\u24ff\u2580-\u27bf\u2b00-\u2bff\u20e3"
+    "\u3030\u303d\u3297\u3299\U000e0020-\U000e007f"
+)
+_EDGE_EMOJI = re.compile(
+    rf"^(?:[{_EMOJI}][\u200d\ufe0f\s]*)+|\s*(?:[{_EMOJI}][\u200d\ufe0f\s]*)+(?=[.,!?…:;]|$)"
+)
+_ANY_EMOJI = re.compile(f"[{_EMOJI}]")
+
+_UUID = r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"
+_TECHNICAL = re.compile(
+    "|".join(
+        (
+            # Ids.
+            _UUID,
+            r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b",
+            r"\b[0-9A-HJKMNP-TV-Z]{26}\b",
+            r"(?i:\b(?:task|user|conversation|session|run|call|request|message|item|record)s?[ -]?ids?\b)",
+            r"(?i:\b(?:id|uid|uuid|guid)s?\b[^\w\n]{0,3}(?:(?:is|was|of|number|no)\b[^\w\n]{0,3})?#?\w*\d\w*)",
+            r"(?i:\btask\s*(?:number|no\.?|nr\.?)?\s*#?\d+\b)",
+            r"#\d+\b",
+            # Code, data and what programs print.
+            r"`",
+            r"[{}]",
+            r"\[\s*(?:[\"'\d\[\]]|$)",
+            r"^\s*[\]\[(),;]+\s*$",
+            r"^(?: {4}|\t)\S",
+            r"\"[\w ]+\"\s*:",
+            r"</?[A-Za-z][^>]*>",
+            r"\w+_\w+|\b_\w+|\b\w+_\b",
+            r"\w\(\)|\b\w+\.\w+\(",
+            r"\b(?:task|user|due|created|updated|conversation|session)[A-Z]\w*",
+            r"\b[A-Za-z]\w*=\S|[=!]=|=>|->|::|&&|\|\||;\s*$",
+            r"\b0x[0-9a-fA-F]+\b|\[\d+(?:;\d+)*m|\\[nrtux]|(?:^|\s)(?:/\w+){2,}|\b[A-Z]:\\",
+            r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\blocalhost\b",
+            # Failures of programs, and their codes.
+            r"\b\w*[a-z](?:Error|Exception|Warning|Interrupt)\b",
+            r"(?i:\berr(?:or|no)\w*\b|\bexceptions?\b(?! of\b)|\btraceback\b|\bstack ?trace\b|\bsegfault\w*)",
+            r"(?i:\bline \d+, in\b|\bcore dumped\b|\bpanic:)",
+            r"(?i:\bHTTPS?\b)",
+            r"(?i:\b(?:status|code|response|gateway)\b[^\w\n]{0,3}(?:is |was |of )?\b[1-5]\d\d\b)",
+            r"(?i:\b[1-5]\d\d\b[^\w\n]{0,3}(?:status|response|gateway|internal|not found|bad request|forbidden))",
+            r"(?i:\b[1-5]\d\d\b[^\w\n]{0,3}(?:unauthori[sz]ed|too many|service unavailable|conflict))",
+            # Databases.
+            r"\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|FROM|WHERE|VALUES|ORDER BY|GROUP BY|JOIN|(?:DROP|CREATE|ALTER) TABLE)\b",
+            r"(?i:\bselect\b.{1,80}\bfrom\b.{1,80}(?:\bwhere\b|;)|\bselect \*|\bdrop table\b|\binsert into \w+ ?\()",
+            r"(?i:\bdelete from \w+ where\b|\bupdate \w+ set\b|\bwhere \w+ ?=)",
+            r"(?i:\b(?:my|post)?sql(?:ite|alchemy)?\b|\bpostgres\w*|\bdatabases?\b|\b(?:primary|foreign) key\b)",
+            # Words that only programmers use.
+            r"(?i:\bnull\b|\bundefined\b|\bNaN\b|\bNoneType\b|\bboolean\b|\bregex\b|\bstd(?:out|err|in)\b)",
+            r"(?i:\b(?:JSON|XML|YAML|APIs?|MCP|LLM|SDK|URI|UUID|GUID|TCP|DNS|SSL|TLS|OAuth|JWT|CPU)\b)",
+            r"(?i:\bbackends?\b|\bservers?\b|\bendpoints?\b|\bpayloads?\b|\bschemas?\b|\bparameters?\b|\bruntime\b)",
+            r"(?i:\bidempoten\w*|\bserialis\w*|\bserializ\w*|\bdeserial\w*|\bsystem prompt\b|\brate limit\w*)",
+            r"(?i:\b(?:tool|function)[ -]?calls?\b|\bcalled the tool\b|\bmiddleware\b|\basync(?:io)?\b|\bconnection re\w+)",
+        )
+    )
+)
+
+
+def visible(text: str) -> str:
+    """A text without characters that are not writing, such as those that command a terminal."""
+    return _INVISIBLE.sub("", text.replace("\u2028", "\n").replace("\u2029", "\n"))
+
+
+def split_off(text: str) -> str | None:
+    """The first sentence of a text, with what parts it from the next; ``None`` until it is over."""
+    for found in _BREAK.finditer(text):
+        if found[0] == "\n" or not _NO_END.search(text[: found.start()]):
+            return text[: found.end()]
+    return None
+
+
+def readable(sentence: str, theirs: str) -> str:
+    """A sentence as a user may read it; nothing if it is not for them.
+
+    Args:
+        sentence: What a model wrote.
+        theirs: What the user said. Terms they used themselves are theirs, and stay.
+    """
+    if any(found[0].strip().casefold() not in theirs for found in _TECHNICAL.finditer(sentence)):
+        return ""
+    calm = " ".join(_EDGE_EMOJI.sub("", sentence).split())
+    if _ANY_EMOJI.search(calm) or not any(character.isalnum() for character in calm):
+        return ""
+    return calm
