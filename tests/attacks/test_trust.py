@@ -113,9 +113,8 @@ async def test_a_projects_server_is_not_started(file: str, machine: Machine) -> 
     assert json.loads(listed.stdout)[0]["state"] == "not trusted"
     with pytest.raises(ConfigError, match="not trusted"):
         load_mcp_servers(machine.project, machine.home, {}).find("shop")
-    assert load_mcp_servers(machine.project, machine.home, {"MAVERICK_TRUST": str(machine.project)}).find(
-        "shop"
-    )
+    trusted = load_mcp_servers(machine.project, machine.home, {"MAVERICK_TRUST": str(machine.project)})
+    assert trusted.find("shop").words.startswith(sys.executable)
 
 
 @pytest.mark.requirement("TRUST-PERMISSIONS")

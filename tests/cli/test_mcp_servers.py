@@ -277,7 +277,7 @@ def test_listing_shows_what_answers_and_why_the_rest_does_not(folder: Folder) ->
             "'mute' did not introduce itself within 0.2 s",
             "There is no setting named 'comand'. Did you mean 'command'?",
             "'shut' ended before it had introduced itself",
-            "you have not agreed to. Look at it, then run: maverick mcp accept theirs",
+            "you have not trusted it. Look at it, then run: maverick trust",
         ],
         strict=True,
     ):

@@ -188,8 +188,8 @@ async def test_every_setting_is_obeyed_wherever_a_run_is_started(entry: str, tmp
     assert body["max_tokens"] == 777, "max_tokens of the user"
     assert body["temperature"] == 0.25, "temperature of the project"
     assert asked.headers["x-api-key"] == "key-of-the-user", "api_key of the user"
-    asked, body = openai.received[0], openai.received[0].body
-    assert asked.path == "/text/v1/chat/completions", "provider of the project, base_url of the environment"
+    other, body = openai.received[0], openai.received[0].body
+    assert other.path == "/text/v1/chat/completions", "provider of the project, base_url of the environment"
     assert (body["model"], body["max_tokens"], body["temperature"]) == ("from-project", 333, 0.5)
-    assert asked.headers["authorization"] == "Bearer key-of-the-environment", "api_key of the environment"
+    assert other.headers["authorization"] == "Bearer key-of-the-environment", "api_key of the environment"
     assert slow.dropped.is_set(), "request_timeout of the environment"

@@ -86,7 +86,7 @@ def test_with_a_key_the_agents_own_model_answers_and_its_window_is_known(folder:
 
     prepared = workplace().prepare("general")
 
-    assert prepared.definition.model_config.model.startswith("claude:")
+    assert (prepared.definition.model_config.model or "").startswith("claude:")
     assert (prepared.window, prepared.remark) == (1_000_000, "")
 
 

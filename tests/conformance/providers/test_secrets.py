@@ -102,13 +102,14 @@ async def run_recorded(wire: Client, folder: Path, told: Told) -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @each_wire
 async def test_a_run_tells_no_key_and_no_header_however_it_ends(
-    provider: WiredProvider, scenario: Scenario, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    provider: WiredProvider, scenario: Scenario, told: Told, tmp_path: Path
 ) -> None:
-    for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
-        monkeypatch.setenv(variable, CANARY)
     async with provider.server(None) as server:
         wire = connect(
-            provider.model, base_url=server.at(scenario.value), headers={"x-gateway-token": CANARY}
+            provider.model,
+            api_key=CANARY,
+            base_url=server.at(scenario.value),
+            headers={"x-gateway-token": CANARY},
         )
 
         await run_recorded(wire, tmp_path, told)
