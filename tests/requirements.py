@@ -312,6 +312,14 @@ _SERVER = {
     "SERVER-SAFE-PAGE": "Nothing a model writes can run or be fetched, and nothing comes from elsewhere.",
     "SERVER-ACCESSIBLE": "The page has no serious accessibility problem.",
     "SERVER-COMMAND": "One command serves it all, and survives being killed.",
+    "SERVER-GUESSING": "One address locks nobody out, and the right password is good from any other.",
+    "SERVER-SIGN-OUT": "A token is good no more after signing out, and the page forgets all it knew.",
+    "SERVER-OTHER-SITES": "Another site can sign nobody in or out, and reaches the server by no name of its own.",
+    "SERVER-SLOW-CLIENTS": "Requests that are never finished are dropped, and keep nobody else out.",
+    "SERVER-BUSYWORK": "No message keeps the server busy for long.",
+    "SERVER-OVERLOAD": "What can not be served soon is refused at once, with the time to come back.",
+    "SERVER-FAILURES": "Why there is no answer is in the log in full, and on the page in plain words.",
+    "SERVER-DELETION": "A user is deleted as a whole: account, tokens, tasks, conversations, answers and runs.",
 }
 
 _SCREEN = {

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import re
 
+# Numbers and gaps are matched from their beginning only, and give nothing back: a search through a text that is nothing
+# else then takes as many steps as the text has characters, and not their square.
+_NUMBER = r"\d++(?:\.\d++)?+"
+_GAP = r"(?<!\s)\s++"
 _SPOKEN = (
-    (re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|percent)\s+of\b"), r"\1 / 100 *"),
-    (re.compile(r"\bsquare root of\s+(\d+(?:\.\d+)?)"), r"\1 ** 0.5"),
+    (re.compile(rf"(?<!\d)({_NUMBER})\s*+(?:%|percent)\s+of\b"), r"\1 / 100 *"),
+    (re.compile(rf"\bsquare root of\s+({_NUMBER})"), r"\1 ** 0.5"),
     (re.compile(r"(?<=\d)\s+squared\b"), " ** 2"),
     (re.compile(r"(?<=\d)\s+cubed\b"), " ** 3"),
-    (re.compile(r"\s+(?:to the power of|raised to)\s+(?=[\d(])"), " ** "),
-    (re.compile(r"\s+(?:divided by|over)\s+(?=[\d(-])"), " / "),
-    (re.compile(r"\s+(?:multiplied by|times|x)\s+(?=[\d(-])"), " * "),
-    (re.compile(r"\s+plus\s+(?=[\d(-])"), " + "),
-    (re.compile(r"\s+minus\s+(?=[\d(-])"), " - "),
+    (re.compile(rf"{_GAP}(?:to the power of|raised to)\s+(?=[\d(])"), " ** "),
+    (re.compile(rf"{_GAP}(?:divided by|over)\s+(?=[\d(-])"), " / "),
+    (re.compile(rf"{_GAP}(?:multiplied by|times|x)\s+(?=[\d(-])"), " * "),
+    (re.compile(rf"{_GAP}plus\s+(?=[\d(-])"), " + "),
+    (re.compile(rf"{_GAP}minus\s+(?=[\d(-])"), " - "),
     (re.compile(r"[×·]"), "*"),
     (re.compile(r"[÷:](?=\s*\d)"), "/"),
     (re.compile(r"\^"), "**"),
     (re.compile(r"(?<=\d),(?=\d{3}\b)"), ""),
 )
-_TERM = r"(?:\(\s*)*-?\d+(?:\.\d+)?(?:\s*\))*"
-_EXPRESSION = re.compile(rf"{_TERM}(?:\s*(?:\*\*|//|[-+*/%])\s*{_TERM})+")
+_TERM = rf"(?:\(\s*)*+-?{_NUMBER}(?:\s*\))*+"
+_EXPRESSION = re.compile(rf"(?<![\d(]){_TERM}(?:\s*(?:\*\*|//|[-+*/%])\s*{_TERM})+")
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}:\d{2}\b")
 _LONGEST = 1000
 """How much of a text is looked at: nobody dictates longer sums, and a search for brackets is not linear."""
