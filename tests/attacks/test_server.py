@@ -15,7 +15,9 @@ CPU_SECONDS = 2.0
 
 
 @pytest.mark.requirement("SERVER-BUSYWORK")
-@pytest.mark.parametrize("text", ["1" * MESSAGE_LENGTH, "add " + "1" * 9_000, "(" * MESSAGE_LENGTH, "1 " * 5_000])
+@pytest.mark.parametrize(
+    "text", ["1" * MESSAGE_LENGTH, "add " + "1" * 9_000, "(" * MESSAGE_LENGTH, "1 " * 5_000]
+)
 async def test_a_message_made_of_one_character_does_not_keep_the_offline_model_busy(text: str) -> None:
     model, began = TaskModel(), time.process_time()
 

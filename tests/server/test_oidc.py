@@ -28,6 +28,8 @@ class SignInService:
 
     def __init__(self) -> None:
         self.keys: dict[str, rsa.RSAPrivateKey] = {}
+        self.said_of_keys: dict[str, Any] = {}
+        """What it says of each key besides the key itself."""
         self.asked = 0
         self.down = False
         self.open = asyncio.Event()
@@ -65,6 +67,7 @@ class SignInService:
             raise web.HTTPServiceUnavailable
         keys = [
             {**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key())), "kid": key_id}
+            | self.said_of_keys
             for key_id, key in self.keys.items()
         ]
         return web.json_response({"keys": keys})
@@ -123,6 +126,32 @@ async def test_a_token_that_proves_nothing_is_refused(
         await OidcVerifier(service.url, AUDIENCE).verify(service.token(**changes))
 
     assert refused.value.status == 401
+
+
+@pytest.mark.requirement("SERVER-OIDC")
+@pytest.mark.parametrize(
+    ("said", "is_good"),
+    [
+        ({"use": "enc"}, False),
+        ({"key_ops": ["encrypt", "wrapKey"]}, False),
+        ({"key_ops": "verify"}, False),
+        ({"alg": "RSA-OAEP"}, False),
+        ({"alg": "RS512"}, False),
+        ({"use": "sig", "key_ops": ["verify"], "alg": "RS256"}, True),
+    ],
+    ids=str,
+)
+async def test_a_key_that_is_not_for_signatures_verifies_none(
+    service: SignInService, said: dict[str, Any], is_good: bool
+) -> None:
+    service.said_of_keys = {"key_ops": ["verify"]} | said
+
+    try:
+        verified = (await OidcVerifier(service.url, AUDIENCE).verify(service.token())).name
+    except RequestRefusedError as error:
+        verified = str(error.status)
+
+    assert verified == ("Ana" if is_good else "401")
 
 
 @pytest.mark.requirement("SERVER-OIDC")

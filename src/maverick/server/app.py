@@ -16,6 +16,7 @@ from maverick.chat.migrations import migrate
 from maverick.server.accounts import Accounts
 from maverick.server.answer_desk import AnswerDesk
 from maverick.server.answer_store import AnswerStore
+from maverick.server.guesses import Guesses
 from maverick.server.http_limits import BodyLimit, Observer
 from maverick.server.limits import Places, RateLimiter, ServerLimits
 from maverick.server.metrics import Gauge, ServerMetrics
@@ -24,6 +25,7 @@ from maverick.server.refusal import answer_refusals
 from maverick.server.routes import approvals, chat, conversations, front_ends, operations, signing_in, tasks
 from maverick.server.schema import SERVER
 from maverick.server.service import ChatService
+from maverick.server.sign_outs import SignOuts
 from maverick.server.tokens import TokenSigner
 from maverick.server.updates import Updates
 
@@ -101,7 +103,8 @@ def create_app(
         updates=updates,
         metrics=metrics,
         requests=RateLimiter(limits.requests_per_minute),
-        sign_ins=RateLimiter(limits.sign_ins_per_minute),
+        guesses=Guesses(limits.sign_ins_per_minute),
+        sign_outs=SignOuts(database.session),
         streams=streams,
         metrics_token=metrics_token,
     )

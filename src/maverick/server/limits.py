@@ -22,7 +22,7 @@ class ServerLimits:
     requests_per_minute: int = 600
     """Requests of a user; a burst of that many is fine after a pause."""
     sign_ins_per_minute: int = 10
-    """Attempts to sign in, for each name and for each address they come from."""
+    """Attempts to sign in from each address."""
     body_bytes: int = 256 * 1024
     """The size of a request's body; some front ends send the whole conversation with each message."""
     streams: int = 12
@@ -53,6 +53,7 @@ class RateLimiter:
         self._rate = per_minute / 60
         self._clock = clock
         self._left: dict[str, tuple[float, float]] = {}
+        self._most = _REMEMBERED
 
     def take(self, key: str) -> None:
         """Count one.
@@ -65,12 +66,15 @@ class RateLimiter:
         left = min(self._burst, left + (at - since) * self._rate)
         if left < 1:
             raise too_many("That was a lot at once. Wait a moment, then try again.", (1 - left) / self._rate)
-        if len(self._left) >= _REMEMBERED:
+        if len(self._left) >= self._most:
             self._left = {
                 name: kept
                 for name, kept in self._left.items()
                 if kept[0] + (at - kept[1]) * self._rate < self._burst
             }
+            self._most = max(
+                _REMEMBERED, 2 * len(self._left)
+            )  # so that not each of many new ones looks at all others
         self._left[key] = (left - 1, at)
 
 

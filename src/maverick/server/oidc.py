@@ -137,8 +137,19 @@ class OidcVerifier:
             if self._jwks_url is None:
                 url = f"{self._issuer.rstrip('/')}/.well-known/openid-configuration"
                 self._jwks_url = str((await _json(http, url))["jwks_uri"])
-            found = jwt.PyJWKSet.from_dict(await _json(http, self._jwks_url))
-        return {key.key_id or "": key for key in found.keys}
+            published = await _json(http, self._jwks_url)
+        keys = published["keys"]
+        if not isinstance(keys, list):
+            raise ValueError("expected a list of keys")  # noqa: TRY004 - one of the errors the caller explains
+        fit = [key for key in keys if isinstance(key, dict) and self._is_for_signing(key)]
+        found = jwt.PyJWKSet(fit).keys if fit else []
+        return {key.key_id or "": key for key in found if key.algorithm_name in self._algorithms}
+
+    def _is_for_signing(self, key: dict[str, Any]) -> bool:
+        """Whether a key is published for signatures we take; one for encryption proves nothing (RFC 7517, 4.2 to 4.4)."""
+        operations, algorithm = key.get("key_ops", ["verify"]), key.get("alg", self._algorithms[0])
+        is_meant = isinstance(operations, list) and "verify" in operations
+        return is_meant and key.get("use", "sig") == "sig" and algorithm in self._algorithms
 
 
 async def _json(http: aiohttp.ClientSession, url: str) -> dict[str, Any]:

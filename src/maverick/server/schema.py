@@ -1,4 +1,4 @@
-"""The server's own tables: accounts, the answers it gives, and what they cost."""
+"""The server's own tables: accounts and sign-outs, the answers it gives, and what they cost."""
 
 from __future__ import annotations
 
@@ -22,5 +22,10 @@ _STOPS = Migration(
     statements=("ALTER TABLE answers ADD COLUMN stop_wanted BOOLEAN NOT NULL DEFAULT FALSE",),
 )
 
-SERVER = Schema("server", (_FIRST, _STOPS))
-"""The tables of this package. ``accounts`` is asked before it is known who somebody is, so it has no owner's fence."""
+_SIGN_OUTS = Migration(
+    statements=("CREATE TABLE sign_outs (what VARCHAR PRIMARY KEY, until BIGINT NOT NULL)",),
+)
+
+SERVER = Schema("server", (_FIRST, _STOPS, _SIGN_OUTS))
+"""The tables of this package. ``accounts`` and ``sign_outs`` are asked before it is known who somebody is, so they have
+no owner's fence."""

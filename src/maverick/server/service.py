@@ -11,9 +11,11 @@ from maverick.chat import AgentRunner, MCPToolServer
 from maverick.chat.database import SessionFactory
 from maverick.server.accounts import Accounts
 from maverick.server.answer_desk import AnswerDesk
+from maverick.server.guesses import Guesses
 from maverick.server.limits import Places, RateLimiter, ServerLimits
 from maverick.server.metrics import ServerMetrics
 from maverick.server.principal import Verifier
+from maverick.server.sign_outs import SignOuts
 from maverick.server.updates import Updates
 
 
@@ -34,7 +36,8 @@ class ChatService:
     updates: Updates
     metrics: ServerMetrics
     requests: RateLimiter
-    sign_ins: RateLimiter
+    guesses: Guesses
+    sign_outs: SignOuts
     streams: Places
     metrics_token: str | None
     """What a collector of metrics proves itself with, besides any user."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from fastapi import Depends, Request, Response
 from fastapi.security import HTTPBearer
@@ -27,7 +26,9 @@ async def signed_in(
     Raises:
         RequestRefusedError: Nobody has proved who they are; or they ask for too much.
     """
-    principal = await service.verifier.verify(_token(request))
+    token = token_of(request)
+    principal = await service.verifier.verify(token)
+    await service.sign_outs.check(principal, token)
     service.requests.take(principal.user_id)
     return principal
 
@@ -55,21 +56,37 @@ def bearer_of(request: Request) -> str | None:
     return token.strip() if scheme.lower() == "bearer" and token.strip() else None
 
 
-def _token(request: Request) -> str:
+def token_of(request: Request) -> str:
+    """The token a request is made with.
+
+    Raises:
+        RequestRefusedError: It has none; or another site has a browser send it.
+    """
     token = bearer_of(request)
     if token is not None:
         return token
     cookie = request.cookies.get(COOKIE)
     if not cookie:
         raise unauthorized("Sign in first: send a bearer token.")
-    if request.method not in _SAFE and not _is_from_here(request):
-        raise RequestRefusedError(
-            403, "other_site", "This request comes from another site and is not accepted."
-        )
+    if request.method not in _SAFE:
+        refuse_other_sites(request, known=True)
     return cookie
 
 
-def _is_from_here(request: Request) -> bool:
-    """Whether a page of this server made the request: browsers say so, and pages can not change what they say."""
+def refuse_other_sites(request: Request, *, known: bool = False) -> None:
+    """Refuse what a page of another site has a browser send: browsers say so, and pages can not change what they say.
+
+    Args:
+        request: The request.
+        known: Whether it has to be known that a page of this server made it; programs do not say where they are from.
+
+    Raises:
+        RequestRefusedError: Another site made it.
+    """
     origin = request.headers.get("Origin")
-    return origin is not None and urlsplit(origin).netloc == request.headers.get("Host")
+    is_from_here = origin is not None and origin.partition("://")[2] == request.headers.get("Host")
+    says_so = origin is None and request.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin")
+    if not (is_from_here or (says_so and not known)):
+        raise RequestRefusedError(
+            403, "other_site", "This request comes from another site and is not accepted."
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from typing import Any
 
@@ -42,6 +43,7 @@ class TokenSigner:
             "aud": AUDIENCE,
             "sub": principal.user_id,
             "name": principal.name,
+            "jti": secrets.token_hex(8),  # two sessions that begin in the same second end one by one
             "iat": int(at),
             "exp": int(at + self.lifetime),
         }

@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator
 
 TASKS = "tasks"
 CONVERSATIONS = "conversations"
+SESSION = "session"
+"""One of the user's sessions has ended."""
 
 
 class Updates:

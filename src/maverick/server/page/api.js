@@ -111,7 +111,8 @@ export async function followUpdates(onUpdate, signal) {
         onUpdate(event.name);
       });
     } catch (error) {
-      if (error.name === "AbortError" || (error instanceof Refused && error.status === 401)) return;
+      if (error.name === "AbortError") return;
+      if (error instanceof Refused && error.status === 401) throw error; // the session has ended, in another tab perhaps
     }
     await pause(Math.min(500 * 2 ** attempt, 15000), signal).catch(() => null);
   }

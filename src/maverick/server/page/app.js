@@ -2,6 +2,7 @@
 
 import { ask, followUpdates } from "./api.js";
 import { ConversationList } from "./conversation-list.js";
+import { dismiss } from "./dialog.js";
 import { byId, element, icon } from "./element.js";
 import { TaskList } from "./task-list.js";
 import { setUpTheme } from "./theme.js";
@@ -38,12 +39,31 @@ function watch() {
   watching?.abort();
   if (document.hidden || byId("app").hidden) return;
   watching = new AbortController();
-  followUpdates(hearUpdate, watching.signal);
+  followUpdates(hearUpdate, watching.signal).catch(complain);
+}
+
+/** Forget everything of whoever was signed in: what a page keeps out of sight can still be read in it. */
+function forget() {
+  watching?.abort();
+  transcript.clear();
+  conversations.clear();
+  tasks.clear();
+  stopEditing();
+  dismiss();
+  clearTimeout(shownUntil);
+  byId("toast").hidden = true;
+  byId("toast").replaceChildren();
+  for (const id of ["who", "announcer"]) byId(id).textContent = "";
+  for (const id of ["composer-text", "password"]) byId(id).value = "";
+  grow();
+  showTitle();
+  closeSides();
 }
 
 async function showSignIn() {
-  const about = await ask("GET", "/api/about").catch(() => ({ accounts: true, signup: false }));
+  forget();
   byId("app").hidden = true;
+  const about = await ask("GET", "/api/about").catch(() => ({ accounts: true, signup: false }));
   byId("sign-in").hidden = false;
   byId("sign-up").hidden = !about.signup;
   if (!about.accounts) byId("sign-in-hint").textContent = "This server takes tokens of a sign-in service; its users have a page of their own.";
@@ -67,11 +87,11 @@ async function signIn(path) {
 }
 
 async function signOut() {
-  watching?.abort();
-  transcript.clear();
-  await ask("POST", "/api/logout").catch(() => null);
+  const problem = await ask("POST", "/api/logout").then(() => "", (error) => `You may still be signed in: ${error.message}`);
   history.replaceState(null, "", location.pathname);
+  byId("name").value = "";
   await showSignIn();
+  byId("sign-in-error").textContent = problem;
 }
 
 function hearUpdate(what) {

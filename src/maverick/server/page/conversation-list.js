@@ -14,9 +14,21 @@ export class ConversationList {
   }
 
   async load() {
-    this.conversations = (await ask("GET", "/api/conversations")).conversations;
-    this.show();
+    const asked = (this.asked = {});
+    const { conversations } = await ask("GET", "/api/conversations");
+    if (this.asked === asked) {
+      // else it was asked again, or signed out, in the meantime
+      this.conversations = conversations;
+      this.show();
+    }
     return this.conversations;
+  }
+
+  /** Forget all conversations. */
+  clear() {
+    this.conversations = [];
+    this.asked = null;
+    this.select(null);
   }
 
   select(id) {

@@ -12,6 +12,13 @@ export async function confirm(title, action) {
   return (await opened(title, action, null)) !== null;
 }
 
+/** Close the dialog unanswered, and forget what it was about. */
+export function dismiss() {
+  if (byId("dialog").open) byId("dialog-cancel").click();
+  byId("dialog-title").textContent = "";
+  byId("dialog-input").value = "";
+}
+
 function opened(title, action, value) {
   const dialog = byId("dialog");
   const input = byId("dialog-input");

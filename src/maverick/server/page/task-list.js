@@ -22,8 +22,19 @@ export class TaskList {
   }
 
   async load() {
-    this.tasks = (await ask("GET", "/api/tasks")).tasks;
+    const asked = (this.asked = {});
+    const { tasks } = await ask("GET", "/api/tasks");
+    if (this.asked !== asked) return; // asked again, or signed out, in the meantime
+    this.tasks = tasks;
     this.show();
+  }
+
+  /** Forget all tasks. */
+  clear() {
+    this.tasks = [];
+    this.asked = null;
+    byId("add-task-title").value = "";
+    this.choose("open");
   }
 
   choose(filter) {

@@ -22,6 +22,7 @@ export class Transcript {
     this.finished = null;
     this.seen = "";
     this.last = null;
+    this.question = null;
     this.node.replaceChildren(
       element(
         "div",

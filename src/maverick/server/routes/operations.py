@@ -12,10 +12,12 @@ from pydantic import BaseModel
 
 from maverick.chat.database import owned_session
 from maverick.server.event_stream import EVENT_STREAM, PAUSE, EventStream, encoded
+from maverick.server.principal import Principal
 from maverick.server.request_parts import REFUSALS
 from maverick.server.service import ChatService, Service
-from maverick.server.sign_in import User, bearer_of, signed_in
+from maverick.server.sign_in import User, bearer_of, signed_in, token_of
 from maverick.server.told import Frame
+from maverick.server.updates import SESSION
 
 router = APIRouter(responses=REFUSALS)
 
@@ -60,13 +62,21 @@ async def metrics(request: Request, service: Service) -> PlainTextResponse:
     response_model=None,
     responses={200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}},
 )
-async def updates(user: User, service: Service) -> Response:
-    """A stream that says when the user's ``tasks`` or ``conversations`` have changed, in whichever tab."""
+async def updates(request: Request, user: User, service: Service) -> Response:
+    """A stream that says when the user's ``tasks`` or ``conversations`` have changed, in whichever tab.
+
+    It ends when its session does.
+    """
     service.streams.take(user.user_id)
-    return EventStream(_updates(service, user.user_id), lambda: service.streams.give_back(user.user_id))
+    told = _updates(service, user, token_of(request))
+    return EventStream(told, lambda: service.streams.give_back(user.user_id))
 
 
-async def _updates(service: ChatService, user_id: str) -> AsyncGenerator[bytes, Any]:
+async def _updates(service: ChatService, user: Principal, token: str) -> AsyncGenerator[bytes, Any]:
     yield encoded(Frame({}, "ready"))
-    async for what in service.updates.listen(user_id, pause=PAUSE):
+    async for what in service.updates.listen(user.user_id, pause=PAUSE):
+        if service.sign_outs.has(user, token):
+            return
+        if what == SESSION:  # another one of the user's
+            continue
         yield b": still here\n\n" if what is None else encoded(Frame({}, what))

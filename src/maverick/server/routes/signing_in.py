@@ -11,8 +11,9 @@ from maverick.server.principal import Principal
 from maverick.server.refusal import RequestRefusedError, not_found
 from maverick.server.request_parts import CONFLICT, NOT_FOUND, REFUSALS
 from maverick.server.service import ChatService, Service
-from maverick.server.sign_in import COOKIE, User, remember
+from maverick.server.sign_in import COOKIE, User, bearer_of, refuse_other_sites, remember
 from maverick.server.tokens import TokenSigner
+from maverick.server.updates import SESSION
 from maverick.tools.threads import run_in_thread
 
 router = APIRouter(prefix="/api", tags=["signing in"], responses=REFUSALS)
@@ -65,8 +66,10 @@ async def sign_up(
     """Make an account and sign in."""
     if service.accounts is None or not service.signup:
         raise not_found("way to make an account; ask whoever runs the server")
-    _count(service, request, credentials)
-    principal = await run_in_thread(service.accounts.create, credentials.name, credentials.password)
+    refuse_other_sites(request)
+    service.guesses.count(_address(request))
+    async with service.guesses.hashing:
+        principal = await run_in_thread(service.accounts.create, credentials.name, credentials.password)
     return _session(service, request, response, principal)
 
 
@@ -75,14 +78,27 @@ async def log_in(credentials: Credentials, request: Request, response: Response,
     """Sign in with a name and a password."""
     if service.accounts is None:
         raise not_found("way to sign in; use a token of the sign-in service")
-    _count(service, request, credentials)
-    principal = await run_in_thread(service.accounts.check, credentials.name, credentials.password)
+    refuse_other_sites(request)
+    service.guesses.count(_address(request))
+    async with service.guesses.attempt(credentials.name):
+        principal = await run_in_thread(service.accounts.check, credentials.name, credentials.password)
     return _session(service, request, response, principal)
 
 
 @router.post("/logout", status_code=204)
-async def log_out(response: Response) -> None:
-    """Have the browser forget who is signed in."""
+async def log_out(request: Request, response: Response, service: Service) -> None:
+    """Sign out: the token is no longer valid, and a browser forgets it."""
+    refuse_other_sites(request)
+    for token in filter(None, (bearer_of(request), request.cookies.get(COOKIE))):
+        try:
+            principal = await service.verifier.verify(token)
+        except RequestRefusedError as error:
+            if error.status != 401:
+                raise
+            continue  # it was worth nothing before
+        service.requests.take(principal.user_id)
+        await service.sign_outs.add(token)
+        service.updates.publish(principal.user_id, SESSION)
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
 
 
@@ -92,10 +108,8 @@ async def me(user: User) -> Me:
     return Me(name=user.name)
 
 
-def _count(service: ChatService, request: Request, credentials: Credentials) -> None:
-    """Keep guessing slow, of one name's password and from one address."""
-    service.sign_ins.take(f"name {credentials.name.casefold()}")
-    service.sign_ins.take(f"address {request.client.host if request.client else ''}")
+def _address(request: Request) -> str | None:
+    return None if request.client is None else request.client.host
 
 
 def _session(service: ChatService, request: Request, response: Response, principal: Principal) -> Session:
