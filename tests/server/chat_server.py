@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,15 @@ from maverick.journal import Journal
 from maverick.loop import RunConfig
 from maverick.model import LLMClient, Request, Response, StreamItem, TextDelta
 from maverick.providers.base import Client
-from maverick.server import Principal, ServerLimits, TokenSigner, Verifier, create_app
+from maverick.server import (
+    ConnectionLimits,
+    Principal,
+    ServerLimits,
+    TokenSigner,
+    Verifier,
+    client_protocol,
+    create_app,
+)
 
 PATIENCE = 30
 """Seconds that anything may take on a busy machine."""
@@ -38,6 +46,8 @@ class ChatServer:
         verifier: Proves who users are.
         metrics_token: What a collector of metrics proves itself with.
         run_config: How much an answer may take.
+        allowed_hosts: The names it may be called by.
+        connections: How patient it is with slow clients.
     """
 
     def __init__(
@@ -50,7 +60,10 @@ class ChatServer:
         verifier: Verifier | None = None,
         metrics_token: str | None = None,
         run_config: RunConfig = CHAT_LIMITS,
+        allowed_hosts: Sequence[str] = (),
+        connections: ConnectionLimits | None = None,
     ) -> None:
+        self._protocol = client_protocol(connections)
         self.database = Database(location)
         self.signer = TokenSigner(SECRET)
         runner = AgentRunner(
@@ -67,12 +80,14 @@ class ChatServer:
             signup=True,
             limits=limits,
             metrics_token=metrics_token,
+            allowed_hosts=allowed_hosts,
         )
         self._people: list[Person] = []
 
     async def __aenter__(self) -> Self:
         config = uvicorn.Config(
             self.app,
+            http=self._protocol,
             port=0,
             log_level="error",
             lifespan="on",

@@ -16,6 +16,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
 from maverick.chat.caller import Caller
+from maverick.chat.host_check import HostCheck
 from maverick.chat.tool_server import MCPToolServer, RequestContext
 from maverick.exceptions import InvalidInputError
 
@@ -62,7 +63,7 @@ def http_app(
         allowed_hosts: The names it may be called by; by default those of this machine.
     """
     hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*"] if allowed_hosts is None else allowed_hosts
-    return tools.server(_bearer).streamable_http_app(
+    app = tools.server(_bearer).streamable_http_app(
         streamable_http_path=path,
         json_response=True,
         stateless_http=True,
@@ -74,6 +75,9 @@ def http_app(
         auth=AuthSettings(issuer_url=AnyHttpUrl(issuer), resource_server_url=None),
         token_verifier=verifier,
     )
+    # Before the token is looked at, which is where the endpoint's own check of names and origins comes.
+    app.add_middleware(HostCheck, names=[host.rpartition(":")[0] or host for host in hosts])
+    return app
 
 
 class KnownTokens(TokenVerifier):

@@ -10,21 +10,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maverick.server.app import create_app
+    from maverick.server.slow_clients import ConnectionLimits, client_protocol
     from maverick.server.limits import ServerLimits
     from maverick.server.oidc import OidcVerifier
     from maverick.server.principal import Principal, Verifier
     from maverick.server.tokens import TokenSigner
 
 _HOME_OF = {
+    "ConnectionLimits": "maverick.server.slow_clients",
     "OidcVerifier": "maverick.server.oidc",
     "Principal": "maverick.server.principal",
     "ServerLimits": "maverick.server.limits",
     "TokenSigner": "maverick.server.tokens",
     "Verifier": "maverick.server.principal",
+    "client_protocol": "maverick.server.slow_clients",
     "create_app": "maverick.server.app",
 }
 
-__all__ = ["OidcVerifier", "Principal", "ServerLimits", "TokenSigner", "Verifier", "create_app"]
+__all__ = [
+    "ConnectionLimits",
+    "OidcVerifier",
+    "Principal",
+    "ServerLimits",
+    "TokenSigner",
+    "Verifier",
+    "client_protocol",
+    "create_app",
+]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for

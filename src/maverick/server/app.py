@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from fastapi.staticfiles import StaticFiles
 
 import maverick
 from maverick.chat import AgentRunner, Database, MCPToolServer
+from maverick.chat.host_check import HostCheck
 from maverick.chat.migrations import migrate
 from maverick.server.accounts import Accounts
 from maverick.server.answer_desk import AnswerDesk
@@ -50,6 +51,7 @@ def create_app(
     signup: bool = False,
     limits: ServerLimits | None = None,
     metrics_token: str | None = None,
+    allowed_hosts: Sequence[str] = (),
 ) -> FastAPI:
     """The Chat API and its web page.
 
@@ -61,6 +63,7 @@ def create_app(
         signup: Whether anybody may make an account.
         limits: How much a user may ask for.
         metrics_token: What a collector of metrics proves itself with; users can read them in any case.
+        allowed_hosts: The names it may be called by, besides ``localhost`` and addresses; ``"*"`` for every name.
     """
     limits = limits or ServerLimits()
     updates, metrics = Updates(), ServerMetrics()
@@ -113,5 +116,6 @@ def create_app(
         app.include_router(module.router)
     app.mount("/", _Page(directory=_PAGE, html=True), name="page")
     app.add_middleware(BodyLimit, most=limits.body_bytes)
+    app.add_middleware(HostCheck, names=allowed_hosts)
     app.add_middleware(Observer, metrics=metrics)
     return app

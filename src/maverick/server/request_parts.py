@@ -53,6 +53,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         (401, "Nobody has proved who they are."),
         (403, "The request comes from another site."),
         (413, "The body is too large."),
+        (421, "The server is not known by the name it was called by."),
         (422, "The request is not as it should be."),
         (429, "A limit is reached for now."),
         (503, "Something the server needs can not be reached."),

@@ -61,6 +61,14 @@ def _add_serving(serve: CommandParser) -> None:
         "--host", default="127.0.0.1", help="the address to serve on (default: this machine only)"
     )
     serve.add_argument(
+        "--allowed-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        dest="allowed_hosts",
+        help="a name it may be called by over HTTP, besides that of --host and localhost; can be given again",
+    )
+    serve.add_argument(
         "--tokens",
         metavar="FILE",
         help="who may use it over HTTP: a line “user token” for each, kept to yourself",

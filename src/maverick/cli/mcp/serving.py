@@ -40,15 +40,26 @@ def serve(options: argparse.Namespace) -> int:
 def _serve_http(tools: MCPToolServer, options: argparse.Namespace) -> None:
     import uvicorn
 
+    from maverick.server import client_protocol
+
     if options.tokens is None:
         raise InvalidInputError(
             "--tokens: name a file with a line “user token” for each who may use it.", field="tokens"
         )
     known = KnownTokens(_tokens_in(Path(options.tokens)))
     address = f"{options.host}:{options.port}"
-    app = http_app(tools, known, allowed_hosts=[address, f"localhost:{options.port}"])
+    named = [pattern for name in options.allowed_hosts for pattern in (name, f"{name}:*")]
+    app = http_app(tools, known, allowed_hosts=[address, f"localhost:{options.port}", *named])
     sys.stderr.write(f"Serving tasks at http://{address}/mcp (Ctrl-C stops it)\n")
-    uvicorn.run(app, host=options.host, port=options.port, log_level="warning", server_header=False)
+    uvicorn.run(
+        app,
+        http=client_protocol(),
+        ws="none",
+        host=options.host,
+        port=options.port,
+        log_level="warning",
+        server_header=False,
+    )
 
 
 def _tokens_in(file: Path) -> dict[str, str]:

@@ -18,6 +18,14 @@ def add_arguments(parser: CommandParser) -> None:
         help="the port; 0 chooses a free one (default: %(default)s)",
     )
     parser.add_argument(
+        "--allowed-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        dest="allowed_hosts",
+        help="a name the server may be called by, besides that of --host, localhost and addresses; can be given again",
+    )
+    parser.add_argument(
         "--model",
         metavar="PROVIDER:MODEL",
         help="who answers; by default the configured model, or the offline one when none is configured and there is no key",

@@ -27,7 +27,7 @@ from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 from maverick.providers import Client
-from maverick.server import OidcVerifier, ServerLimits, TokenSigner, Verifier, create_app
+from maverick.server import OidcVerifier, ServerLimits, TokenSigner, Verifier, client_protocol, create_app
 
 _SECRET_VARIABLE = "MAVERICK_SERVER_SECRET"  # noqa: S105 - the name of a variable, and no secret
 _METRICS_VARIABLE = "MAVERICK_SERVER_METRICS_TOKEN"
@@ -56,6 +56,8 @@ def serve(options: argparse.Namespace) -> int:
     sys.stderr.write(f"{assistant.introduction}\n")
     config = uvicorn.Config(
         app,
+        http=client_protocol(),
+        ws="none",
         host=options.host,
         port=options.port,
         log_level="warning",
@@ -126,6 +128,7 @@ def _app(options: argparse.Namespace, client: Client, model: str, journal: Journ
         signup=signup,
         limits=limits,
         metrics_token=os.environ.get(_METRICS_VARIABLE) or None,
+        allowed_hosts=[options.host, *options.allowed_hosts],
     )
 
 

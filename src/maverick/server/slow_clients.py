@@ -1,0 +1,190 @@
+"""Clients that take their time: each request has to arrive, and each response to be read, within seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from maverick.server.guesses import network_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """How long a client may keep a connection busy, and how many connections there may be."""
+
+    header_seconds: float = 10
+    """From the beginning of a connection, or of the next request on it, until the request's headers are there."""
+    body_seconds: float = 30
+    """From there until its body is there."""
+    stall_seconds: float = 60
+    """How long a client may leave unread what is sent to it."""
+    per_address: int = 256
+    """Connections of one address; behind a proxy, which is one address, all there are."""
+    total: int = 4096
+    """Connections of all addresses."""
+
+
+class _Stage(Enum):
+    """What a connection waits for."""
+
+    REQUEST = auto()
+    """The client's next request; the server's keep-alive time is running."""
+    HEADERS = auto()
+    BODY = auto()
+    RESPONSE = auto()
+    """Ours: the client has sent all of its request."""
+
+
+class Connections:
+    """All connections. When there are too many, one goes that nobody works for: the oldest of whoever has most.
+
+    So whoever opens thousands only loses their own, and one whose request has arrived is never closed for others.
+
+    Args:
+        limits: How many there may be.
+    """
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.limits = limits
+        self._total = min(limits.total, _open_files() * 3 // 4)
+        self._count = 0
+        self._of_address: Counter[str] = Counter()
+        self._waiting: dict[str, dict[ClientProtocol, None]] = {}
+
+    def add(self, connection: ClientProtocol) -> None:
+        """A client has connected."""
+        self._count += 1
+        self._of_address[connection.network] += 1
+        self.wait(connection)
+        if self._of_address[connection.network] > self.limits.per_address:
+            self._drop(connection.network)
+        elif self._count > self._total:
+            self._drop(max(self._waiting, key=self._of_address.__getitem__))
+
+    def remove(self, connection: ClientProtocol) -> None:
+        """It is closed."""
+        self.work(connection)
+        self._count -= 1
+        self._of_address[connection.network] -= 1
+        if not self._of_address[connection.network]:
+            del self._of_address[connection.network]
+
+    def wait(self, connection: ClientProtocol) -> None:
+        """It waits for its client."""
+        waiting = self._waiting.setdefault(connection.network, {})
+        waiting.pop(connection, None)
+        waiting[connection] = None
+
+    def work(self, connection: ClientProtocol) -> None:
+        """Its client waits for us."""
+        waiting = self._waiting.get(connection.network, {})
+        waiting.pop(connection, None)
+        if not waiting:
+            self._waiting.pop(connection.network, None)
+
+    def _drop(self, network: str) -> None:
+        for oldest in self._waiting.get(network, ()):
+            return oldest.transport.abort()
+
+
+class ClientProtocol(H11Protocol):
+    """HTTP as uvicorn speaks it, with an end to each wait for the client.
+
+    Args:
+        connections: All connections of the server.
+        options: What uvicorn gives to a protocol.
+    """
+
+    def __init__(self, connections: Connections, **options: Any) -> None:
+        super().__init__(**options)
+        self.network = ""
+        """The address it is counted as."""
+        self._all = connections
+        self._stage = _Stage.HEADERS
+        self._deadline: asyncio.TimerHandle | None = None
+        self._stall: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Somebody has connected."""
+        super().connection_made(transport)
+        self.network = network_of(self.client[0] if self.client else None)
+        self._set_deadline(self._all.limits.header_seconds)
+        self._all.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is closed."""
+        for timer in (self._deadline, self._stall):
+            if timer is not None:
+                timer.cancel()
+        self._all.remove(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Something has come."""
+        super().data_received(data)
+        self._enter(self._stage_now() or _Stage.HEADERS)
+
+    def on_response_complete(self) -> None:
+        """All of a response has been handed over."""
+        super().on_response_complete()
+        self._enter(self._stage_now() or _Stage.REQUEST)
+
+    def pause_writing(self) -> None:
+        """The client does not read what is sent to it."""
+        super().pause_writing()
+        self._stall = self.loop.call_later(self._all.limits.stall_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        super().resume_writing()
+        if self._stall is not None:
+            self._stall.cancel()
+
+    def _stage_now(self) -> _Stage | None:
+        """What is waited for, if a request has begun that is not answered."""
+        if self.cycle is None or self.cycle.response_complete:
+            return None
+        return _Stage.BODY if self.cycle.more_body else _Stage.RESPONSE
+
+    def _enter(self, stage: _Stage) -> None:
+        if stage is self._stage or self.transport.is_closing():
+            return
+        self._stage = stage
+        limits = self._all.limits
+        seconds = {_Stage.HEADERS: limits.header_seconds, _Stage.BODY: limits.body_seconds}.get(stage)
+        self._set_deadline(seconds)
+        if stage is _Stage.RESPONSE:
+            self._all.work(self)
+        else:
+            self._all.wait(self)
+
+    def _set_deadline(self, seconds: float | None) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = None if seconds is None else self.loop.call_later(seconds, self.transport.abort)
+
+
+def client_protocol(limits: ConnectionLimits | None = None) -> type[asyncio.Protocol]:
+    """What uvicorn is to speak HTTP with, so that slow clients keep nobody out: ``uvicorn.Config(http=…)``."""
+    made: Callable[..., ClientProtocol] = partial(ClientProtocol, Connections(limits or ConnectionLimits()))
+    return cast("type[asyncio.Protocol]", made)  # it is called, and nothing else
+
+
+def _open_files() -> int:
+    """How many files this process may have open; a connection is one."""
+    if sys.platform == "win32":
+        return 8192
+    import resource  # here, since not every system has it
+
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 20 if most == resource.RLIM_INFINITY else most
