@@ -10,7 +10,6 @@ import pytest
 
 from chat.served import served
 from maverick.chat import Database, MCPToolServer
-
 from maverick.chat.offline import TaskModel
 from maverick.chat.prompt import MESSAGE_LENGTH
 from maverick.chat.serving import KnownTokens, http_app

@@ -56,19 +56,20 @@ def operations(server: ChatServer) -> Iterator[Any]:
 
 @pytest.mark.requirement("SERVER-SCHEMA")
 def test_nothing_makes_the_server_fail(running: ChatServer) -> None:
-    tried = []
+    tried, headers = [], {}
 
     for operation in operations(running):
-        token = running.signer.issue(Principal("user_fuzz", "fuzz"))  # one of the operations signs out
+        token = running.signer.issue(
+            Principal("user_fuzz", "fuzz")
+        )  # a new one, since one of the operations signs out
+        headers["Authorization"] = f"Bearer {token}"
 
         @settings(
             max_examples=EXAMPLES, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
         )
         @given(case=operation.as_strategy())
-        def check(case: Any, token: str = token) -> None:
-            case.call_and_validate(
-                headers={"Authorization": f"Bearer {token}"}, checks=CHECKS, timeout=PATIENCE
-            )
+        def check(case: Any) -> None:
+            case.call_and_validate(headers=headers, checks=CHECKS, timeout=PATIENCE)
 
         check()
         tried.append(operation.label)

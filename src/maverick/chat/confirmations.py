@@ -20,6 +20,10 @@ _HEAR = text(
     "INSERT INTO heard_requests (user_id, request, conversation_id, heard_at) "
     "VALUES (:user_id, :request, :conversation_id, :heard_at) ON CONFLICT DO NOTHING"
 ).bindparams(bindparam("heard_at", type_=UtcDateTime()))
+_IS_OPEN = text(
+    "SELECT 1 FROM confirmations WHERE user_id = :user_id AND conversation_id = :conversation_id "
+    "AND status IN ('pending', 'approved') AND expires_at > :at LIMIT 1"
+).bindparams(bindparam("at", type_=UtcDateTime()))
 _OPEN = (ConfirmationStatus.PENDING.value, ConfirmationStatus.APPROVED.value)
 
 
@@ -96,6 +100,11 @@ class ConfirmationStore:
 
     def open(self) -> Confirmation | None:
         """The question that waits for an answer, or whose answer waits to be used."""
+        whose = {"user_id": self._user_id, "conversation_id": self._conversation_id, "at": self._at}
+        if (
+            self._session.connection().execute(_IS_OPEN, whose).first() is None
+        ):  # as almost always, and quick to see
+            return None
         query = (
             select(Confirmation)
             .where(

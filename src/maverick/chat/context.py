@@ -46,6 +46,8 @@ class AgentContext:
     """The conversation."""
     message_history: list[MessageHistory]
     """What was said before, oldest first."""
+    heard: bool = False
+    """Whether what is said now was taken in as the answer to an open question already, by whoever keeps the messages."""
 
     def __post_init__(self) -> None:
         for name in ("user_id", "conversation_id"):

@@ -85,7 +85,7 @@ class ConversationStore:
     def claim(self, conversation_id: str, run_id: str, *, seconds: float = 60) -> bool:
         """Take the right to write into a conversation; returns ``False`` while another run has it.
 
-        A run that neither releases nor renews it within the seconds is taken for dead.
+        A run that neither releases it nor renews it with :meth:`renew` within the seconds is taken for dead.
         """
         at = now()
         statement = (
@@ -103,8 +103,19 @@ class ConversationStore:
         )
         return bool(self._session.execute(statement).rowcount)  # type: ignore[attr-defined]  # of a cursor result
 
+    def renew(self, conversation_id: str, run_id: str, *, seconds: float = 60) -> bool:
+        """Keep the right to write for longer; returns ``False``, and changes nothing, once the run has it no more.
+
+        A renewal that comes late, after the release, must not take the conversation again: nobody would release it.
+        """
+        return self._change_right(conversation_id, run_id, active_until=now() + timedelta(seconds=seconds))
+
     def release(self, conversation_id: str, run_id: str) -> None:
         """Give the right to write back."""
+        self._change_right(conversation_id, run_id, active_run=None, active_until=None)
+
+    def _change_right(self, conversation_id: str, run_id: str, **values: Any) -> bool:
+        """Change the right to write that a run has; returns whether it has it."""
         statement = (
             update(Conversation)
             .where(
@@ -112,9 +123,9 @@ class ConversationStore:
                 col(Conversation.id) == conversation_id,
                 col(Conversation.active_run) == run_id,
             )
-            .values(active_run=None, active_until=None)
+            .values(**values)
         )
-        self._session.execute(statement)
+        return bool(self._session.execute(statement).rowcount)  # type: ignore[attr-defined]  # of a cursor result
 
     def messages(self, conversation_id: str, *, limit: int | None = None) -> list[ChatMessage]:
         """What was said, oldest first; with a limit, the last of it."""

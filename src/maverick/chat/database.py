@@ -96,9 +96,7 @@ def owned_session(
     try:
         with session_factory() as session, _in_line(session, writes=writes):
             session.connection(execution_options={_WRITES: writes})
-            if session.get_bind().dialect.name == "postgresql":
-                set_user = text("SELECT set_config('maverick.user_id', :user_id, true)")
-                session.connection().execute(set_user, {"user_id": user_id})
+            act_for(session, user_id)
             yield session
             session.commit()
     except SQLAlchemyError as error:
@@ -106,6 +104,13 @@ def owned_session(
             "The chat's database could not be read or written. Try again; if it stays so, check that it is reachable.",
             cause=error,
         ) from error
+
+
+def act_for(session: Session, user_id: str) -> None:
+    """Have a session act for a user from here on; for chores that concern several."""
+    if session.get_bind().dialect.name == "postgresql":
+        set_user = text("SELECT set_config('maverick.user_id', :user_id, true)")
+        session.connection().execute(set_user, {"user_id": user_id})
 
 
 def _in_line(session: Session, *, writes: bool) -> AbstractContextManager[object]:

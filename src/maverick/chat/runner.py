@@ -268,6 +268,8 @@ class AgentRunner:
 
     def _hear(self, context: AgentContext, message: str, request: str | None) -> None:
         """See whether the message answers a question that was asked before; it is the user's, and not the model's."""
+        if context.heard:
+            return
         with owned_session(self._session_factory, context.user_id, writes=True) as session:
             ConfirmationStore(session, context.user_id, context.conversation_id).hear(message, request)
 

@@ -54,6 +54,9 @@ COMMANDS = (
     Command("chat", "talk to an agent in the terminal", "maverick.cli.chat_arguments", extra="chat"),
     Command("tui", "watch agents at work on one screen", "maverick.cli.tui.arguments", extra="tui"),
     Command("serve", "serve the Chat API and its web page", "maverick.cli.serve.arguments", extra="server"),
+    Command(
+        "users", "list users of the server, and delete one", "maverick.cli.users.arguments", extra="server"
+    ),
     Command("mcp", "tools of MCP servers; your tasks as one", "maverick.cli.mcp.arguments", extra="server"),
     Command("trust", "trust a project's settings, servers and agents", "maverick.cli.trust.arguments"),
     Command("config", "show settings, and write a file for them", "maverick.cli.config.arguments"),

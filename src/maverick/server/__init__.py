@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maverick.server.app import create_app
-    from maverick.server.slow_clients import ConnectionLimits, client_protocol
     from maverick.server.limits import ServerLimits
     from maverick.server.oidc import OidcVerifier
     from maverick.server.principal import Principal, Verifier
+    from maverick.server.slow_clients import ConnectionLimits, client_protocol
     from maverick.server.tokens import TokenSigner
 
 _HOME_OF = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from maverick.runtime.event_log import log_failure
 from maverick.server.answer_body import AnswerBody
 from maverick.server.answer_records import AnswerRecord, AnswerStatus
 from maverick.server.answer_store import LEASE, AnswerStore, Assignment, Question
+from maverick.server.entrance import Entrance
 from maverick.server.event_log import EventLog
 from maverick.server.events import EventName, tell
 from maverick.server.limits import Places
@@ -29,6 +30,8 @@ _KEPT = 120.0
 """Seconds the events of an answer are kept after its end; then only its words are."""
 _LOOK_AGAIN = 1.0
 """Seconds between two looks at what another process has made of an answer, or wants of it."""
+_LOOKS_A_RENEWAL = int(LEASE / 3 / _LOOK_AGAIN)
+"""How many looks there are to a sign of life."""
 _EVENTS_AN_ATTEMPT = 1 << 20
 """Where the numbers of the next attempt's events begin: after all of the one before."""
 
@@ -54,13 +57,21 @@ class Answer:
         Raises:
             RequestRefusedError: The server was shut down before.
         """
+        return AnswerBody.model_validate(await self.told())
+
+    async def told(self) -> Mapping[str, Any]:
+        """The same, as JSON values.
+
+        Raises:
+            RequestRefusedError: The server was shut down before.
+        """
         await self.log.closed()
         newest = self.log.newest
         if newest is None or newest.name != EventName.DONE:
             raise RequestRefusedError(
                 503, "unavailable", "The server is restarting. Ask for the answer again."
             )
-        return AnswerBody.model_validate(newest.data)
+        return newest.data
 
 
 class AnswerDesk:
@@ -72,6 +83,7 @@ class AnswerDesk:
         places: How many answers a user may have in the making.
         updates: Who is told that something has changed.
         metrics: What is counted.
+        entrance: Where questions wait to be taken in.
     """
 
     def __init__(
@@ -79,6 +91,7 @@ class AnswerDesk:
         runner: AgentRunner,
         store: AnswerStore,
         *,
+        entrance: Entrance,
         places: Places,
         updates: Updates,
         metrics: ServerMetrics,
@@ -88,7 +101,10 @@ class AnswerDesk:
         self._places = places
         self._updates = updates
         self._metrics = metrics
+        self._entrance = entrance
         self._answers: dict[tuple[str, str], Answer] = {}
+        self._at_work: dict[str, tuple[Answer, AnswerRecord]] = {}
+        self._caretaker: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, user_id: str, question: Question, request_key: str | None = None) -> Answer:
@@ -100,7 +116,8 @@ class AnswerDesk:
         self._places.take(user_id)
         try:
             running = self._places.taken(user_id) - 1
-            found = await run_in_thread(self._store.admit, user_id, question, request_key, running)
+            async with self._entrance.enter():
+                found = await run_in_thread(self._store.admit, user_id, question, request_key, running)
         except BaseException:
             self._places.give_back(user_id)
             raise
@@ -196,22 +213,23 @@ class AnswerDesk:
         answer.log.append(
             EventName.START, {"run_id": record.run_id, "conversation_id": record.conversation_id}
         )
-        async with self._in_touch(answer, record):
+        with self._in_touch(answer, record):
             result = await self._run(answer, assignment)
         status = AnswerStatus.COMPLETE if result.is_answer else AnswerStatus.FAILED
         if answer.signal.aborted and not result.is_answer:
             status = AnswerStatus.STOPPED
         self._metrics.answers.add(status.value)
         try:
-            body = await run_in_thread(
-                self._store.keep,
-                answer.user_id,
-                assignment,
-                result,
-                status,
-                answer.log.last_id + 1,
-                answer.cost_usd,
-            )
+            async with self._entrance.leave():
+                body = await run_in_thread(
+                    self._store.keep,
+                    answer.user_id,
+                    assignment,
+                    result,
+                    status,
+                    answer.log.last_id + 1,
+                    answer.cost_usd,
+                )
         except MaverickError as error:
             log_failure(logging.ERROR, "answer_not_kept", error, {"run_id": record.run_id})
             body = _trouble(answer)
@@ -221,27 +239,36 @@ class AnswerDesk:
         for what in (TASKS, CONVERSATIONS):
             self._updates.publish(answer.user_id, what)
 
-    @contextlib.asynccontextmanager
-    async def _in_touch(self, answer: Answer, record: AnswerRecord) -> AsyncIterator[None]:
+    @contextlib.contextmanager
+    def _in_touch(self, answer: Answer, record: AnswerRecord) -> Iterator[None]:
         """Keep the right to write into the conversation, and stop if another process was told to, while it takes."""
-
-        async def renew() -> None:
-            await run_in_thread(self._store.renew, answer.user_id, record)
-
-        async def heed() -> None:
-            if not await run_in_thread(self._store.is_wanted, answer.user_id, record.run_id):
-                answer.signal.abort(_STOPPED)
-
-        chores = [
-            asyncio.create_task(_repeat(chore, seconds, record.run_id))
-            for chore, seconds in ((renew, LEASE / 3), (heed, _LOOK_AGAIN))
-        ]
+        self._at_work[record.run_id] = (answer, record)
+        if self._caretaker is None or self._caretaker.done():
+            self._caretaker = asyncio.create_task(self._take_care())
+            self._tasks.add(self._caretaker)
+            self._caretaker.add_done_callback(self._tasks.discard)
         try:
             yield
         finally:
-            for chore in chores:
-                chore.cancel()
-            await asyncio.wait(chores)
+            self._at_work.pop(record.run_id, None)
+
+    async def _take_care(self) -> None:
+        """Renew the rights of all answers that are being made, and stop those that are not wanted, until there are none."""
+        looks = 0
+        while self._at_work:
+            await asyncio.sleep(_LOOK_AGAIN)
+            looks += 1
+            running: dict[str, list[AnswerRecord]] = {}
+            for answer, record in self._at_work.values():
+                running.setdefault(answer.user_id, []).append(record)
+            try:
+                for run_id in await run_in_thread(self._store.unwanted, running):
+                    if run_id in self._at_work:
+                        self._at_work[run_id][0].signal.abort(_STOPPED)
+                if running and looks % _LOOKS_A_RENEWAL == 0:
+                    await run_in_thread(self._store.renew, running)
+            except MaverickError as error:  # the next one may do; without any, somebody else takes over
+                log_failure(logging.WARNING, "answers_out_of_touch", error, {"answers": len(running)})
 
     async def _run(self, answer: Answer, assignment: Assignment) -> AgentResult:
         stream = self._runner.stream(
@@ -275,16 +302,6 @@ class AnswerDesk:
         answer.log.close()
         key = (answer.user_id, answer.run_id)
         asyncio.get_running_loop().call_later(_KEPT, self._answers.pop, key, None)
-
-
-async def _repeat(chore: Callable[[], Coroutine[Any, Any, None]], seconds: float, run_id: str) -> None:
-    """Do something again and again."""
-    while True:
-        await asyncio.sleep(seconds)
-        try:
-            await chore()
-        except MaverickError as error:  # the next one may do; without any, somebody else takes over
-            log_failure(logging.WARNING, "answer_out_of_touch", error, {"run_id": run_id})
 
 
 def _conclude(answer: Answer, record: AnswerRecord, body: AnswerBody) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import bindparam, text
 from sqlmodel import Session
 
 
@@ -35,9 +37,13 @@ class AnswerRecord:
     status: str = AnswerStatus.RUNNING.value
     last_event: int = 0
     """The number of its last event, once it is over."""
+    heard: bool = True
+    """Whether the question was looked at for an answer to an open question when it was written down."""
 
 
-_COLUMNS = "run_id, conversation_id, request_hash, request_key, attempt, status, last_event"
+_text = cache(text)
+"""Reads a statement once; there are a few, and each is a literal below."""
+_COLUMNS = "run_id, conversation_id, request_hash, request_key, attempt, status, last_event, heard"
 
 
 class AnswerRecords:
@@ -56,7 +62,9 @@ class AnswerRecords:
         """Keep a new one."""
         self._execute(
             "INSERT INTO answers (user_id, run_id, conversation_id, request_hash, request_key, attempt, status, "
-            "last_event) VALUES (:user_id, :run_id, :conversation_id, :request_hash, :request_key, 0, :status, 0)",
+            "last_event, heard) "
+            "VALUES (:user_id, :run_id, :conversation_id, :request_hash, :request_key, 0, :status, 0, :heard)",
+            heard=record.heard,
             run_id=record.run_id,
             conversation_id=record.conversation_id,
             request_hash=record.request_hash,
@@ -89,9 +97,15 @@ class AnswerRecords:
             run_id=run_id,
         )
 
-    def is_wanted(self, run_id: str) -> bool:
-        """Whether an answer is to go on: its conversation is there, and nobody wants it stopped."""
-        return self._first("run_id = :run_id AND NOT stop_wanted", run_id=run_id) is not None
+    def unwanted(self, run_ids: Sequence[str]) -> set[str]:
+        """Those of some answers that are not to go on: their conversation is gone, or somebody wants them stopped."""
+        query = text(
+            "SELECT run_id FROM answers WHERE user_id = :user_id AND run_id IN :run_ids AND NOT stop_wanted"
+        ).bindparams(bindparam("run_ids", expanding=True))
+        wanted = self._session.connection().execute(
+            query, {"user_id": self._user_id, "run_ids": list(run_ids)}
+        )
+        return set(run_ids) - set(wanted.scalars())
 
     def take_over(self, record: AnswerRecord) -> bool:
         """Begin an answer again that nobody makes any more; returns ``False`` if somebody else was faster."""
@@ -114,11 +128,15 @@ class AnswerRecords:
 
     def _first(self, condition: str, **values: Any) -> AnswerRecord | None:
         # The condition is one of the literals above; values are always parameters.
-        query = text(f"SELECT {_COLUMNS} FROM answers WHERE user_id = :user_id AND {condition}")  # noqa: S608
+        query = _text(f"SELECT {_COLUMNS} FROM answers WHERE user_id = :user_id AND {condition}")  # noqa: S608
         row = self._session.connection().execute(query, {"user_id": self._user_id, **values}).first()
-        return None if row is None else AnswerRecord(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
+        if row is None:
+            return None
+        return AnswerRecord(**{**row._mapping, "heard": bool(row.heard)})  # noqa: SLF001 - SQLAlchemy's public name
 
     def _execute(self, statement: str, **values: Any) -> int:
         return (
-            self._session.connection().execute(text(statement), {"user_id": self._user_id, **values}).rowcount
+            self._session.connection()
+            .execute(_text(statement), {"user_id": self._user_id, **values})
+            .rowcount
         )

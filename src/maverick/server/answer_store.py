@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeAlias
 
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
@@ -12,10 +14,11 @@ from sqlmodel import Session, col, select
 from maverick.chat import AgentContext, AgentResult
 from maverick.chat.confirmations import ConfirmationStore
 from maverick.chat.conversations import ConversationStore
-from maverick.chat.database import SessionFactory, owned_session
+from maverick.chat.database import SessionFactory, act_for, owned_session
 from maverick.chat.prompt import REMEMBERED_MESSAGES
 from maverick.chat.rewinding import rewind
-from maverick.chat.tables import ChatMessage, ConfirmationStatus, Conversation, ToolCall, now
+from maverick.chat.tables import ChatMessage, ConfirmationStatus, ToolCall, now, storable
+from maverick.chat.turns import TurnStore
 from maverick.exceptions import StorageError
 from maverick.server.answer_body import AnswerBody, ApprovalBody, ToolCallBody
 from maverick.server.answer_records import AnswerRecord, AnswerRecords, AnswerStatus
@@ -26,6 +29,8 @@ from maverick.server.spending import Spending
 
 LEASE = 10.0
 """Seconds after which a run that gives no sign of life is taken for dead."""
+Running: TypeAlias = Mapping[str, Sequence[AnswerRecord]]
+"""The answers that a process makes, by their users."""
 DENIAL = "No, leave it as it is."
 """What is said for a user who does not agree."""
 
@@ -115,37 +120,50 @@ class AnswerStore:
                 return _same(known, digest)
             self._check_spending(session, user_id, running)
             question = _decided(session, user_id, question)
-            conversations = ConversationStore(session, user_id)
-            conversation = _conversation(conversations, question)
-            run_id = f"run_{secrets.token_hex(16)}"
-            if not conversations.claim(conversation.id, run_id, seconds=LEASE):
-                raise RequestRefusedError(
-                    409, "busy", "This conversation is still being answered. Wait for the answer, or stop it."
-                )
+            turns, at, run_id = TurnStore(session, user_id), now(), f"run_{secrets.token_hex(16)}"
+            conversation_id = turns.begin(
+                question.conversation_id,
+                run_id,
+                question.message,
+                at,
+                create=question.may_create,
+                seconds=LEASE,
+            )
+            if conversation_id is None:
+                raise _not_begun(session, user_id, question.conversation_id)
             if question.replaces is not None and not rewind(
-                session, user_id, conversation.id, question.replaces
+                session, user_id, conversation_id, question.replaces
             ):
                 raise not_found("message")
-            before = conversations.messages(conversation.id, limit=REMEMBERED_MESSAGES)
-            said = conversations.save_user_message(conversation.id, question.message, run_id=run_id)
-            record = AnswerRecord(run_id, conversation.id, digest, request_key)
+            before = turns.said(conversation_id, REMEMBERED_MESSAGES)
+            number = turns.say(conversation_id, "user", question.message, run_id, at)
+            ConfirmationStore(session, user_id, conversation_id).hear(question.message)
+            record = AnswerRecord(run_id, conversation_id, digest, request_key)
             records.add(record)
-            return _assignment(user_id, record, before, said)
+            return Assignment(record, _context(user_id, record, before), storable(question.message), number)
 
-    def renew(self, user_id: str, record: AnswerRecord) -> None:
-        """Give a sign of life."""
-        with owned_session(self._session_factory, user_id, writes=True) as session:
-            ConversationStore(session, user_id).claim(record.conversation_id, record.run_id, seconds=LEASE)
+    def renew(self, running: Running) -> None:
+        """Give a sign of life for the answers of each user."""
+        with owned_session(self._session_factory, "", writes=True) as session:
+            for user_id, records in running.items():
+                act_for(session, user_id)
+                conversations = ConversationStore(session, user_id)
+                for record in records:
+                    conversations.renew(record.conversation_id, record.run_id, seconds=LEASE)
 
     def want_stop(self, user_id: str, run_id: str) -> None:
         """Have an answer stopped, whichever process makes it."""
         with owned_session(self._session_factory, user_id, writes=True) as session:
             AnswerRecords(session, user_id).want_stop(run_id)
 
-    def is_wanted(self, user_id: str, run_id: str) -> bool:
-        """Whether an answer is to go on."""
-        with owned_session(self._session_factory, user_id) as session:
-            return AnswerRecords(session, user_id).is_wanted(run_id)
+    def unwanted(self, running: Running) -> set[str]:
+        """Those of the answers of each user that are not to go on."""
+        found: set[str] = set()
+        with owned_session(self._session_factory, "") as session:
+            for user_id, records in running.items():
+                act_for(session, user_id)
+                found |= AnswerRecords(session, user_id).unwanted([record.run_id for record in records])
+        return found
 
     def keep(
         self,
@@ -161,19 +179,20 @@ class AnswerStore:
         with owned_session(self._session_factory, user_id, writes=True) as session:
             if cost_usd:
                 Spending(session, user_id, now().date()).add(cost_usd)
-            conversations = ConversationStore(session, user_id)
-            if conversations.get(record.conversation_id) is None:  # deleted in the meantime
+            at = now()
+            number = TurnStore(session, user_id).end(
+                record.conversation_id, record.run_id, result.response, at, result.tool_calls
+            )
+            if number is None:  # deleted in the meantime
                 return AnswerBody(
                     run_id=record.run_id,
                     conversation_id=record.conversation_id,
                     status=status,
                     response=result.response,
                 )
-            answer = conversations.save_assistant_message(
-                record.conversation_id, result.response, tool_calls=result.tool_calls, run_id=record.run_id
-            )
-            conversations.release(record.conversation_id, record.run_id)
-            approval = _question(session, user_id, record.conversation_id)
+            # Only a tool asks; what was open before the question came was settled by it.
+            may_ask = result.tool_calls or not result.success
+            approval = _question(session, user_id, record.conversation_id) if may_ask else None
             # An approval is told before the end, and has a number too.
             AnswerRecords(session, user_id).finish(record.run_id, status, last_event + (approval is not None))
         return AnswerBody(
@@ -184,8 +203,8 @@ class AnswerStore:
             tool_calls=[ToolCallBody.model_validate(asdict(call)) for call in result.tool_calls],
             approval=approval,
             user_message_id=assignment.user_message_id,
-            message_id=answer.id,
-            created_at=answer.created_at,
+            message_id=number,
+            created_at=at,
         )
 
     def look(self, user_id: str, run_id: str) -> tuple[AnswerRecord, AnswerBody | None, bool]:
@@ -215,9 +234,13 @@ class AnswerStore:
             if not conversations.claim(record.conversation_id, record.run_id, seconds=LEASE):
                 return None
             taken = replace(record, attempt=record.attempt + 1)
-            return _assignment(
-                user_id, taken, messages[max(0, place - REMEMBERED_MESSAGES) : place], messages[place]
-            )
+            before = [
+                {"role": old.role, "content": old.content, "timestamp": old.created_at}
+                for old in messages[max(0, place - REMEMBERED_MESSAGES) : place]
+            ]
+            said = messages[place]
+            assert said.id is not None  # noqa: S101 - it has been written
+            return Assignment(taken, _context(user_id, taken, before), said.content, said.id)
 
     def _check_spending(self, session: Session, user_id: str, running: int) -> None:
         limit = self._limits.spend_usd_per_day
@@ -250,22 +273,16 @@ def _decided(session: Session, user_id: str, question: Question) -> Question:
     return replace(question, message=message, conversation_id=asked.conversation_id)
 
 
-def _conversation(conversations: ConversationStore, question: Question) -> Conversation:
-    if question.conversation_id is None or question.may_create:
-        return conversations.create(question.conversation_id)
-    found = conversations.get(question.conversation_id)
-    if found is None:
-        raise not_found("conversation")
-    return found
+def _not_begun(session: Session, user_id: str, conversation_id: str | None) -> RequestRefusedError:
+    if conversation_id is None or ConversationStore(session, user_id).get(conversation_id) is None:
+        return not_found("conversation")
+    return RequestRefusedError(
+        409, "busy", "This conversation is still being answered. Wait for the answer, or stop it."
+    )
 
 
-def _assignment(
-    user_id: str, record: AnswerRecord, before: list[ChatMessage], said: ChatMessage
-) -> Assignment:
-    messages = [{"role": old.role, "content": old.content, "timestamp": old.created_at} for old in before]
-    context = AgentContext.from_request(user_id, record.conversation_id, messages)
-    assert said.id is not None  # noqa: S101 - it has been written
-    return Assignment(record, context, said.content, said.id)
+def _context(user_id: str, record: AnswerRecord, before: Sequence[Mapping[str, Any]]) -> AgentContext:
+    return replace(AgentContext.from_request(user_id, record.conversation_id, before), heard=record.heard)
 
 
 def _question(session: Session, user_id: str, conversation_id: str) -> ApprovalBody | None:

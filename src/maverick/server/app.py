@@ -17,6 +17,7 @@ from maverick.chat.migrations import migrate
 from maverick.server.accounts import Accounts
 from maverick.server.answer_desk import AnswerDesk
 from maverick.server.answer_store import AnswerStore
+from maverick.server.entrance import Entrance
 from maverick.server.guesses import Guesses
 from maverick.server.http_limits import BodyLimit, Observer
 from maverick.server.limits import Places, RateLimiter, ServerLimits
@@ -71,11 +72,18 @@ def create_app(
         limits.answers, "There are enough answers in the making. Wait for one of them, or stop it."
     )
     streams = Places(limits.streams, "Too many streams are open. Close a tab, then try again.")
+    entrance = Entrance(limits.waiting)
     answers = AnswerDesk(
-        runner, AnswerStore(database.session, limits), places=at_work, updates=updates, metrics=metrics
+        runner,
+        AnswerStore(database.session, limits),
+        entrance=entrance,
+        places=at_work,
+        updates=updates,
+        metrics=metrics,
     )
     metrics.gauges += [
         Gauge("maverick_answers_running", "Answers in the making.", lambda: at_work.total),
+        Gauge("maverick_questions_waiting", "Questions that wait to be taken in.", lambda: entrance.waiting),
         Gauge("maverick_streams_open", "Streams that are open.", lambda: streams.total),
     ]
 

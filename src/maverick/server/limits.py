@@ -29,13 +29,22 @@ class ServerLimits:
     """Streams a user may have open at once, over all tabs."""
     answers: int = 4
     """Answers that may be in the making for a user at once."""
+    waiting: int = 256
+    """Questions of all users that may wait to be taken in; the next gets a 503 with ``Retry-After``."""
     spend_usd_per_day: float | None = None
     """What the model may cost for a user in a day (UTC)."""
     answer_usd: float = 0.05
     """What is set aside for an answer while it is made, when there is a limit for the day."""
 
     def __post_init__(self) -> None:
-        for name in ("requests_per_minute", "sign_ins_per_minute", "body_bytes", "streams", "answers"):
+        for name in (
+            "requests_per_minute",
+            "sign_ins_per_minute",
+            "body_bytes",
+            "streams",
+            "answers",
+            "waiting",
+        ):
             if getattr(self, name) < 1:
                 raise InvalidInputError(f"{name}: expected at least 1.", field=name)
 

@@ -26,6 +26,10 @@ _SIGN_OUTS = Migration(
     statements=("CREATE TABLE sign_outs (what VARCHAR PRIMARY KEY, until BIGINT NOT NULL)",),
 )
 
-SERVER = Schema("server", (_FIRST, _STOPS, _SIGN_OUTS))
+_HEARD = Migration(
+    statements=("ALTER TABLE answers ADD COLUMN heard BOOLEAN NOT NULL DEFAULT FALSE",),
+)
+
+SERVER = Schema("server", (_FIRST, _STOPS, _SIGN_OUTS, _HEARD))
 """The tables of this package. ``accounts`` and ``sign_outs`` are asked before it is known who somebody is, so they have
 no owner's fence."""

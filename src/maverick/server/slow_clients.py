@@ -93,8 +93,9 @@ class Connections:
             self._waiting.pop(connection.network, None)
 
     def _drop(self, network: str) -> None:
-        for oldest in self._waiting.get(network, ()):
-            return oldest.transport.abort()
+        oldest = next(iter(self._waiting.get(network, ())), None)
+        if oldest is not None:
+            oldest.transport.abort()
 
 
 class ClientProtocol(H11Protocol):

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from maverick.chat.database import owned_session
-from maverick.server.answer_body import AnswerBody, ApprovalBody
+from maverick.server.answer_body import ApprovalBody
 from maverick.server.answer_store import Question
 from maverick.server.approvals import pending_approvals
 from maverick.server.event_stream import StreamFormat
@@ -40,7 +40,7 @@ class Decision:
         self._format = stream_format(request, format)
         self._key = idempotency_key
 
-    async def take(self, *, approved: bool) -> AnswerBody | Response:
+    async def take(self, *, approved: bool) -> Response:
         """Decide, and give the answer that the conversation goes on with."""
         question = Question.deciding(self._approval_id, approved=approved)
         answer = await self._service.answers.start(self._user.user_id, question, self._key)
@@ -66,12 +66,12 @@ def list_approvals(user: User, service: Service) -> ApprovalList:
 
 
 @router.post("/{approval_id}/approve", response_model=None, responses=_DECIDED)
-async def approve(decision: Deciding) -> AnswerBody | Response:
+async def approve(decision: Deciding) -> Response:
     """Agree. The action goes ahead, and the conversation with it: the answer is as that of ``POST /api/chat``."""
     return await decision.take(approved=True)
 
 
 @router.post("/{approval_id}/deny", response_model=None, responses=_DECIDED)
-async def deny(decision: Deciding) -> AnswerBody | Response:
+async def deny(decision: Deciding) -> Response:
     """Disagree. Nothing is done, and the conversation goes on: the answer is as that of ``POST /api/chat``."""
     return await decision.take(approved=False)

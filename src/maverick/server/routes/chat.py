@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict
@@ -58,7 +59,7 @@ async def chat(
     format: StreamFormat | None = None,  # noqa: A002 - what it is called in the address
     idempotency_key: IdempotencyKey = None,
     last_event_id: LastEventId = None,
-) -> AnswerBody | Response:
+) -> Response:
     """Say something. The answer is JSON; or a stream of events, if that is what the client accepts."""
     question = Question(body.message, body.conversation_id, body.replaces)
     answer = await service.answers.start(user.user_id, question, idempotency_key)
@@ -105,10 +106,10 @@ async def answered(
     answer: Answer,
     wanted: StreamFormat | None,
     last_event_id: str | None = None,
-) -> AnswerBody | Response:
+) -> Response:
     """An answer in the form that is wanted: whole, if none is."""
     if wanted is None:
-        return await answer.finished()
+        return Response(msgspec.json.encode(await answer.told()), media_type="application/json")
     return followed(service, user, answer, wanted.teller(), last_event_id)
 
 
