@@ -274,6 +274,7 @@ _CHAT = {
     "CHAT-TOOLS": "The task tools take, do and answer what they say, and refuse the rest with a question.",
     "CHAT-MATCHING": "Tasks are found by the likeness of their titles, never by an id.",
     "CHAT-UNDO": "The last change can be undone, and the one before it, and so on.",
+    "CHAT-TRUTH": "What a reply says of the tasks is what is stored, whatever the model says.",
     "CHAT-KEYED": "A call that is made again under its key acts once.",
     "CHAT-CONFIRM": "A confirmation is for one action on certain tasks, once, and not for long.",
     "CHAT-ISOLATION": "A model that tries everything reaches nothing that is not its user's.",

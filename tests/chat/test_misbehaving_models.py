@@ -1,0 +1,156 @@
+"""Whatever a model says and does, the reply obeys the contract, and its words and the stored tasks agree.
+
+The whole campaign is 1,000 texts and 200 models; ``MAVERICK_CAMPAIGN=1`` runs all of it, and else a part is run.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import pytest
+
+from chat import misbehaviour
+from chat.misbehaviour import SAID, TITLES, Stored, assert_obeys
+from chat.parlour import Parlour
+from maverick.chat import AgentResult, AgentRunner, Database
+from maverick.chat.phrases import ONE_AT_A_TIME
+from maverick.loop import RunConfig
+from maverick.loop.events import ContentChunk, RetryScheduled, ToolCallStart
+from maverick.model import Request
+from maverick.testing import ScriptedClient, call, calls, reply
+
+WHOLE = bool(os.environ.get("MAVERICK_CAMPAIGN"))
+TEXTS, MODELS, PARTS = (1000, 200, 8) if WHOLE else (80, 40, 4)
+LIMITS = RunConfig(max_turns=12, timeout_ms=30_000, max_tool_calls=10, max_retries=1, retry_delay_ms=1)
+
+
+async def heard(runner: AgentRunner, context: Any, message: str) -> AgentResult:
+    """The reply, after it was streamed: what is streamed has to be what stays."""
+    streamed = before_turn = ""
+    async for event in runner.stream(context, message):
+        if isinstance(event, ContentChunk):
+            streamed += event.content
+        elif isinstance(event, ToolCallStart):
+            before_turn = streamed
+        elif isinstance(event, RetryScheduled):  # what was said since the last tool call is void
+            streamed = before_turn
+        elif isinstance(event, AgentResult):
+            assert event.response.startswith(streamed)
+            return event
+    raise AssertionError("a stream ends with its result")
+
+
+async def converse(parlour: Parlour, user: str, messages: list[str]) -> None:
+    parlour.add(*TITLES, user=user)
+    for message in messages:
+        before = Stored.of(parlour.tasks(user))
+        result = await heard(parlour.runner, parlour.context(user), message)
+        assert_obeys(result, before, Stored.of(parlour.tasks(user)))
+
+
+@pytest.mark.requirement("004-G-FRIENDLY", "004-Q-IDS", "004-Q-JARGON", "004-Q-EMOJI", "004-LIMIT-LENGTH")
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_generated_texts_of_a_model_make_replies_that_obey_the_contract(
+    part: int, database: Database
+) -> None:
+    dice = random.Random(f"texts {part}")
+    script: list[Any] = []
+    parlour = Parlour(database, client=ScriptedClient(lambda _: script.pop(0)), limits=LIMITS)
+
+    for number in range(TEXTS // PARTS):
+        words = misbehaviour.text(dice)
+        acts = dice.choice(
+            ([], [], [call("list_tasks")], [calls(call("add_task", title="buy eggs"), text=words)])
+        )
+        script[:] = [*acts, reply(words)]
+        await converse(parlour, f"user-{number}", [dice.choice(SAID)])
+    await parlour.aclose()
+
+
+@pytest.mark.requirement("004-G-FRIENDLY", "004-G-CALLS", "004-ERRORS", "CHAT-TRUTH")
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_misbehaving_models_are_not_believed(part: int, database: Database) -> None:
+    dice = random.Random(f"models {part}")
+    parlour = Parlour(database, client=ScriptedClient(lambda _: misbehaviour.turn(dice)), limits=LIMITS)
+
+    for number in range(MODELS // PARTS):
+        await converse(parlour, f"user-{number}", dice.choices(SAID, k=3))
+    await parlour.aclose()
+
+
+@pytest.mark.requirement("CHAT-TRUTH", "004-C-DELETE")
+async def test_a_model_that_claims_an_unconfirmed_delete_is_not_believed(database: Database) -> None:
+    script = [call("delete_task", task="buy milk"), reply("I've removed 'buy milk' from your tasks.")]
+    parlour = Parlour(database, client=ScriptedClient(script))
+    parlour.add("buy milk")
+
+    result = await parlour.say("delete milk")
+    await parlour.aclose()
+
+    assert result.response == "Do you really want to delete 'buy milk'? Reply 'yes delete' to confirm."
+    assert result.success
+    assert parlour.titles() == ["buy milk"]
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize("claim", misbehaviour.CLAIMS)
+async def test_a_model_that_claims_something_without_a_tool_is_not_believed(
+    claim: str, database: Database
+) -> None:
+    parlour = Parlour(database, client=ScriptedClient([reply(f"Sure! {claim}")]))
+
+    result = await parlour.say("do it")
+    await parlour.aclose()
+
+    assert result.response.startswith(
+        "I haven't looked at your list or changed it just now. Could you provide"
+    )
+    assert (result.success, result.error) == (False, result.response)
+
+
+@pytest.mark.requirement("CHAT-TRUTH", "004-ERRORS")
+async def test_everything_that_was_done_and_was_not_done_in_a_turn_is_told(database: Database) -> None:
+    turn = calls(
+        call("add_task", title="buy eggs"),
+        call("add_task", title="buy flour"),
+        call("complete_task", task="call mum"),
+        call("complete_task", task="paint the fence"),
+        call("update_task", task="buy milk", priority="High"),
+        call("delete_task", task="buy milk"),
+        call("delete_task", task="write the report"),
+    )
+    parlour = Parlour(database, client=ScriptedClient([turn, reply("All done! 🎉")]))
+    parlour.add(*TITLES)
+
+    result = await parlour.say("do all of that")
+    await parlour.aclose()
+
+    assert result.response.split("\n") == [
+        "Got it! Added 'buy eggs' and 'buy flour' to your list. Anything else?",
+        "Great! I've marked 'call mum' as complete.",
+        "I couldn't find a task about 'paint the fence' in your list.",
+        "Updated! 'buy milk' now has high priority.",
+        f"{ONE_AT_A_TIME} Do you really want to delete 'write the report'? Reply 'yes delete' to confirm.",
+    ]
+    assert (result.success, result.error) == (
+        False,
+        "I couldn't find a task about 'paint the fence' in your list.",
+    )
+
+
+@pytest.mark.requirement("004-ERRORS")
+async def test_a_call_that_worked_when_it_was_made_again_is_not_told_as_a_failure(database: Database) -> None:
+    def script(request: Request) -> Any:
+        answered = sum(bool(message.tool_call_id) for message in request.messages)
+        if answered == 1:
+            parlour.add("buy milk")  # somebody else adds it meanwhile
+        return call("complete_task", task="buy milk") if answered < 2 else reply("Phew.")
+
+    parlour = Parlour(database, client=ScriptedClient(script))
+
+    result = await parlour.say("complete buy milk")
+    await parlour.aclose()
+
+    assert (result.success, result.response) == (True, "Great! I've marked 'buy milk' as complete.")
