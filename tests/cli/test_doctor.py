@@ -87,7 +87,7 @@ def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(programs, "version", missing)
-    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.setenv("PATH", str(folder.path / "nowhere"))
 
     found = findings(folder)
 
