@@ -58,8 +58,8 @@ async def test_a_user_is_deleted_as_a_whole_and_nobody_else_is(location: str, jo
         with owned_session(server.database.session, ana.user_id) as session:
             left = {
                 table: session.connection().execute(
-                    text(f"SELECT count(*) FROM {table} WHERE user_id = :id"),
-                    whose,  # noqa: S608 - a literal
+                    text(f"SELECT count(*) FROM {table} WHERE user_id = :id"),  # noqa: S608 - a literal
+                    whose,
                 )
                 for table in (*TABLES, "accounts")
             }

@@ -92,7 +92,11 @@ class AgUiTeller(Told):
     def _end(self, data: Mapping[str, Any]) -> list[dict[str, Any]]:
         frames = [] if self._thread_id else self._begin(data)
         if data["status"] == AnswerStatus.FAILED:
-            return [*frames, *self._hush(), {"type": "RUN_ERROR", "message": data["response"]}]
+            return [
+                *frames,
+                *self._hush(),
+                {"type": "RUN_ERROR", "message": data.get("reason") or data["response"]},
+            ]
         if not self.text:
             frames += self._say(data["response"])
         outcome: dict[str, Any] = {"type": "success"}

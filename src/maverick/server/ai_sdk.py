@@ -106,7 +106,7 @@ class AiSdkTeller(Told):
             case AnswerStatus.FAILED:
                 return [
                     *frames,
-                    {"type": "error", "errorText": data["response"]},
+                    {"type": "error", "errorText": data.get("reason") or data["response"]},
                     {"type": "finish", "finishReason": "error"},
                 ]
             case AnswerStatus.STOPPED:

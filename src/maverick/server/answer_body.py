@@ -50,6 +50,8 @@ class AnswerBody(BaseModel):
     status: AnswerStatus
     response: str
     """The answer, in words for the user; of one that was stopped, what there was of it."""
+    reason: str = ""
+    """Why it failed, in plain words, if it did."""
     tool_calls: list[ToolCallBody] = []
     approval: ApprovalBody | None = None
     """The question the conversation waits for, if it does."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from maverick.chat import AgentResult, AgentRunner, AnswerTimeoutError, phrases
-from maverick.exceptions import MaverickError
+from maverick.exceptions import AgentError, MaverickError
 from maverick.loop.events import AgentActivityEvent, RunEnd
 from maverick.runtime import AbortSignal
 from maverick.runtime.event_log import log_failure
@@ -20,6 +20,7 @@ from maverick.server.answer_store import LEASE, AnswerStore, Assignment, Questio
 from maverick.server.entrance import Entrance
 from maverick.server.event_log import EventLog
 from maverick.server.events import EventName, tell
+from maverick.server.failures import log_in_full, reason_of
 from maverick.server.limits import Places
 from maverick.server.metrics import ServerMetrics
 from maverick.server.refusal import RequestRefusedError
@@ -50,6 +51,8 @@ class Answer:
     signal: AbortSignal = field(default_factory=AbortSignal)
     conversation_id: str = ""
     cost_usd: float = 0
+    failure: AgentError | None = None
+    """What ended its run without an answer, if something did."""
 
     async def finished(self) -> AnswerBody:
         """The answer, once it is over.
@@ -219,6 +222,10 @@ class AnswerDesk:
         if answer.signal.aborted and not result.is_answer:
             status = AnswerStatus.STOPPED
         self._metrics.answers.add(status.value)
+        reason = ""
+        if status is AnswerStatus.FAILED and answer.failure is not None:
+            reason = reason_of(answer.failure)
+            log_in_full("answer_failed", answer.failure, run_id=record.run_id)
         try:
             async with self._entrance.leave():
                 body = await run_in_thread(
@@ -229,9 +236,10 @@ class AnswerDesk:
                     status,
                     answer.log.last_id + 1,
                     answer.cost_usd,
+                    reason,
                 )
         except MaverickError as error:
-            log_failure(logging.ERROR, "answer_not_kept", error, {"run_id": record.run_id})
+            log_in_full("answer_not_kept", error, run_id=record.run_id)
             body = _trouble(answer)
         if body.approval is not None:
             answer.log.append(EventName.APPROVAL, body.approval.model_dump(mode="json"))
@@ -291,6 +299,7 @@ class AnswerDesk:
             if told[0] == EventName.TOOL_END:
                 self._updates.publish(answer.user_id, TASKS)
         if isinstance(event, RunEnd) and len(event.agent) == 1:
+            answer.failure = event.result.errors[0] if event.result.errors else None
             usage = event.result.usage
             answer.cost_usd = usage.total_cost_usd or 0
             self._metrics.tokens.add("input", by=usage.input_tokens)

@@ -39,11 +39,13 @@ class AnswerRecord:
     """The number of its last event, once it is over."""
     heard: bool = True
     """Whether the question was looked at for an answer to an open question when it was written down."""
+    reason: str = ""
+    """Why there is no answer, if there is none."""
 
 
 _text = cache(text)
 """Reads a statement once; there are a few, and each is a literal below."""
-_COLUMNS = "run_id, conversation_id, request_hash, request_key, attempt, status, last_event, heard"
+_COLUMNS = "run_id, conversation_id, request_hash, request_key, attempt, status, last_event, heard, reason"
 
 
 class AnswerRecords:
@@ -80,11 +82,12 @@ class AnswerRecords:
         """The answer to the user's request with this key, if there was one."""
         return self._first("request_key = :request_key", request_key=request_key)
 
-    def finish(self, run_id: str, status: AnswerStatus, last_event: int) -> None:
+    def finish(self, run_id: str, status: AnswerStatus, last_event: int, reason: str = "") -> None:
         """An answer is over."""
         self._execute(
-            "UPDATE answers SET status = :status, last_event = :last_event "
+            "UPDATE answers SET status = :status, last_event = :last_event, reason = :reason "
             "WHERE user_id = :user_id AND run_id = :run_id",
+            reason=reason,
             run_id=run_id,
             status=status.value,
             last_event=last_event,

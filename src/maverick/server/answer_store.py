@@ -173,6 +173,7 @@ class AnswerStore:
         status: AnswerStatus,
         last_event: int,
         cost_usd: float,
+        reason: str = "",
     ) -> AnswerBody:
         """Write an answer down and let others into the conversation again."""
         record = assignment.record
@@ -189,17 +190,21 @@ class AnswerStore:
                     conversation_id=record.conversation_id,
                     status=status,
                     response=result.response,
+                    reason=reason,
                 )
             # Only a tool asks; what was open before the question came was settled by it.
             may_ask = result.tool_calls or not result.success
             approval = _question(session, user_id, record.conversation_id) if may_ask else None
             # An approval is told before the end, and has a number too.
-            AnswerRecords(session, user_id).finish(record.run_id, status, last_event + (approval is not None))
+            AnswerRecords(session, user_id).finish(
+                record.run_id, status, last_event + (approval is not None), reason
+            )
         return AnswerBody(
             run_id=record.run_id,
             conversation_id=record.conversation_id,
             status=status,
             response=result.response,
+            reason=reason,
             tool_calls=[ToolCallBody.model_validate(asdict(call)) for call in result.tool_calls],
             approval=approval,
             user_message_id=assignment.user_message_id,
@@ -307,6 +312,7 @@ def _body(session: Session, user_id: str, record: AnswerRecord) -> AnswerBody:
         conversation_id=record.conversation_id,
         status=AnswerStatus(record.status),
         response="" if answer is None else answer.content,
+        reason=record.reason,
         tool_calls=[ToolCallBody.of(call) for call in session.exec(made.order_by(col(ToolCall.id)))],
         approval=_question(session, user_id, record.conversation_id),
         user_message_id=None if asked is None else asked.id,

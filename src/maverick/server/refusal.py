@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from maverick.exceptions import AgentError, ErrorKind, StorageError
+from maverick.server.failures import log_in_full
 
 
 class RequestRefusedError(AgentError):
@@ -108,7 +109,8 @@ async def _http(_: Request, error: Exception) -> JSONResponse:
     return refusal_response(error.status_code, code, message, headers=error.headers)
 
 
-async def _storage(_request: Request, _error: Exception) -> JSONResponse:
+async def _storage(request: Request, error: Exception) -> JSONResponse:
+    log_in_full("request_failed", error, method=request.method, path=request.url.path)
     return refusal_response(
         503,
         "unavailable",

@@ -26,10 +26,13 @@ _SIGN_OUTS = Migration(
     statements=("CREATE TABLE sign_outs (what VARCHAR PRIMARY KEY, until BIGINT NOT NULL)",),
 )
 
-_HEARD = Migration(
-    statements=("ALTER TABLE answers ADD COLUMN heard BOOLEAN NOT NULL DEFAULT FALSE",),
+_HEARD_AND_REASONS = Migration(
+    statements=(
+        "ALTER TABLE answers ADD COLUMN heard BOOLEAN NOT NULL DEFAULT FALSE",
+        "ALTER TABLE answers ADD COLUMN reason VARCHAR NOT NULL DEFAULT ''",
+    ),
 )
 
-SERVER = Schema("server", (_FIRST, _STOPS, _SIGN_OUTS, _HEARD))
+SERVER = Schema("server", (_FIRST, _STOPS, _SIGN_OUTS, _HEARD_AND_REASONS))
 """The tables of this package. ``accounts`` and ``sign_outs`` are asked before it is known who somebody is, so they have
 no owner's fence."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+import logging
 import os
 import secrets
 import socket
@@ -28,6 +29,7 @@ from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 from maverick.providers import Client
 from maverick.server import OidcVerifier, ServerLimits, TokenSigner, Verifier, client_protocol, create_app
+from maverick.telemetry import configure_logging
 
 _SECRET_VARIABLE = "MAVERICK_SERVER_SECRET"  # noqa: S105 - the name of a variable, and no secret
 _METRICS_VARIABLE = "MAVERICK_SERVER_METRICS_TOKEN"
@@ -53,6 +55,7 @@ def serve(options: argparse.Namespace) -> int:
     assistant = choose_assistant(options.model, settings.agent, pace=_PACE)
     journal = open_journal(settings.journal.get_secret_value())
     app = _app(options, assistant.client, assistant.model, journal)
+    configure_logging(logging.WARNING)
     sys.stderr.write(f"{assistant.introduction}\n")
     config = uvicorn.Config(
         app,

@@ -23,8 +23,8 @@ async function start() {
   try {
     const me = await ask("GET", "/api/me");
     byId("who").textContent = me.name;
-  } catch {
-    return showSignIn();
+  } catch (error) {
+    return showSignIn(error.status === 401 ? "" : error.message);
   }
   byId("sign-in").hidden = true;
   byId("app").hidden = false;
@@ -60,13 +60,14 @@ function forget() {
   closeSides();
 }
 
-async function showSignIn() {
+async function showSignIn(reason = "") {
   forget();
   byId("app").hidden = true;
   const about = await ask("GET", "/api/about").catch(() => ({ accounts: true, signup: false }));
   byId("sign-in").hidden = false;
   byId("sign-up").hidden = !about.signup;
   if (!about.accounts) byId("sign-in-hint").textContent = "This server takes tokens of a sign-in service; its users have a page of their own.";
+  byId("sign-in-error").textContent = reason;
   byId("name").focus();
 }
 
@@ -90,8 +91,7 @@ async function signOut() {
   const problem = await ask("POST", "/api/logout").then(() => "", (error) => `You may still be signed in: ${error.message}`);
   history.replaceState(null, "", location.pathname);
   byId("name").value = "";
-  await showSignIn();
-  byId("sign-in-error").textContent = problem;
+  await showSignIn(problem);
 }
 
 function hearUpdate(what) {
@@ -179,7 +179,7 @@ function grow() {
 }
 
 function complain(error) {
-  if (error.status === 401) return showSignIn();
+  if (error.status === 401) return showSignIn(error.message);
   return toast(error.message);
 }
 

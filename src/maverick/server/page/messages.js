@@ -120,13 +120,13 @@ export class AnswerMessage {
     this.question = null;
   }
 
-  end({ status, response }) {
+  end({ status, response, reason }) {
     this.waiting.remove();
     for (const card of this.tools.values()) card.leave();
     if (response) this.show(response);
     if (this.question) this.content.append(this.question);
     this.node.classList.toggle("failed", status === "failed");
-    const note = { stopped: "Stopped.", failed: "That did not work." }[status];
+    const note = { stopped: "Stopped.", failed: reason || "That did not work." }[status];
     if (!note) return;
     this.actions.replaceChildren(
       element("span", { class: "note", text: note }),
