@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from maverick.chat.offline import TaskModel
 from maverick.chat.prompt import MESSAGE_LENGTH
 from maverick.chat.serving import KnownTokens, http_app
 from maverick.model import Message, Request
+from maverick.server import ServerLimits
 from server.chat_server import ChatServer
 
 CPU_SECONDS = 2.0
@@ -96,3 +98,22 @@ async def test_a_name_that_leads_to_this_machine_does_not_reach_the_tasks_over_m
     database.close()
 
     assert (nobody.status, ana.status) == (421, 421)
+
+
+@pytest.mark.requirement("SERVER-OVERLOAD")
+async def test_what_can_not_be_served_soon_is_refused_at_once_and_the_rest_is_answered(
+    tmp_path: Path,
+) -> None:
+    limits = ServerLimits(waiting=4)
+    async with ChatServer(tmp_path / "chat.db", limits=limits) as server:
+        people = [server.person(f"user{number}") for number in range(40)]
+        await people[0].say("hello")
+
+        answered = await asyncio.gather(*(person.say("add buy milk") for person in people))
+        later = await people[-1].say("add buy milk")
+
+    refused = [answer for answer in answered if answer.status != 200]
+    assert {(answer.status, answer.code) for answer in refused} == {(503, "overloaded")}
+    assert all(int(answer.headers["Retry-After"]) >= 1 for answer in refused)
+    assert {answer["status"] for answer in answered if answer.status == 200} == {"complete"}
+    assert later["status"] == "complete"

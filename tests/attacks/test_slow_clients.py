@@ -128,4 +128,3 @@ async def test_a_connection_that_is_being_served_is_not_closed_for_new_ones(tmp_
         await ana.post("/api/tasks", {"title": "milk"})
 
         assert (await anext(updates)).name == "tasks"
-        await updates.aclose()
