@@ -24,7 +24,7 @@ from maverick.providers.wrapper import open_stream
 from wire.asking import HI, answered, both_ways, facts, outcome
 from wire.claude_answers import REQUEST_ID
 from wire.claude_clouds import AmazonEventStream
-from wire.claude_server import ANSWERS, FAULTS, HELLO, ClaudeServer
+from wire.claude_server import ANSWERS, FAULTS, HELLO, SILENT, ClaudeServer
 
 KEY = CANARY
 PATIENT = Timeouts(connect=5, first_byte=5, idle=5)
@@ -189,7 +189,7 @@ OF_EVENTS_ALONE = {"carriage_returns", "error_event"}
 async def test_a_fault_is_the_same_over_vertex(
     server: ClaudeServer, over: Over, cloud: str, stream: bool, fault: str
 ) -> None:
-    await expect_the_same(server, over(cloud, fault, BRIEF), fault, stream=stream)
+    await expect_the_same(server, over, cloud, fault, stream=stream)
 
 
 @pytest.mark.requirement("002-R5", "002-R8", "P8")
@@ -198,12 +198,13 @@ async def test_a_fault_is_the_same_over_vertex(
 async def test_a_fault_is_the_same_over_bedrock(
     server: ClaudeServer, over: Over, cloud: str, stream: bool, fault: str
 ) -> None:
-    await expect_the_same(server, over(cloud, fault, BRIEF), fault, stream=stream)
+    await expect_the_same(server, over, cloud, fault, stream=stream)
 
 
-async def expect_the_same(server: ClaudeServer, client: Client, fault: str, *, stream: bool) -> None:
-    plain = await outcome(plain_client(server, fault, BRIEF), stream=stream)
-    over_the_cloud = await outcome(client, stream=stream)
+async def expect_the_same(server: ClaudeServer, over: Over, cloud: str, fault: str, *, stream: bool) -> None:
+    timeouts = BRIEF if fault in SILENT else PATIENT
+    plain = await outcome(plain_client(server, fault, timeouts), stream=stream)
+    over_the_cloud = await outcome(over(cloud, fault, timeouts), stream=stream)
 
     assert facts(over_the_cloud) == facts(plain)
     if not isinstance(plain, TimeoutError):  # which of the two waits was too long is not always told apart

@@ -28,10 +28,11 @@ from maverick.model import Message, Request
 from maverick.providers.claude_api import ClaudeClient, connect
 from maverick.providers.network import allow_network
 from maverick.providers.transport import Timeouts
-from wire.claude_server import FAULTS, HELLO, ClaudeServer
+from wire.claude_server import FAULTS, HELLO, SILENT, ClaudeServer
 
 KEY = CANARY
 HI = Request([Message.user("hi")])
+PATIENT = Timeouts(connect=5, first_byte=5, idle=5)
 IMPATIENT = Timeouts(connect=2, first_byte=0.3, idle=0.2)
 
 pytestmark = pytest.mark.requirement("P8", "002-R8")
@@ -49,7 +50,8 @@ async def listen(client: ClaudeClient) -> None:
 
 
 async def failure(base_url: str, *, stream: bool, **options: Any) -> AgentError:
-    options = {"api_key": KEY, "timeouts": IMPATIENT, **options}
+    timeouts = IMPATIENT if base_url.endswith(SILENT) else PATIENT
+    options = {"api_key": KEY, "timeouts": timeouts, **options}
     async with connect("claude-test", base_url=base_url, **options) as client:
         with pytest.raises(AgentError) as caught:
             await (listen(client) if stream else client.run(HI))

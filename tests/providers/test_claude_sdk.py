@@ -51,7 +51,7 @@ from maverick.providers.transport import Timeouts
 from maverick.providers.wrapper import open_stream
 from wire.asking import HI, answered, both_ways, facts, outcome
 from wire.claude_answers import Answer, text
-from wire.claude_server import ANSWERS, FAULTS, HELLO, ClaudeServer
+from wire.claude_server import ANSWERS, FAULTS, HELLO, SILENT, ClaudeServer
 
 KEY = CANARY
 PATIENT = Timeouts(connect=5, first_byte=5, idle=5)
@@ -160,8 +160,9 @@ async def test_both_clients_make_the_same_of_every_answer(
 async def test_both_clients_make_the_same_of_every_fault(
     server: ClaudeServer, fault: str, stream: bool
 ) -> None:
+    timeouts = BRIEF if fault in SILENT else PATIENT
     lean, official = [
-        await outcome(client, stream=stream) for client in both_clients(server.at(fault), timeouts=BRIEF)
+        await outcome(client, stream=stream) for client in both_clients(server.at(fault), timeouts=timeouts)
     ]
 
     assert facts(official) == facts(lean)

@@ -318,6 +318,10 @@ FAULTS: Mapping[str, Fault] = {
 }
 
 
+SILENT = ("hang", "stall", "never_ends")
+"""Faults in which nothing more comes, so that a client waits as long as its timeouts say; all others end by themselves."""
+
+
 class ClaudeServer:
     """The server, on a free port of this machine, for the length of an ``async with`` block.
 

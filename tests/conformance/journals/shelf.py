@@ -42,7 +42,7 @@ class KeptShelf(Shelf):
 class SqliteShelf(KeptShelf):
     """A file."""
 
-    placeholders = ("?1", "?2")
+    placeholders = ("?", "?")
 
     def open(self) -> Journal:
         return SqliteJournal(self.address)

@@ -44,6 +44,7 @@ class FallbackProvider(WrappedProvider):
     """The second choice, because the first one is never there."""
 
     name = "fallback"
+    passes_on = True
 
     def wrap(self, client: LLMClient, folder: Path) -> Client:
         gone = ScriptedClient(lambda _: fail(NetworkError("The first choice is not there.")))
@@ -54,6 +55,7 @@ class LimitedProvider(WrappedProvider):
     """One at a time, so that a place that is not given back is missed by the next request."""
 
     name = "limited"
+    passes_on = True
 
     def wrap(self, client: LLMClient, folder: Path) -> Client:
         limiter = RateLimiter(requests_per_minute=10_000, tokens_per_minute=100_000_000, concurrency=1)
@@ -64,6 +66,7 @@ class RecordingProvider(WrappedProvider):
     """A recorder, which passes on what it writes down."""
 
     name = "recording"
+    passes_on = True
 
     def wrap(self, client: LLMClient, folder: Path) -> Client:
         return RecordingClient(client, folder / "tape.json")
