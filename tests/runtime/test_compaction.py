@@ -9,8 +9,9 @@ import pytest
 
 from maverick import AgentDefinition, ModelConfig, TerminateReason, tool
 from maverick.exceptions import AuthenticationError, ContextOverflowError
+from maverick.loop.compaction import without_thoughts
 from maverick.loop.events import Compacted
-from maverick.model import Message, ModelInfo, Request, Role, ToolCall, Usage
+from maverick.model import History, Message, ModelInfo, Request, Role, Thinking, ToolCall, Usage
 from maverick.testing import ScriptedClient, call, calls, reply
 from scenario import Watched, agent, assert_valid, results_in, watch
 
@@ -242,3 +243,12 @@ async def test_the_task_stays_when_a_run_continues_a_conversation(summary_fails:
     for request in asked:
         assert [message.content for message in request.messages].count(TASK) == 1
         assert_valid(request.messages)
+
+
+def test_an_answer_of_thoughts_alone_does_not_become_an_empty_message() -> None:
+    said = [Message.user("Go."), Message.assistant([Thinking("hm", "signed")]), Message.user("Well?")]
+
+    rewritten = without_thoughts(History(said))
+
+    assert [message.role for message in rewritten] == [message.role for message in said]
+    assert all(message.content for message in rewritten)
