@@ -1,7 +1,11 @@
 """An agent on the Claude CLI, beside the bare SDK doing the same in the same minutes.
 
 What we add is measured with a stand-in for the CLI that answers at once, so that nothing else is in the figure: both
-sides start a process, talk to it and end it. The real CLI follows, to see what that is a share of.
+sides start a process, talk to it and end it. The real CLI follows, held to what the seed promises: the first message
+within 500 ms of the call (SC-003), and a result whose duration exceeds the time spent waiting for the API by 100 ms at
+most (SC-002). It is *cold* when it is started for the query, *kept* when it has answered before, and *warm* when it
+was started ahead and is asked for the first time. A cold one needs more than either to start, which is not ours to
+change; the bare SDK beside it shows how much.
 """
 
 from __future__ import annotations
@@ -71,16 +75,29 @@ async def _stand_in(rounds: int, folder: Path, env: dict[str, str], program: Pat
 
 async def _real(rounds: int, folder: Path, env: dict[str, str]) -> list[Figure]:
     agent = _Teller("teller", "You tell.", env=env)
-    asking, bare = await _in_turns(rounds, _asking(agent, folder), _bare(agent, folder))
+    cold, result, bare = await _in_turns(
+        rounds, _asking(agent, folder), _overhead(agent, folder), _bare(agent, folder)
+    )
     async with agent:
-        (kept,) = await _in_turns(rounds, _asking(agent, folder, pause=0.5))
+        kept, kept_result = await _in_turns(
+            rounds, _asking(agent, folder, pause=0.5), _overhead(agent, folder, pause=0.5)
+        )
+    warm, warm_result = await _in_turns(
+        rounds, _warmed(_asking, folder, env, pause=0.5), _warmed(_overhead, folder, env, pause=0.5)
+    )
+    first, beyond = Target(500), Target(100)
     return [
         Figure("real CLI: first message, bare SDK", bare[0] * 1e3, "ms"),
-        Figure("real CLI: first message, an agent", asking[0] * 1e3, "ms"),
-        Figure("real CLI: first message, an agent that keeps its CLI", kept[0] * 1e3, "ms"),
+        Figure("real CLI: first message, cold (SC-003)", cold[0] * 1e3, "ms", first),
+        Figure("real CLI: first message, kept (SC-003)", kept[0] * 1e3, "ms", first),
+        Figure("real CLI: first message, warm (SC-003)", warm[0] * 1e3, "ms", first),
+        Figure("real CLI: a result beyond the API's time, cold (SC-002)", result[1] * 1e3, "ms", beyond),
+        Figure("real CLI: a result beyond the API's time, kept (SC-002)", kept_result[1] * 1e3, "ms", beyond),
+        Figure("real CLI: a result beyond the API's time, warm (SC-002)", warm_result[1] * 1e3, "ms", beyond),
         Figure("real CLI: a whole query, bare SDK", bare[1] * 1e3, "ms"),
-        Figure("real CLI: a whole query, an agent", asking[1] * 1e3, "ms"),
-        Figure("real CLI: a whole query, an agent that keeps its CLI", kept[1] * 1e3, "ms"),
+        Figure("real CLI: a whole query, cold", cold[1] * 1e3, "ms"),
+        Figure("real CLI: a whole query, kept", kept[1] * 1e3, "ms"),
+        Figure("real CLI: a whole query, warm", warm[1] * 1e3, "ms"),
     ]
 
 
@@ -102,7 +119,7 @@ def _bare(agent: MaverickAgent, folder: Path) -> _Way:
     return lambda: _timed(query(prompt="stream-20", options=options))
 
 
-def _asking(agent: MaverickAgent, folder: Path, pause: float = 0) -> _Way:
+def _asking(agent: _Teller, folder: Path, pause: float = 0) -> _Way:
     async def ask() -> _Times:
         await asyncio.sleep(pause)  # a CLI that is kept begins its new conversation meanwhile
         return await _timed(agent.query("stream-20", folder))
@@ -111,15 +128,40 @@ def _asking(agent: MaverickAgent, folder: Path, pause: float = 0) -> _Way:
 
 
 def _executing(agent: _Teller, folder: Path) -> _Way:
-    context = AgentContext(folder, NO_BRANCH, MaverickConfig())
-
     async def execute() -> _Times:
         began = time.perf_counter()
-        result = await agent.execute(context)
+        result = await agent.execute(_context(folder))
         assert result.success, result.error
         return 0, time.perf_counter() - began
 
     return execute
+
+
+def _overhead(agent: _Teller, folder: Path, pause: float = 0) -> _Way:
+    """By how much the duration of a result exceeds the time that the CLI has waited for the API."""
+
+    async def execute() -> _Times:
+        await asyncio.sleep(pause)
+        result = await agent.execute(_context(folder))
+        assert result.success, result.error
+        return 0, (result.usage.duration_ms - result.metadata["duration_api_ms"]) / 1e3
+
+    return execute
+
+
+def _warmed(way: Callable[..., _Way], folder: Path, env: dict[str, str], pause: float) -> _Way:
+    """A way to ask an agent that was never asked before, but whose CLI is ready."""
+
+    async def ask() -> _Times:
+        async with _Teller("teller", "You tell.", env=env) as agent:
+            await agent.warm_up(_context(folder))
+            return await way(agent, folder, pause)()
+
+    return ask
+
+
+def _context(folder: Path) -> AgentContext:
+    return AgentContext(folder, NO_BRANCH, MaverickConfig())
 
 
 async def _timed(messages: AsyncIterator[object]) -> _Times:

@@ -1,4 +1,4 @@
-"""An agent as a class, from nothing: a name, what it is told, and what it does with an answer.
+"""An agent as a class, from nothing: what it is told, and what it does.
 
 It works through the Claude CLI, which the extra ``claude-code`` brings. With ``ANTHROPIC_API_KEY`` set, Claude
 answers. Without it, a few lines of a server on this machine stand in for Claude: the agent and the CLI are the real
@@ -26,13 +26,7 @@ from maverick.agents import AgentContext, AgentResult, MaverickAgent, registry
 class Namer(MaverickAgent):
     """Finds a name for something."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(
-            name="namer",
-            system_prompt="You find names. Answer with one name and nothing else.",
-            allowed_tools=["Read"],
-            **options,
-        )
+    system_prompt = "You find names. Answer with one name and nothing else."
 
     async def execute(self, context: AgentContext) -> AgentResult[str]:
         """Name what the context says."""

@@ -45,6 +45,7 @@ from maverick.exceptions import (
     ServerError,
     StorageError,
     StreamingError,
+    StreamTimeoutError,
     TimeoutError,
     ToolError,
     WorkflowError,
@@ -65,6 +66,7 @@ TREE: dict[type[MaverickError], type[Exception]] = {
     TimeoutError: AgentError,
     NetworkError: AgentError,
     StreamingError: AgentError,
+    StreamTimeoutError: StreamingError,
     MalformedResponseError: AgentError,
     ToolError: AgentError,
     InvalidToolError: AgentError,
@@ -100,6 +102,7 @@ KINDS: dict[type[AgentError], tuple[str, bool]] = {
     TimeoutError: ("timeout", True),
     NetworkError: ("network", True),
     StreamingError: ("network", True),
+    StreamTimeoutError: ("timeout", True),
     MalformedResponseError: ("agent", True),
     ToolError: ("tool", False),
     InvalidToolError: ("invalid", False),
@@ -128,13 +131,14 @@ FIELDS: list[tuple[type[AgentError], dict[str, Any]]] = [
     (CLINotFoundError, {"cli_path": "/opt/claude"}),
     (ProcessError, {"exit_code": 2, "stderr": "no such option"}),
     (StreamingError, {"partial_messages": ["half"]}),
+    (StreamTimeoutError, {"partial_messages": ["half"]}),
     (MalformedResponseError, {"raw_response": "<html>"}),
     (ToolError, {"tool_name": "search"}),
     (InvalidToolError, {"tool_name": "serach", "available_tools": ["search"]}),
     (InvalidInputError, {"field": "run_config.max_turns"}),
     (OutputValidationError, {"raw_output": "{}"}),
     (LimitExceededError, {"limit": "max_turns"}),
-    (AbortedError, {"reason": "enough"}),
+    (AbortedError, {"reason": "enough", "partial_messages": ["half"]}),
     (ApprovalRequiredError, {"tool_name": "delete", "call_id": "call_1"}),
     (RunNotFoundError, {"run_id": "run_1"}),
     (RunExistsError, {"run_id": "run_1"}),
@@ -150,6 +154,25 @@ def classes_of_the_module() -> Iterator[type[MaverickError]]:
     for _, value in inspect.getmembers(exceptions, inspect.isclass):
         if issubclass(value, MaverickError):
             yield value
+
+
+@pytest.mark.requirement("001-ERRORS")
+def test_the_errors_of_the_data_model_are_where_it_draws_them() -> None:
+    agents = {
+        CLINotFoundError,
+        ProcessError,
+        TimeoutError,
+        NetworkError,
+        StreamingError,
+        MalformedResponseError,
+        InvalidToolError,
+        DuplicateAgentError,
+        AgentNotFoundError,
+    }
+
+    assert {cls.__bases__[0] for cls in (AgentError, WorkflowError, ConfigError)} == {MaverickError}
+    assert {cls.__bases__[0] for cls in agents} == {AgentError}
+    assert {cls.__module__ for cls in agents} == {"maverick.exceptions"}
 
 
 @pytest.mark.requirement("001-ERRORS", "002-AC5")
@@ -214,7 +237,15 @@ def test_the_cause_is_kept_as_python_keeps_it() -> None:
     assert AgentError("No cause.").cause is None
 
 
-@pytest.mark.requirement("001-ERRORS")
+@pytest.mark.requirement(
+    "001-ERROR-CLI-NOT-FOUND",
+    "001-ERROR-PROCESS",
+    "001-ERROR-STREAMING",
+    "001-ERROR-MALFORMED",
+    "001-ERROR-INVALID-TOOL",
+    "001-ERROR-DUPLICATE",
+    "001-ERROR-NOT-FOUND",
+)
 @pytest.mark.parametrize(("cls", "fields"), FIELDS)
 def test_the_fields_a_caller_branches_on_are_there(cls: type[AgentError], fields: dict[str, Any]) -> None:
     error = cls("It broke. Mend it.", **fields)
@@ -254,6 +285,11 @@ def test_messages_made_from_fields_say_what_to_do_next(error: AgentError, advice
 def test_a_timeout_is_also_the_builtin_timeout() -> None:
     with pytest.raises(builtins.TimeoutError):
         raise TimeoutError("The model did not answer within 5 s. Try again.")
+
+
+def test_a_stream_that_ran_out_of_time_is_a_timeout_too() -> None:
+    with pytest.raises(TimeoutError):
+        raise StreamTimeoutError("The answer broke off.", partial_messages=["half"])
 
 
 def test_an_invalid_input_is_also_a_value_error() -> None:

@@ -14,13 +14,14 @@
     │   ├── TimeoutError               something took too long; also a builtin TimeoutError
     │   ├── NetworkError               the service could not be reached
     │   ├── StreamingError             a stream broke (partial_messages)
+    │   │   └── StreamTimeoutError     its time was up; also a TimeoutError
     │   ├── MalformedResponseError     an answer could not be understood (raw_response)
     │   ├── ToolError                  a tool failed (tool_name)
     │   ├── InvalidToolError           a tool is unknown or badly declared (tool_name, available_tools)
     │   ├── InvalidInputError          a value is not acceptable (field); also a ValueError
     │   ├── OutputValidationError      the answer does not fit the declared type (raw_output)
     │   ├── LimitExceededError         a limit of the run was reached (limit)
-    │   ├── AbortedError               somebody stopped the run (reason)
+    │   ├── AbortedError               somebody stopped the run (reason, partial_messages)
     │   ├── ApprovalRequiredError      a tool call waits for a person (tool_name, call_id)
     │   ├── JournalError               a run could not be written down or read back
     │   │   ├── RunNotFoundError       no run has this id (run_id)
@@ -219,8 +220,14 @@ class StreamingError(AgentError):
         self.partial_messages = list(partial_messages)
 
 
+class StreamTimeoutError(StreamingError, TimeoutError):
+    """A stream was not complete when its time was up; ``partial_messages`` holds what had arrived."""
+
+    default_kind = ErrorKind.TIMEOUT
+
+
 class MalformedResponseError(AgentError):
-    """An answer could not be understood; ``raw_response`` is what came."""
+    """A response could not be understood; ``raw_response`` is what came, as it came."""
 
     default_retryable = True
 
@@ -288,11 +295,14 @@ class LimitExceededError(AgentError):
 
 
 class AbortedError(AgentError):
-    """Somebody stopped the run."""
+    """Somebody stopped the run; ``partial_messages`` holds what had arrived of a stream."""
 
-    def __init__(self, message: str, *, reason: str = "", **details: Any) -> None:
+    def __init__(
+        self, message: str, *, reason: str = "", partial_messages: Sequence[Any] = (), **details: Any
+    ) -> None:
         super().__init__(message, **details)
         self.reason = reason
+        self.partial_messages = list(partial_messages)
 
 
 class ApprovalRequiredError(AgentError):

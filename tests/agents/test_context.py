@@ -56,7 +56,7 @@ def repository(tmp_path: Path) -> Path:
 # The context itself
 
 
-@pytest.mark.requirement("000-FR-009")
+@pytest.mark.requirement("000-FR-009", "001-CONTEXT")
 def test_a_context_has_a_folder_a_branch_settings_and_extras(tmp_path: Path) -> None:
     context = AgentContext(cwd=tmp_path, branch="main", config=CONFIG, extra={"issue": 7})
     assert (context.cwd, context.branch, context.config, context.extra) == (
@@ -67,14 +67,14 @@ def test_a_context_has_a_folder_a_branch_settings_and_extras(tmp_path: Path) -> 
     )
 
 
-@pytest.mark.requirement("000-FR-009")
+@pytest.mark.requirement("000-FR-009", "001-CONTEXT")
 def test_extras_are_empty_by_default_and_not_shared(tmp_path: Path) -> None:
     one, other = (AgentContext(tmp_path, "main", CONFIG) for _ in range(2))
     one.extra["issue"] = 7
     assert other.extra == {}
 
 
-@pytest.mark.requirement("000-FR-009")
+@pytest.mark.requirement("000-FR-009", "001-CONTEXT")
 def test_a_context_cannot_be_changed_and_has_no_dict(tmp_path: Path) -> None:
     context = AgentContext(tmp_path, "main", CONFIG)
     with pytest.raises(FrozenInstanceError):
@@ -82,7 +82,7 @@ def test_a_context_cannot_be_changed_and_has_no_dict(tmp_path: Path) -> None:
     assert not hasattr(context, "__dict__")
 
 
-@pytest.mark.requirement("000-FR-009")
+@pytest.mark.requirement("000-FR-009", "001-CONTEXT-CWD-EXISTS")
 @pytest.mark.parametrize("name", ["missing", "file", "x" * 5000])
 def test_the_folder_has_to_exist(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
@@ -93,8 +93,27 @@ def test_the_folder_has_to_exist(tmp_path: Path, name: str) -> None:
     assert made.value.field == detected.value.field == "cwd"
 
 
-@pytest.mark.requirement("000-FR-009")
-@pytest.mark.parametrize("branch", ["", "  ", None])
+@pytest.mark.requirement("001-CONTEXT-CWD-EXISTS")
+@pytest.mark.parametrize("cwd", [".", None])
+def test_what_is_no_path_is_refused_as_the_folder(cwd: Any) -> None:
+    with pytest.raises(InvalidInputError, match="cwd: expected the Path of an existing folder") as caught:
+        AgentContext(cwd, "main", CONFIG)
+
+    assert caught.value.field == "cwd"
+
+
+@pytest.mark.requirement("001-CONTEXT")
+@pytest.mark.parametrize("missing", ["cwd", "branch", "config"])
+def test_folder_branch_and_settings_are_required(tmp_path: Path, missing: str) -> None:
+    given: dict[str, Any] = {"cwd": tmp_path, "branch": "main", "config": CONFIG}
+    del given[missing]
+
+    with pytest.raises(TypeError, match=missing):
+        AgentContext(**given)
+
+
+@pytest.mark.requirement("000-FR-009", "001-CONTEXT-BRANCH")
+@pytest.mark.parametrize("branch", ["", "  ", None, 3])
 def test_the_branch_has_to_have_a_name(tmp_path: Path, branch: Any) -> None:
     with pytest.raises(InvalidInputError, match="branch") as caught:
         AgentContext(tmp_path, branch, CONFIG)
@@ -131,7 +150,7 @@ def test_settings_that_are_not_given_are_loaded_for_the_folder(
 # The branch, as real repositories have it
 
 
-@pytest.mark.requirement("000-FR-009")
+@pytest.mark.requirement("000-FR-009", "001-CONTEXT-FROM-CWD")
 def test_the_branch_is_the_one_git_has_checked_out(repository: Path) -> None:
     assert branch_of(repository) == "main"
     git(repository, "checkout", "--quiet", "-b", "feature/weather-report")

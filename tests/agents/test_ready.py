@@ -60,7 +60,7 @@ class Project:
 
     async def run(self, kind: type[MaverickAgent], **inputs: str) -> AgentResult[Any]:
         context = AgentContext(self.folder, "main", MaverickConfig(), extra=dict(inputs))
-        agent = kind(env=self.env, model="claude-sonnet-4-5")  # type: ignore[call-arg]  # as every ready agent has it
+        agent = kind(env=self.env, model="claude-sonnet-4-5")
         return await agent.execute(context)
 
     @property

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from claude_agent_sdk import (
     AssistantMessage,
     ResultMessage,
     StreamEvent,
+    SystemMessage,
     ToolResultBlock,
     UserMessage,
     create_sdk_mcp_server,
@@ -22,6 +25,7 @@ from claude_cli.api import HELLO, CliApi, Greeter, calls
 from maverick import TerminateReason
 from maverick.agents import (
     AgentContext,
+    AgentRegistry,
     AgentResult,
     MaverickAgent,
     extract_all_text,
@@ -30,8 +34,9 @@ from maverick.agents import (
 )
 from maverick.agents.context import NO_BRANCH
 from maverick.config import AgentConfig, MaverickConfig
-from maverick.exceptions import LimitExceededError, OutputValidationError
+from maverick.exceptions import LimitExceededError, MalformedResponseError, OutputValidationError
 from wire.claude_answers import Answer, text
+from wire.claude_server import Served
 
 
 def context(cwd: Path, **agent: Any) -> AgentContext:
@@ -55,7 +60,7 @@ async def test_an_agent_of_a_few_lines_executes_and_returns_a_result(
 
     assert result.success
     assert result.output == result.raw_content == "Hello from the API."
-    assert result.errors == ()
+    assert result.errors == []
     assert result.terminate_reason is TerminateReason.COMPLETE
     assert result.turn_count == 1
     assert set(result.metadata) == {"session_id", "duration_api_ms", "permission_denials"}
@@ -70,7 +75,7 @@ async def test_an_agent_of_a_few_lines_executes_and_returns_a_result(
     assert [tool["name"] for tool in request["tools"]] == ["Read"]
 
 
-@pytest.mark.requirement("000-US2-AS1", "000-US2-AS2", "000-FR-005", "000-SC-003")
+@pytest.mark.requirement("000-US2-AS1", "000-FR-005")
 async def test_messages_arrive_one_by_one_and_pieces_of_them_when_asked_for(
     api: CliApi, env: dict[str, str], tmp_path: Path
 ) -> None:
@@ -90,17 +95,94 @@ async def test_messages_arrive_one_by_one_and_pieces_of_them_when_asked_for(
     assert extract_usage(whole).total_tokens == extract_usage(pieces).total_tokens == 160
 
 
-@pytest.mark.requirement("000-FR-002")
-async def test_a_tool_of_an_mcp_server_in_this_process_is_called(
+@pytest.mark.requirement("000-US2-AS2", "000-FR-013", "000-SC-003")
+async def test_a_message_is_there_while_the_rest_is_still_to_come_and_nothing_else_waits(
     api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "in.txt").write_text("x", encoding="utf-8")
+    answering = asyncio.Event()
+
+    async def held_back(served: Served) -> web.StreamResponse:
+        await answering.wait()
+        return await served.send(*served.answer_bytes(HELLO))
+
+    api.play(held_back, calls(("Read", {"file_path": str(tmp_path / "in.txt")})), HELLO)
+    seen: list[str] = []
+
+    async def show() -> None:
+        async for message in Greeter(env=env).query("Hello?", tmp_path):
+            seen.append(type(message).__name__)
+            if isinstance(message, SystemMessage):
+                answering.set()  # the first message is here before the API has said anything
+
+    await asyncio.wait_for(show(), 60)
+
+    assert seen[0] == "SystemMessage"
+    assert seen[-1] == "ResultMessage"
+
+
+@pytest.mark.requirement("000-US2-AS2")
+async def test_what_the_agent_does_is_shown_before_it_goes_on(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "in.txt").write_text("x", encoding="utf-8")
+    shown = asyncio.Event()
+
+    async def once_it_was_shown(served: Served) -> web.StreamResponse:
+        await shown.wait()
+        return await served.send(*served.answer_bytes(HELLO))
+
+    api.play(
+        calls(("Read", {"file_path": str(tmp_path / "in.txt")}), words="I will read."), once_it_was_shown
+    )
+
+    async def show() -> str:
+        texts = []
+        async for message in Greeter(env=env).query("Hello?", tmp_path):
+            texts.append(extract_text(message))
+            if "I will read." in texts:
+                shown.set()
+        return "".join(texts)
+
+    assert await asyncio.wait_for(show(), 60) == "I will read.Hello from the API."
+
+
+@pytest.mark.requirement("000-SC-001", "000-SC-005", "000-US1-AS1")
+async def test_a_class_with_execute_and_a_prompt_works_by_its_name_alone(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    registry = AgentRegistry()
+
+    @registry.register("reviewer")
+    class Reviewer(MaverickAgent):
+        system_prompt = "You review code."
+
+        async def execute(self, context: AgentContext) -> AgentResult[str]:
+            return await self.run_prompt("Review.", context)
+
+    agent = registry.create("reviewer", env=env)
+    result = await agent.execute(context(tmp_path))
+
+    assert isinstance(agent, Reviewer)
+    assert agent.name == "reviewer"
+    assert result.output == "Hello from the API.", result.error
+    assert "You review code." in str(api.requests[0]["system"])
+    assert api.requests[0]["max_tokens"] == 16_384
+
+
+@pytest.mark.requirement("000-FR-002")
+@pytest.mark.parametrize("server", ["lab", "old__lab"])
+async def test_a_tool_of_an_mcp_server_in_this_process_is_called(
+    api: CliApi, env: dict[str, str], tmp_path: Path, server: str
 ) -> None:
     @tool("add", "Add two numbers.", {"a": int, "b": int})
     async def add(given: dict[str, Any]) -> dict[str, Any]:
         return {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
 
-    api.play(calls(("mcp__lab__add", {"a": 2, "b": 3})), HELLO)
-    servers = {"lab": create_sdk_mcp_server("lab", "1.0.0", [add])}
-    agent = Greeter(env=env, mcp_servers=servers, allowed_tools=["mcp__lab__add"])
+    name = f"mcp__{server}__add"
+    api.play(calls((name, {"a": 2, "b": 3})), HELLO)
+    servers = {server: create_sdk_mcp_server(server, "1.0.0", [add])}
+    agent = Greeter(env=env, mcp_servers=servers, allowed_tools=[name], permission_mode="dontAsk")
 
     result = await agent.run_prompt("Add.", context(tmp_path))
 
@@ -200,6 +282,19 @@ async def test_an_answer_that_never_fits_the_type_is_a_failed_result(
     assert isinstance(result.errors[0], OutputValidationError | LimitExceededError)
 
 
+@pytest.mark.requirement("CLI-OUTPUT-TYPE", "000-EDGE-MALFORMED", "001-ERROR-MALFORMED")
+async def test_after_several_attempts_the_error_has_the_answer_as_it_was_written(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    api.play(calls(("StructuredOutput", {"totl": 5}), words="Five."))
+
+    result = await Greeter(env=env).run_prompt("Add.", context(tmp_path), output_type=Sum)
+
+    (error,) = result.errors
+    assert isinstance(error, MalformedResponseError)
+    assert error.raw_response == '{"totl": 5}'
+
+
 @pytest.mark.requirement("CLI-LIMITS", "000-FR-008")
 @pytest.mark.parametrize(
     ("limit", "reason"),
@@ -226,7 +321,7 @@ async def test_a_limit_ends_the_run_and_the_result_says_which(
     assert result.usage.total_cost_usd
 
 
-@pytest.mark.requirement("001-CONTEXT")
+@pytest.mark.requirement("CLI-CONTEXT")
 async def test_the_settings_of_the_context_say_where_claude_is_and_with_which_key(
     api: CliApi, env: dict[str, str], tmp_path: Path
 ) -> None:

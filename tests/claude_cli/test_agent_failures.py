@@ -13,10 +13,12 @@ from claude_agent_sdk import AssistantMessage, Message, ResultMessage
 
 from claude_cli.api import CliApi, Greeter, calls, cut, endless, fault, refused
 from claude_cli.census import working_in
+from maverick import AbortSignal
 from maverick.agents import AgentContext, extract_text
 from maverick.agents.context import NO_BRANCH
 from maverick.config import MaverickConfig
 from maverick.exceptions import (
+    AbortedError,
     AgentError,
     AuthenticationError,
     CLINotFoundError,
@@ -30,6 +32,7 @@ from maverick.exceptions import (
     RateLimitError,
     ServerError,
     StreamingError,
+    StreamTimeoutError,
     TimeoutError,
 )
 from wire.claude_server import HELLO
@@ -261,10 +264,81 @@ async def test_where_the_network_is_forbidden_no_cli_is_started_for_a_live_servi
     assert "forbid_network" in str(error)
 
 
-@pytest.mark.requirement("CLI-FAILURES")
-async def test_a_message_longer_than_allowed_is_a_malformed_response(
+@pytest.mark.requirement("CLI-FAILURES", "000-EDGE-MALFORMED")
+async def test_a_message_longer_than_allowed_is_a_malformed_response_with_how_it_began(
     env: dict[str, str], tmp_path: Path
 ) -> None:
     _, error = await failure_of(Greeter(env=env, max_buffer_size=200), tmp_path)
 
     assert isinstance(error, MalformedResponseError)
+    assert error.raw_response.startswith('{"type":')
+
+
+TALKS = """#!/bin/sh
+read -r asked
+id=${asked#*\\"request_id\\": \\"}
+id=${id%%\\"*}
+printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\\n' "$id"
+read -r prompt
+"""
+HALF = """
+echo '{"type":"assistant","uuid":"u","session_id":"s","message":{"id":"m","model":"x","content":[{"type":"text","text":"Half."}]}}'
+"""
+
+
+def talking(folder: Path, then: str) -> Path:
+    """A program that begins like the CLI, and goes on as it is told to."""
+    program = folder / "claude"
+    program.write_text(TALKS + then, encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return program
+
+
+@pytest.mark.requirement("000-EDGE-MALFORMED", "001-ERROR-MALFORMED")
+@pytest.mark.parametrize("line", ['{"type": "assistant", oops', '{"type": "assistant"}'])
+async def test_a_message_that_cannot_be_read_is_an_error_with_the_message_as_it_came(
+    env: dict[str, str], tmp_path: Path, line: str
+) -> None:
+    program = talking(tmp_path, f"echo '{line}'\nread -r more\n")
+
+    _, error = await failure_of(Greeter(env=env, cli_path=program), tmp_path)
+
+    assert isinstance(error, MalformedResponseError)
+    assert error.raw_response == line
+
+
+@pytest.mark.requirement("000-EDGE-STREAM", "000-FR-005", "001-ERROR-STREAMING", "000-EDGE-NETWORK")
+async def test_a_timeout_in_the_middle_of_an_answer_keeps_what_came_of_it(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    program = talking(tmp_path, f"{HALF}\nread -r more\n")
+    error: AgentError = AgentError("not asked yet")
+    for seconds in (0.5, 1, 2, 4, 8, 16, 32):  # the program may need a while to say the first half
+        messages, error = await failure_of(Greeter(env=env, cli_path=program, timeout=seconds), tmp_path)
+        if messages:
+            break
+
+    assert isinstance(error, StreamTimeoutError)
+    assert isinstance(error, StreamingError)
+    assert isinstance(error, TimeoutError)
+    assert error.kind is ErrorKind.TIMEOUT
+    assert [extract_text(message) for message in error.partial_messages] == ["Half."]
+    assert isinstance(error.__cause__, TimeoutError)
+
+
+@pytest.mark.requirement("000-EDGE-STREAM")
+async def test_an_abort_in_the_middle_of_an_answer_keeps_what_came_of_it(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    program = talking(tmp_path, f"{HALF}\nread -r more\n")
+    signal = AbortSignal()
+
+    async def watch() -> None:
+        async for message in Greeter(env=env, cli_path=program).query("Tell.", tmp_path, signal=signal):
+            if extract_text(message):
+                signal.abort("enough")
+
+    with pytest.raises(AbortedError) as raised:
+        await watch()
+
+    assert [extract_text(message) for message in raised.value.partial_messages] == ["Half."]

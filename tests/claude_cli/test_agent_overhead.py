@@ -36,6 +36,8 @@ async def test_a_result_takes_far_less_than_100_ms_of_our_own(quick: Greeter, tm
 
     assert result.success
     assert spent < 0.1
+    assert result.usage.duration_ms >= 0
+    assert result.metadata["duration_api_ms"] == 1  # the time spent waiting for the API is told apart
 
 
 @pytest.mark.requirement("000-SC-003")

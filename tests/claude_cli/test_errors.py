@@ -31,12 +31,12 @@ def failed(**facts: Any) -> sdk.ResultError:
     return sdk.ResultError("failed", data={"is_error": True, "subtype": "success", **facts}, exit_code=1)
 
 
-@pytest.mark.requirement("000-FR-007", "001-ERRORS", "CLI-FAILURES", "P8")
+@pytest.mark.requirement("000-FR-007", "CLI-FAILURES", "P8")
 @pytest.mark.parametrize(
     ("error", "expected", "words"),
     [
         (sdk.CLINotFoundError(), CLINotFoundError, "Install it with"),
-        (sdk.CLIConnectionError("x"), ProcessError, "run `maverick doctor`"),
+        (sdk.CLIConnectionError("x"), NetworkError, "run `maverick doctor`"),
         (sdk.ProcessError("x", exit_code=-9), ProcessError, "out of memory"),
         (sdk.ProcessError("x", exit_code=143), ProcessError, "was ended from outside"),
         (sdk.ProcessError("x", exit_code=1), ProcessError, "exited by itself with code 1"),
@@ -79,7 +79,13 @@ def test_an_error_of_the_sdk_becomes_one_of_ours(
     assert ours is error or ours.__cause__ is error
 
 
-@pytest.mark.requirement("001-ERRORS", "000-EDGE-MALFORMED", "000-EDGE-CLI")
+@pytest.mark.requirement(
+    "001-ERROR-CLI-NOT-FOUND",
+    "001-ERROR-PROCESS",
+    "001-ERROR-MALFORMED",
+    "000-EDGE-MALFORMED",
+    "000-EDGE-CLI",
+)
 def test_what_a_caller_branches_on_is_in_the_fields() -> None:
     missing = wrap_sdk_error(sdk.CLINotFoundError(), cli_path="/opt/claude")
     exited = wrap_sdk_error(sdk.ProcessError("x", exit_code=3), stderr="one\nbad flag")
@@ -98,6 +104,22 @@ def test_what_a_caller_branches_on_is_in_the_fields() -> None:
     assert json.loads(odd.raw_response) == {"type": "odd"}
     assert isinstance(limit, LimitExceededError)
     assert limit.limit == "max_budget_usd"
+
+
+@pytest.mark.requirement("000-EDGE-MALFORMED")
+def test_the_message_in_which_the_cli_reports_a_malformed_response_is_kept_as_it_came() -> None:
+    report = {"subtype": "success", "is_error": True, "result": "API Error: JSON Parse error", "uuid": "u"}
+
+    error = result_error({**report, "errors": None})
+
+    assert isinstance(error, MalformedResponseError)
+    assert json.loads(error.raw_response) == report
+
+
+@pytest.mark.requirement("CLI-FAILURES")
+@pytest.mark.parametrize("facts", [{}, {"errors": [None, 3], "result": 5}, {"subtype": None, "errors": None}])
+def test_a_report_with_parts_missing_is_an_error_of_ours_all_the_same(facts: dict[str, Any]) -> None:
+    assert isinstance(result_error(facts), AgentError)
 
 
 @pytest.mark.requirement("CLI-FAILURES")

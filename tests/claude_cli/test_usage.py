@@ -101,3 +101,34 @@ def test_a_cost_that_nobody_knows_is_none() -> None:
 def test_the_duration_of_a_list_of_messages_is_the_one_it_tells() -> None:
     assert extract_usage([started(1), result()]).duration_ms == 900
     assert extract_usage([]).duration_ms == 0
+
+
+@pytest.mark.requirement("000-SC-006", "000-FR-014")
+def test_the_usage_of_a_run_counts_where_it_names_no_models() -> None:
+    usage = extract_usage([result(usage=BEGUN | {"output_tokens": 5}, total_cost_usd=0.25)])
+
+    assert (usage.input_tokens, usage.output_tokens, usage.total_cost_usd) == (118, 5, 0.25)
+    assert (usage.cache_read_tokens, usage.cache_write_tokens) == (11, 7)
+
+
+@pytest.mark.requirement("000-SC-006")
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [result(model_usage={MODEL: {"outputTokens": 60}})],
+        [result(model_usage={MODEL: None}, usage={"output_tokens": 60})],
+        [result(model_usage="none", usage={"output_tokens": 60, "input_tokens": None})],
+        [result(usage={"output_tokens": 60, "input_tokens": "many"}, total_cost_usd="much")],
+        [result(usage={"output_tokens": 60, "input_tokens": -3}, total_cost_usd=-1.0)],
+        [result(usage={"output_tokens": 60.0}, num_turns=None, duration_ms=None)],
+        [event(type="message_start"), ended(60)],
+        [event(type="message_start", message={"usage": []}), event(type="message_delta"), ended(60)],
+        [event(), started(1), event(type="message_delta", usage=None), ended(60), result(usage=[])],
+        [None, started(1), ended(60)],
+    ],
+)
+def test_data_that_is_partial_or_odd_never_raises_and_the_rest_of_it_counts(messages: list[Message]) -> None:
+    usage = extract_usage(messages)
+
+    assert usage.output_tokens == 60
+    assert usage.input_tokens in {0, 118}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from cli.runs_command import WILD
-from maverick import AgentResult, RunEnd
+from maverick import AgentResult, AgentUsage, RunEnd
 from maverick.cli.json_text import event_fields, json_text
 from maverick.exceptions import RateLimitError
 from maverick.loop.events import ErrorEvent
@@ -43,7 +44,8 @@ def test_a_result_can_be_told_whatever_the_type_of_its_output() -> None:
     class Report(BaseModel):
         cities: set[str]
 
-    result = AgentResult(success=True, output=Report(cities={"Brest"}), raw_content='{"cities":["Brest"]}')
+    success = AgentResult.success_result(Report(cities={"Brest"}), AgentUsage(0, 0, None, 0))
+    result = replace(success, raw_content='{"cities":["Brest"]}')
 
     told = json.loads(json_text(event_fields(RunEnd(**WHO, result=result))))
 

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from cli.folder import Folder
 from maverick.cli.outcome import exit_code
 from maverick.exceptions import AgentError
 from maverick.journal import RunStatus
-from maverick.loop import AgentResult, TerminateReason
+from maverick.loop import AgentResult, AgentUsage, TerminateReason
 
 CLERK = """
     from cli.office_agents import clerk_with
@@ -302,7 +303,8 @@ def test_a_limit_holds_when_the_run_is_resumed_and_can_be_raised_then(folder: Fo
 @pytest.mark.requirement("007-RUN-LIMITS")
 @pytest.mark.parametrize("reason", TerminateReason)
 def test_every_end_of_a_run_has_an_exit_code(reason: TerminateReason) -> None:
-    result = AgentResult(success=False, output=None, errors=[AgentError("No.")], terminate_reason=reason)
+    failed = AgentResult.failure_result([AgentError("No.")], AgentUsage(0, 0, None, 0))
+    result = replace(failed, terminate_reason=reason)
 
     assert exit_code(result) in (1, 3, 4, 5, 6, 124, 130)
 

@@ -127,6 +127,18 @@ def test_any_class_with_execute_is_run_with_whatever_it_is_given(folder: Folder)
     assert done.stderr == "plain: complete, 0 turns, 3 tokens, cost $0.5000, 1.0 s\n"
 
 
+@pytest.mark.requirement("000-US5-AS3")
+def test_a_mistake_in_a_class_is_one_line_that_says_where_it_is(folder: Folder) -> None:
+    folder.write("broken.py", PLAIN.replace("context.extra.get", "context.extras.get"))
+
+    done = folder.main("run", "broken.py", "-p", "hi")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    complaint, summary = done.stderr.splitlines()
+    assert complaint.startswith("maverick: The agent 'plain' failed with AttributeError in broken.py, line ")
+    assert summary.startswith("plain: error, 0 turns")
+
+
 def test_any_class_is_stopped_with_ctrl_c(folder: Folder) -> None:
     folder.write("plain.py", PLAIN)
 

@@ -6,24 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from maverick.agents.partial_answer import PartialAnswer
 from maverick.agents.text import extract_all_text
-from maverick.exceptions import (
-    AbortedError,
-    AgentError,
-    LimitExceededError,
-    MalformedResponseError,
-    OutputValidationError,
-    RefusalError,
-    StreamingError,
-    TimeoutError,
-)
-from maverick.loop.result import AgentResult, TerminateReason
+from maverick.exceptions import AgentError, MalformedResponseError, OutputValidationError, RefusalError
+from maverick.loop.endings import reason_of
+from maverick.loop.result import AgentResult
 from maverick.providers.claude_cli import UsageMeter
 
 if TYPE_CHECKING:
     from claude_agent_sdk import Message, ResultMessage
     from pydantic import BaseModel
-
-_REASON_OF_LIMIT = {"max_turns": TerminateReason.MAX_TURNS, "max_budget_usd": TerminateReason.MAX_COST}
 
 
 class Answer:
@@ -52,11 +42,19 @@ class Answer:
         """The result of an answer that is complete."""
         end = self._end
         if end is None:
-            return self.failure(MalformedResponseError("The Claude CLI gave no result. Start the run again."))
+            return self.failure(
+                MalformedResponseError(
+                    "The Claude CLI gave no result. Start the run again.",
+                    raw_response=extract_all_text(self._partial.messages),
+                )
+            )
         if end.stop_reason == "refusal":
             return self.failure(RefusalError("Claude declined to answer. Change the prompt."))
         if self._output_type is None:
-            return self._outcome(success=True, output=end.result or "", raw_content=end.result or "")
+            said = (
+                end.result if isinstance(end.result, str) else extract_all_text(self._partial.messages[-1:])
+            )
+            return self._outcome(success=True, output=said, raw_content=said)
         return self._typed(self._output_type, end)
 
     def failure(self, error: AgentError) -> AgentResult[Any]:
@@ -66,7 +64,7 @@ class Answer:
             output="" if self._output_type is None else None,
             errors=[error],
             raw_content=extract_all_text(self._partial.messages),
-            terminate_reason=_reason(error),
+            terminate_reason=reason_of(error),
             validated=False,
         )
 
@@ -99,18 +97,3 @@ class Answer:
                 "permission_denials": end.permission_denials or [],
             }
         return AgentResult(metadata=about, usage=self._meter.read(), turn_count=self._meter.turns, **facts)
-
-
-def _reason(error: BaseException | None) -> TerminateReason:
-    match error:
-        case StreamingError():
-            return _reason(error.__cause__)
-        case LimitExceededError(limit=limit):
-            return _REASON_OF_LIMIT.get(limit, TerminateReason.ERROR)
-        case TimeoutError():
-            return TerminateReason.TIMEOUT
-        case AbortedError():
-            return TerminateReason.ABORTED
-        case RefusalError():
-            return TerminateReason.REFUSED
-    return TerminateReason.ERROR

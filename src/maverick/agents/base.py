@@ -6,29 +6,24 @@ import asyncio
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 from maverick.agents.answer import Answer
 from maverick.agents.context import AgentContext
+from maverick.agents.message_stream import MessageStream
 from maverick.agents.partial_answer import PartialAnswer
 from maverick.agents.stopping import Stopping
+from maverick.agents.tool_names import BUILTIN_TOOLS, LATER_TOOLS, find_invalid_tool
 from maverick.config import DEFAULT
-from maverick.exceptions import (
-    AbortedError,
-    AgentError,
-    InvalidInputError,
-    InvalidToolError,
-    LimitExceededError,
-    StreamingError,
-)
+from maverick.exceptions import AgentError, InvalidInputError, InvalidToolError
 from maverick.loop.result import AgentResult
-from maverick.providers.claude_cli import SessionPool, build_options, wrap_sdk_error
+from maverick.providers.claude_cli import SessionPool, build_options, check_numbers, wrap_sdk_error
 from maverick.providers.claude_cli.pool import DEFAULT_SIZE
 from maverick.providers.resolve import resolve_claude_code
 from maverick.runtime.abort import AbortSignal
@@ -39,45 +34,18 @@ if TYPE_CHECKING:
 
     from maverick.config import AgentConfig
 
+__all__ = [
+    "BUILTIN_TOOLS",
+    "DEFAULT_MAX_TOKENS",
+    "DEFAULT_MODEL",
+    "DEFAULT_PERMISSION_MODE",
+    "DEFAULT_TIMEOUT",
+    "MaverickAgent",
+    "default_model",
+]
+
 M = TypeVar("M", bound="BaseModel")
 
-BUILTIN_TOOLS: frozenset[str] = frozenset(
-    {
-        "Read",
-        "Write",
-        "Edit",
-        "Bash",
-        "Glob",
-        "Grep",
-        "NotebookEdit",
-        "WebFetch",
-        "WebSearch",
-        "TodoWrite",
-        "BashOutput",
-        "KillBash",
-        "Task",
-        "ExitPlanMode",
-        "ListMcpResources",
-        "ReadMcpResource",
-    }
-)
-"""The CLI's own tools that any agent may be allowed."""
-LATER_TOOLS: frozenset[str] = frozenset(
-    {
-        "Agent",
-        "AskUserQuestion",
-        "Monitor",
-        "Skill",
-        "TaskCreate",
-        "TaskGet",
-        "TaskList",
-        "TaskOutput",
-        "TaskStop",
-        "TaskUpdate",
-        "ToolSearch",
-    }
-)
-"""Tools that today's CLI has besides."""
 DEFAULT_MODEL: str = "claude-sonnet-4-5-20250929"
 """The model of an agent that names none, until its provider retires it: see :func:`default_model`."""
 RETIREMENT = date(2026, 11, 30)
@@ -86,6 +54,8 @@ SUCCESSOR = "claude-sonnet-5-5"
 """What an agent that names no model gets from then on."""
 DEFAULT_PERMISSION_MODE: str = "acceptEdits"
 """How the CLI asks: edits of files are made, whatever else is not allowed is refused, since nobody is there to ask."""
+DEFAULT_MAX_TOKENS: int = 16_384
+"""The most tokens of one answer of the model."""
 DEFAULT_TIMEOUT: float = 3600.0
 """How many seconds a query may take."""
 
@@ -93,67 +63,107 @@ DEFAULT_TIMEOUT: float = 3600.0
 class MaverickAgent(ABC):
     """An agent that works through the Claude CLI. A subclass says what it is, and implements :meth:`execute`.
 
+    ``system_prompt`` is all that a class has to say besides. It, ``name``, ``allowed_tools``, ``model`` and
+    ``mcp_servers`` may be attributes of the class or arguments; an argument comes first. The agent keeps copies:
+    what is done to a list later adds no tool to it.
+
     Each query is a conversation of its own. Inside ``async with agent:`` the CLIs are kept from one query to the
-    next, which then begins in a fraction of the time; otherwise each ends with its query.
+    next, which then begins in a fraction of the time; otherwise each ends with its query. With ``warm=True`` a CLI is
+    started before the first query, and kept too.
 
     Args:
-        name: A name for people and for the registry.
+        name: A name for people and for the registry; by default, the one it is registered under, or the class's.
         system_prompt: What the agent is and how it works.
         allowed_tools: The tools it may use, and no others: names of the CLI's tools, rules such as ``Bash(git:*)``,
             and ``mcp__<server>__<tool>`` or ``mcp__<server>`` for the servers below.
         model: The model, as the CLI names it; by default that of the settings, or else :func:`default_model`.
         mcp_servers: MCP servers by name, as the SDK describes them.
         permission_mode: How the CLI decides on tools that are not allowed.
-        max_tokens: The most tokens of one answer of the model.
+        max_tokens: The most tokens of one answer of the model; ``None`` leaves it to the CLI.
         timeout: How many seconds a query may take; ``None`` is as long as it likes.
         partial_messages: Whether :meth:`query` also yields the pieces of answers, as ``StreamEvent``.
         max_processes: How many CLIs may run for the agent at once; further queries wait.
+        warm: Whether to start a CLI in the current folder before it is asked for: at once where an event loop runs,
+            else with ``async with``. It takes some 250 MB until :meth:`aclose`, or the end of the event loop.
         options: Any other field of the SDK's ``ClaudeAgentOptions``, such as ``max_turns`` or ``env``.
 
     Raises:
         InvalidToolError: A tool is unknown, or of a server that is not there.
-        InvalidInputError: The name is empty, or a number makes no sense.
+        InvalidInputError: The name is empty, the system prompt is missing, or a number makes no sense.
     """
+
+    name: str = ""
+    system_prompt: str | None = None
+    model: str = ""
+
+    _class_tools: Iterable[str] = ()
+    _class_servers: Mapping[str, Any] = {}
 
     def __init__(
         self,
-        name: str,
-        system_prompt: str,
-        allowed_tools: Iterable[str] = (),
+        name: str | None = None,
+        system_prompt: str | None = None,
+        allowed_tools: Iterable[str] | None = None,
         model: str | None = None,
         mcp_servers: Mapping[str, Any] | None = None,
         *,
         permission_mode: str = DEFAULT_PERMISSION_MODE,
-        max_tokens: int | None = None,
+        max_tokens: int | None = DEFAULT_MAX_TOKENS,
         timeout: float | None = DEFAULT_TIMEOUT,
         partial_messages: bool = False,
         max_processes: int = DEFAULT_SIZE,
+        warm: bool = False,
         **options: Any,
     ) -> None:
+        name = self.name or type(self).__name__ if name is None else name
         if not isinstance(name, str) or not name.strip():
             raise InvalidInputError(f"name: expected a non-empty string, got {name!r}.", field="name")
-        if timeout is not None and timeout <= 0:
+        if system_prompt is None and self.system_prompt is None:
             raise InvalidInputError(
-                f"timeout: expected more than 0 seconds, got {timeout!r}.", field="timeout"
+                f"system_prompt: {type(self).__name__} has none. Give the class one, or pass it as an argument.",
+                field="system_prompt",
             )
+        check_numbers(max_tokens=max_tokens, timeout=timeout, max_processes=max_processes, **options)
         self.name = name
-        self.system_prompt = system_prompt
-        self.allowed_tools = list(allowed_tools)
-        self.model = model or default_model()
-        self._names_model = model is not None
-        self.mcp_servers = dict(mcp_servers or {})
+        self.system_prompt = self.system_prompt if system_prompt is None else system_prompt
+        named = model or self.model
+        self.model = named or default_model()
+        self._names_model = bool(named)
         self.permission_mode = permission_mode
         self.max_tokens = max_tokens
         self.timeout = timeout
         self.partial_messages = partial_messages
         self.max_processes = max_processes
+        self.warm = warm
         self.on_message: Callable[[Message], object] | None = None
         """Told each message of every query, the pieces of answers too, by whoever shows what the agent does."""
         self.signal: AbortSignal | None = None
         """Aborts every query that is given no signal of its own."""
         self._chosen = options
-        self._validate_tools(self.allowed_tools, self.mcp_servers)
+        self._allowed_tools = _listed(self._class_tools if allowed_tools is None else allowed_tools)
+        self._mcp_servers = dict(self._class_servers if mcp_servers is None else mcp_servers)
+        self._validate_tools(self._allowed_tools, self._mcp_servers)
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, SessionPool] = WeakKeyDictionary()
+        if warm:
+            with suppress(RuntimeError):  # no event loop runs yet
+                asyncio.get_running_loop().call_soon(self._begin_to_warm)
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        for attribute, kept in (("allowed_tools", "_class_tools"), ("mcp_servers", "_class_servers")):
+            if attribute in cls.__dict__ and not isinstance(cls.__dict__[attribute], property):
+                setattr(cls, kept, cls.__dict__[attribute])
+                delattr(cls, attribute)
+
+    @property
+    def allowed_tools(self) -> list[str]:
+        """The tools the agent may use; a copy."""
+        return list(self._allowed_tools)
+
+    @property
+    def mcp_servers(self) -> dict[str, Any]:
+        """The MCP servers it has; a copy."""
+        return dict(self._mcp_servers)
 
     @abstractmethod
     async def execute(self, context: AgentContext) -> AgentResult[Any]:
@@ -168,9 +178,9 @@ class MaverickAgent(ABC):
         """What the CLI is started with."""
         return self._build_options()
 
-    async def query(
+    def query(
         self, prompt: str, cwd: str | Path | None = None, *, signal: AbortSignal | None = None
-    ) -> AsyncGenerator[Message, None]:
+    ) -> MessageStream:
         """Ask, and yield the SDK's messages as they arrive; the last one of a good answer is a ``ResultMessage``.
 
         Nothing is retried. When an answer breaks off, what came of it is yielded before the error is raised. To
@@ -182,15 +192,11 @@ class MaverickAgent(ABC):
             signal: Aborts the query.
 
         Raises:
-            StreamingError: The answer broke off; ``partial_messages`` has what came, the cause says why.
+            StreamingError: The answer broke off; ``partial_messages`` has what came, the cause says why. If its time
+                was up, it is a :class:`~maverick.exceptions.StreamTimeoutError`.
             AgentError: There was no answer at all, or a limit was reached, or it was stopped.
         """
-        async with aclosing(self._ask(prompt, self._build_options(cwd), signal)) as messages:
-            from claude_agent_sdk import StreamEvent
-
-            async for message in messages:
-                if self.partial_messages or not isinstance(message, StreamEvent):
-                    yield message
+        return MessageStream(self._whole_messages(prompt, cwd, signal))
 
     @overload
     async def run_prompt(
@@ -221,19 +227,29 @@ class MaverickAgent(ABC):
             output_type: The Pydantic model that the answer has to be.
             signal: Aborts the run.
         """
-        options = self._build_options(None if context is None else context.cwd)
-        if context is not None:
-            options = self._configured(options, context.config.agent)
+        options = self._options_in(context)
         if output_type is not None:
             schema = {"type": "json_schema", "schema": output_type.model_json_schema()}
             options = replace(options, output_format=schema)
         answer = Answer(output_type)
         try:
-            async for message in self._ask(prompt, options, signal):
-                answer.see(message)
+            async with aclosing(self._ask(prompt, options, signal)) as messages:
+                async for message in messages:
+                    answer.see(message)
         except AgentError as error:
             return answer.failure(error)
         return answer.result()
+
+    async def warm_up(self, context: AgentContext | None = None) -> None:
+        """Start a CLI for a query that is still to come, and wait until it is ready.
+
+        Args:
+            context: Where the query will be asked; by default, in the current folder.
+
+        Raises:
+            AgentError: It could not be started.
+        """
+        await self._pool().prepare(self._options_in(context))
 
     async def aclose(self) -> None:
         """End the CLIs that were kept for later queries."""
@@ -242,6 +258,8 @@ class MaverickAgent(ABC):
 
     async def __aenter__(self) -> Self:
         self._pool().keep = True
+        if self.warm:
+            await self.warm_up()
         return self
 
     async def __aexit__(
@@ -255,12 +273,10 @@ class MaverickAgent(ABC):
         Raises:
             InvalidToolError: There is one; the error names it, what there is, and the nearest.
         """
-        known = [*BUILTIN_TOOLS, *LATER_TOOLS, *(f"mcp__{server}" for server in mcp_servers)]
-        for tool in allowed_tools:
-            name = tool.partition("(")[0]
-            server = "__".join(name.split("__")[:2]) if name.startswith("mcp__") else name
-            if server not in known:
-                raise InvalidToolError(tool_name=tool, available_tools=sorted(known))
+        tool = find_invalid_tool(allowed_tools, mcp_servers)
+        if tool is not None:
+            known = [*BUILTIN_TOOLS, *LATER_TOOLS, *(f"mcp__{server}" for server in mcp_servers)]
+            raise InvalidToolError(tool_name=tool, available_tools=sorted(known))
 
     def _build_options(self, cwd: str | Path | None = None) -> ClaudeAgentOptions:
         """What the CLI is started with; override it to change anything.
@@ -285,6 +301,12 @@ class MaverickAgent(ABC):
             }
         )
 
+    def _options_in(self, context: AgentContext | None) -> ClaudeAgentOptions:
+        """What the CLI is started with in a context, whose settings hold for what the agent leaves open."""
+        if context is None:
+            return self._build_options()
+        return self._configured(self._build_options(context.cwd), context.config.agent)
+
     def _configured(self, options: ClaudeAgentOptions, settings: AgentConfig) -> ClaudeAgentOptions:
         """The options with what the settings say of Claude and the agent leaves open."""
         named = self.model if self._names_model or "model" in self._chosen else None
@@ -294,7 +316,7 @@ class MaverickAgent(ABC):
             env["ANTHROPIC_BASE_URL"] = found.base_url
         if found.sources["request_timeout"] != DEFAULT and "request_seconds" not in self._chosen:
             env["API_TIMEOUT_MS"] = str(round(found.request_timeout * 1000))
-        if found.max_tokens and self.max_tokens is None:
+        if found.max_tokens and self.max_tokens in (None, DEFAULT_MAX_TOKENS):
             env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(found.max_tokens)
         env = {**options.env, **env, **self._chosen.get("env", {})}
         return replace(options, env=env, model=found.name or options.model)
@@ -302,6 +324,17 @@ class MaverickAgent(ABC):
     def _wrap_sdk_error(self, error: Exception) -> AgentError:
         """The error of ours for one that came out of the SDK; override it to say more."""
         return wrap_sdk_error(error)
+
+    async def _whole_messages(
+        self, prompt: str, cwd: str | Path | None, signal: AbortSignal | None
+    ) -> AsyncGenerator[Message, None]:
+        """Yield the messages that whoever asks wants to see."""
+        async with aclosing(self._ask(prompt, self._build_options(cwd), signal)) as messages:
+            from claude_agent_sdk import StreamEvent
+
+            async for message in messages:
+                if self.partial_messages or not isinstance(message, StreamEvent):
+                    yield message
 
     async def _ask(
         self, prompt: str, options: ClaudeAgentOptions, signal: AbortSignal | None
@@ -327,9 +360,13 @@ class MaverickAgent(ABC):
                 stopping.close()
         if (rest := partial.broken_off()) is not None:
             yield rest
-        if stopping is not None and stopping.cause is not None:
-            raise stopping.cause
-        raise _broken_off(failure, partial.messages)
+        raise partial.broken_off_by(failure if stopping is None or stopping.cause is None else stopping.cause)
+
+    def _begin_to_warm(self) -> None:
+        """Have a CLI started in the background; that it cannot be is told to whoever asks."""
+        with suppress(AgentError):
+            end_warming = self._pool().prepare_soon(self._build_options())
+            finalize(self, end_warming).atexit = False  # the CLI ends with this process anyway
 
     def _pool(self) -> SessionPool:
         """The CLIs of the agent in this event loop."""
@@ -339,17 +376,12 @@ class MaverickAgent(ABC):
         return self._pools[loop]
 
 
-def _broken_off(failure: AgentError, messages: list[Message]) -> AgentError:
-    """The failure itself, or a :class:`StreamingError` because of it if a part of the answer had come."""
-    if not messages or isinstance(failure, AbortedError | LimitExceededError):
-        return failure
-    return StreamingError(
-        f"The answer broke off. {failure}",
-        partial_messages=messages,
-        kind=failure.kind,
-        retryable=failure.retryable,
-        cause=failure,
-    )
+def _listed(tools: Iterable[str]) -> list[str]:
+    if isinstance(tools, str):
+        raise InvalidInputError(
+            f"allowed_tools: expected a list of names, got the text {tools!r}.", field="allowed_tools"
+        )
+    return list(tools)
 
 
 def default_model(today: date | None = None) -> str:

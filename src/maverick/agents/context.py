@@ -38,7 +38,7 @@ class AgentContext:
 
     def __post_init__(self) -> None:
         _existing_folder(self.cwd)
-        if not (self.branch or "").strip():
+        if not isinstance(self.branch, str) or not self.branch.strip():
             raise InvalidInputError(
                 f"branch: expected a name, got {self.branch!r}. Outside of git, use {NO_BRANCH!r}.",
                 field="branch",
@@ -96,10 +96,11 @@ def _existing_folder(path: Path) -> Path:
     try:
         folder = path.absolute()
         exists = folder.is_dir()
-    except OSError:  # the name is too long, or the way there is barred
+    except (OSError, AttributeError):  # the name is too long, the way there is barred, or it is no path
         exists = False
     if not exists:
         raise InvalidInputError(
-            f"cwd: expected an existing folder, got {str(path)!r}. Create it, or choose another.", field="cwd"
+            f"cwd: expected the Path of an existing folder, got {path!r}. Create it, or choose another.",
+            field="cwd",
         )
     return folder

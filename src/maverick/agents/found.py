@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from maverick.agents.registry import Registered
+from maverick.agents.making import Registered
 from maverick.loop import AgentDefinition, Input
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from maverick.exceptions import AbortedError, AgentError, StreamingError, StreamTimeoutError, TimeoutError
+
 if TYPE_CHECKING:
     from claude_agent_sdk import AssistantMessage, Message
 
@@ -17,6 +19,7 @@ class PartialAnswer:
         """What was said and done so far: the assistant's messages, and the results of its tools."""
         self._model = ""
         self._open: list[str] = []
+        self._at_a_limit = False
 
     def see(self, message: Message) -> list[Message]:
         """Take a message into account, and return what to tell of it.
@@ -30,6 +33,7 @@ class PartialAnswer:
             case AssistantMessage(error=str()):
                 return []
             case ResultMessage(is_error=True):
+                self._at_a_limit = str(message.subtype).startswith("error_max_")
                 rest = self.broken_off()
                 return [message] if rest is None else [rest, message]
             case AssistantMessage() | UserMessage():
@@ -51,9 +55,32 @@ class PartialAnswer:
         self.messages.append(message)
         return message
 
+    def broken_off_by(self, failure: AgentError) -> AgentError:
+        """The error for a query that failed: the failure itself, or why it broke off with what had come of it."""
+        if not self.messages or self._at_a_limit:
+            return failure
+        match failure:
+            case AbortedError():
+                failure.partial_messages = list(self.messages)
+                return failure
+            case TimeoutError():
+                kind: type[StreamingError] = StreamTimeoutError
+            case _:
+                kind = StreamingError
+        return kind(
+            f"The answer broke off. {failure}",
+            partial_messages=self.messages,
+            kind=failure.kind,
+            retryable=failure.retryable,
+            cause=failure,
+        )
+
     def _see_event(self, event: Mapping[str, Any]) -> None:
-        if event["type"] == "message_start":  # also when the same answer is streamed a second time
-            self._model = event["message"]["model"]
-            self._open.clear()
-        elif event["type"] == "content_block_delta":
-            self._open.append(event["delta"].get("text", ""))
+        match event:
+            case {"type": "message_start", **rest}:  # also when the same answer is streamed a second time
+                self._open.clear()
+                match rest:
+                    case {"message": {"model": str(model)}}:
+                        self._model = model
+            case {"type": "content_block_delta", "delta": {"text": str(text)}}:
+                self._open.append(text)

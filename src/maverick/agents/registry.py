@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, TypeVar, overload
 
-from maverick.agents.context import AgentContext
-from maverick.agents.defined import DefinedAgent
+from maverick.agents.making import Agent, AgentClass, Registered, make_agent
 from maverick.exceptions import AgentNotFoundError, DuplicateAgentError, InvalidInputError
 from maverick.loop.definition import AgentDefinition
-from maverick.loop.result import AgentResult
-
-
-class Agent(Protocol):
-    """Anything that can be asked to do its work."""
-
-    async def execute(self, context: AgentContext) -> AgentResult[Any]:
-        """Do the work."""
-        ...
-
-
-AgentClass: TypeAlias = type[Agent]
-Registered: TypeAlias = AgentClass | AgentDefinition[Any]
 
 C = TypeVar("C", bound=AgentClass)
 D = TypeVar("D", bound=AgentDefinition[Any])
@@ -88,15 +74,17 @@ class AgentRegistry:
     def create(self, name: str, **options: Any) -> Agent:
         """Make an agent: an instance of the class, or a definition with an executor.
 
+        Its ``execute`` returns a failed result where the class or the definition would raise an error.
+
         Args:
-            name: The agent.
-            options: What the class's constructor takes; for a definition, what :class:`DefinedAgent` takes.
+            name: The agent; a class that wants a ``name`` and is given none gets this one.
+            options: What the class's constructor takes; for a definition, what
+                :class:`~maverick.agents.DefinedAgent` takes.
 
         Raises:
             AgentNotFoundError: There is none of this name.
         """
-        found: Registered = self.get(name)
-        return DefinedAgent(found, **options) if isinstance(found, AgentDefinition) else found(**options)
+        return make_agent(name, self.get(name), **options)
 
     def unregister(self, name: str) -> None:
         """Remove an agent.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,16 +14,16 @@ def extract_text(message: Message) -> str:
 
     Thinking, tool calls and their results are left out. Any other kind of message has no text.
     """
-    return "\n".join(_texts(message))
+    from claude_agent_sdk import AssistantMessage, TextBlock
+
+    if not isinstance(message, AssistantMessage):
+        return ""
+    return "\n".join(block.text for block in message.content if isinstance(block, TextBlock) and block.text)
 
 
 def extract_all_text(messages: Iterable[Message]) -> str:
-    """The text of every ``AssistantMessage`` among the messages, joined by newlines; empty ones leave no gap."""
-    return "\n".join(text for message in messages for text in _texts(message))
+    """The text of every ``AssistantMessage`` among the messages, with an empty line between two messages.
 
-
-def _texts(message: Message) -> Iterator[str]:
-    from claude_agent_sdk import AssistantMessage, TextBlock
-
-    if isinstance(message, AssistantMessage):
-        yield from (block.text for block in message.content if isinstance(block, TextBlock) and block.text)
+    Messages without text leave no gap.
+    """
+    return "\n\n".join(filter(None, map(extract_text, messages)))

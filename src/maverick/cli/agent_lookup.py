@@ -9,9 +9,9 @@ from typing import Any
 from maverick.agents import registry
 from maverick.agents.discovery import DEFAULT_AGENT, Discovery
 from maverick.agents.found import FoundAgent, Origin
+from maverick.agents.making import Registered
 from maverick.agents.markdown import read_agent
 from maverick.agents.python_source import definitions_in, load_python
-from maverick.agents.registry import Registered
 from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.loop import AgentDefinition

@@ -9,6 +9,7 @@ from maverick.exceptions import (
     InvalidInputError,
     LimitExceededError,
     RefusalError,
+    StreamingError,
     TimeoutError,
 )
 from maverick.loop.entries import Interrupted
@@ -27,6 +28,31 @@ _ADVICE = {
         "It may need more calls or a simpler task",
     ),
 }
+
+
+_REASON_OF_LIMIT = {
+    "max_turns": TerminateReason.MAX_TURNS,
+    "max_budget_usd": TerminateReason.MAX_COST,
+    "max_cost_usd": TerminateReason.MAX_COST,
+    "max_total_tokens": TerminateReason.MAX_TOTAL_TOKENS,
+    "max_tool_calls": TerminateReason.MAX_TOOL_CALLS,
+}
+
+
+def reason_of(error: BaseException | None) -> TerminateReason:
+    """Why a run ended that ended with this error."""
+    match error:
+        case LimitExceededError(limit=limit):
+            return _REASON_OF_LIMIT.get(limit, TerminateReason.ERROR)
+        case TimeoutError():
+            return TerminateReason.TIMEOUT
+        case AbortedError():
+            return TerminateReason.ABORTED
+        case RefusalError():
+            return TerminateReason.REFUSED
+        case StreamingError():
+            return reason_of(error.__cause__)
+    return TerminateReason.ERROR
 
 
 def limit_reached(reason: TerminateReason, limits: Limits) -> AgentError:

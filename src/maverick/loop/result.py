@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Generic
+from typing import Any, Generic, cast
 
 from msgspec import Struct
 from typing_extensions import TypeVar
@@ -68,7 +68,8 @@ class AgentUsage:
     input_tokens: int
     output_tokens: int
     total_cost_usd: float | None = None
-    duration_ms: int = 0
+    """What it cost; ``None`` when that is not known."""
+    duration_ms: int = cast("int", None)  # required, although it follows a field that is not
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
 
@@ -76,14 +77,19 @@ class AgentUsage:
         for name in (
             "input_tokens",
             "output_tokens",
-            "total_cost_usd",
             "duration_ms",
             "cache_read_tokens",
             "cache_write_tokens",
         ):
             value = getattr(self, name)
-            if value is not None and value < 0:
-                raise InvalidInputError(f"{name}: expected 0 or more, got {value!r}.", field=name)
+            if not isinstance(value, int) or value < 0:
+                raise InvalidInputError(f"{name}: expected an integer, 0 or more, got {value!r}.", field=name)
+        cost = self.total_cost_usd
+        if cost is not None and not (isinstance(cost, int | float) and cost >= 0):
+            raise InvalidInputError(
+                f"total_cost_usd: expected a number, 0 or more, or None, got {cost!r}.",
+                field="total_cost_usd",
+            )
 
     @classmethod
     def of(cls, usage: Usage, duration_ms: int) -> AgentUsage:
@@ -103,23 +109,24 @@ class AgentUsage:
         return self.input_tokens + self.output_tokens
 
 
-NO_USAGE = AgentUsage(0, 0)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentResult(Generic[T]):
     """How a run ended.
 
     ``success`` is true only for a run that completed with an output of the declared type; otherwise ``errors``
     has at least one error that says why.
+
+    Raises:
+        InvalidInputError: A failure has no error, a success has no output, or something in ``errors`` is not an
+            :class:`~maverick.exceptions.AgentError`.
     """
 
     success: bool
     output: T | None
     """The answer: of the declared type, or the text when none was declared; ``None`` when there is no valid one."""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    errors: Sequence[AgentError] = ()
-    usage: AgentUsage = NO_USAGE
+    metadata: dict[str, Any] = field(default_factory=dict)
+    errors: list[AgentError] = field(default_factory=list)
+    usage: AgentUsage
     raw_content: str = ""
     """The final text as the model wrote it; after an interruption, what there was of it."""
     terminate_reason: TerminateReason = TerminateReason.COMPLETE
@@ -131,9 +138,18 @@ class AgentResult(Generic[T]):
     """Whether ``output`` is of the declared type."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "metadata", dict(self.metadata))
+        object.__setattr__(self, "errors", list(self.errors))
+        for error in self.errors:
+            if not isinstance(error, AgentError):
+                raise InvalidInputError(f"errors: expected AgentErrors, got {error!r}.", field="errors")
         if not self.success and not self.errors:
             raise InvalidInputError(
                 "errors: a failed result needs at least one error that says why.", field="errors"
+            )
+        if self.success and self.output is None and not self.raw_content:  # an answer may be the value `null`
+            raise InvalidInputError(
+                'output: a successful result needs an output, got None. An empty text is "".', field="output"
             )
 
     @property

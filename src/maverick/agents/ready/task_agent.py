@@ -38,7 +38,7 @@ class TaskAgent(MaverickAgent):
         try:
             prompt = await self.prompt(context, bind_inputs(self.inputs, context.extra))
         except AgentError as error:
-            return AgentResult.failure_result([error], AgentUsage(0, 0))
+            return AgentResult.failure_result([error], AgentUsage(0, 0, None, 0))
         if self.output_type is None:
             return await self.run_prompt(prompt, context)
         return await self.run_prompt(prompt, context, output_type=self.output_type)

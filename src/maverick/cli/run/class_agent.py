@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from maverick.agents import AgentContext, AgentResult, MaverickAgent
+from maverick.agents import AgentContext, AgentResult, AgentUsage, MaverickAgent
 from maverick.agents.found import FoundAgent
-from maverick.agents.registry import Agent
+from maverick.agents.making import Agent, make_agent
 from maverick.cli.changes import Changes
 from maverick.cli.run.inputs import gather_inputs
 from maverick.cli.run.narration import Narration
@@ -72,7 +72,7 @@ def _made(found: FoundAgent, wanted: Mapping[str, Any]) -> Agent:
     for name in wanted:
         if name not in takes and not takes_any:
             raise InvalidInputError(f"The agent {found.name!r} has no {name} that could be set.", field=name)
-    return found.agent(**wanted)
+    return make_agent(found.name, found.agent, **wanted)
 
 
 async def _run(name: str, agent: Agent, context: AgentContext, console: Console) -> int:
@@ -107,9 +107,8 @@ async def _until_stopped(agent: Agent, context: AgentContext, stop: AbortSignal)
         if not stop.aborted:
             raise
         stopped = AbortedError("Somebody stopped the agent.")
-        return AgentResult(
-            success=False, output=None, errors=[stopped], terminate_reason=TerminateReason.ABORTED
-        )
+        nothing = AgentResult.failure_result([stopped], AgentUsage(0, 0, None, 0))
+        return replace(nothing, terminate_reason=TerminateReason.ABORTED)
     finally:
         unsubscribe()
 

@@ -5,7 +5,7 @@
 """
 
 from maverick.providers.claude_cli.errors import api_error, result_error, wrap_sdk_error
-from maverick.providers.claude_cli.options import build_options
+from maverick.providers.claude_cli.options import build_options, check_numbers
 from maverick.providers.claude_cli.pool import SessionPool
 from maverick.providers.claude_cli.session import CliSession
 from maverick.providers.claude_cli.usage import UsageMeter, extract_usage
@@ -18,6 +18,7 @@ __all__ = [
     "UsageMeter",
     "api_error",
     "build_options",
+    "check_numbers",
     "cli_tool",
     "extract_usage",
     "result_error",

@@ -73,7 +73,7 @@ def wrap_sdk_error(error: BaseException, *, cli_path: str | None = None, stderr:
         (module.ResultError, lambda failed: result_error(failed.data, cause=failed)),
         (module.ProcessError, lambda exited: _exited(exited, stderr)),
         (module.CLIJSONDecodeError, lambda garbled: _malformed(garbled.line, garbled)),
-        (MessageParseError, lambda odd: _malformed(json.dumps(odd.data, default=str), odd)),
+        (MessageParseError, lambda odd: _malformed(_raw(odd.data or {}), odd)),
         (module.CLIConnectionError, lambda deaf: _not_listening(deaf, stderr)),
     ]
     for kind, make in makers:
@@ -83,28 +83,42 @@ def wrap_sdk_error(error: BaseException, *, cli_path: str | None = None, stderr:
 
 
 def result_error(
-    result: ResultMessage | Mapping[str, Any], *, error: str = "", cause: BaseException | None = None
+    result: ResultMessage | Mapping[str, Any],
+    *,
+    error: str = "",
+    answer: str = "",
+    cause: BaseException | None = None,
 ) -> AgentError:
     """The error for a run whose last message says that it failed.
 
     Args:
         result: That message, or its fields as the CLI sent them.
         error: The ``error`` of the ``AssistantMessage`` before it, if it had one.
+        answer: What the model had answered last, as it wrote it.
         cause: What the SDK raised because of it, if it did.
     """
     facts = result if isinstance(result, Mapping) else vars(result)
-    said = " ".join([*(facts.get("errors") or []), facts.get("result") or ""]).strip()
+    said = " ".join(
+        str(words) for words in [*(facts.get("errors") or []), facts.get("result")] if words
+    ).strip()
     subtype = str(facts.get("subtype"))
     reason = str(facts.get("terminal_reason") or "")
     if subtype in _LIMITS:
-        return _limit(_LIMITS[subtype], said, cause)
+        return _limit(_LIMITS[subtype], said, answer, cause)
     if reason.startswith("aborted"):
         return AbortedError("The run was stopped before it was done.", reason=reason, cause=cause)
-    return api_error(said, status=facts.get("api_error_status"), error=error, cause=cause)
+    return api_error(
+        said, status=facts.get("api_error_status"), error=error, raw_response=_raw(facts), cause=cause
+    )
 
 
 def api_error(
-    said: str, *, status: int | None = None, error: str = "", cause: BaseException | None = None
+    said: str,
+    *,
+    status: int | None = None,
+    error: str = "",
+    raw_response: str = "",
+    cause: BaseException | None = None,
 ) -> AgentError:
     """The error for a failure of the API that the CLI reports.
 
@@ -112,6 +126,7 @@ def api_error(
         said: The CLI's words for it.
         status: The HTTP status, if there was one.
         error: The ``error`` of the ``AssistantMessage`` that reports it, if one does.
+        raw_response: The message in which the CLI reports it. What the API itself sent, the CLI keeps to itself.
         cause: What the SDK raised because of it, if it did.
     """
     words = said.lower()
@@ -137,18 +152,18 @@ def api_error(
             cause=cause,
         )
     if any(phrase in words for phrase in _NOT_AN_ANSWER):
-        return _malformed(said, cause)
+        return _malformed(raw_response or said, cause)
     return ServerError(
         f"{SERVICE} failed: {_plain(said) or 'it did not say why'}. Try again in a while.", cause=cause
     )
 
 
-def _limit(limit: str, said: str, cause: BaseException | None) -> AgentError:
+def _limit(limit: str, said: str, answer: str, cause: BaseException | None) -> AgentError:
     if limit == "output_type":
         return MalformedResponseError(
             "The answer did not fit the declared type after several attempts. Simplify the type, or say in the "
             "prompt what is wanted.",
-            raw_response=said,
+            raw_response=answer,
             cause=cause,
         )
     return LimitExceededError(
@@ -173,11 +188,11 @@ def _exited(error: Any, stderr: str) -> ProcessError:  # noqa: ANN401 - the SDK'
     return ProcessError(f"The Claude CLI {what}.", exit_code=code, stderr=said or None, cause=error)
 
 
-def _not_listening(error: Exception, stderr: str) -> ProcessError:
-    return ProcessError(
-        "The Claude CLI stopped listening or could not be started. Try again; if it keeps happening, run "
+def _not_listening(error: Exception, stderr: str) -> NetworkError:
+    said = f" It said: {stderr.splitlines()[-1]}." if stderr else ""
+    return NetworkError(
+        f"The connection to the Claude CLI could not be made, or broke.{said} Try again; if it keeps happening, run "
         "`maverick doctor`, and `claude --version` where the CLI is.",
-        stderr=stderr or None,
         cause=error,
     )
 
@@ -204,6 +219,11 @@ def _from_elsewhere(error: BaseException) -> AgentError:
         "the SDK if it keeps happening.",
         cause=error,
     )
+
+
+def _raw(facts: Mapping[str, Any]) -> str:
+    """A message of the CLI as it came, without what is missing from it."""
+    return json.dumps({name: value for name, value in facts.items() if value is not None}, default=str)
 
 
 def _plain(said: str) -> str:

@@ -19,6 +19,10 @@ IDLE_SECONDS = 120.0
 
 _LEAST_IDLE_SECONDS = 10.0  # the CLI takes no less
 
+_FRACTIONS = {"timeout", "request_seconds", "idle_seconds", "max_budget_usd"}
+_AMOUNTS = _FRACTIONS | {"max_tokens", "max_turns", "max_processes", "max_buffer_size"}
+"""What has to be more than 0 where it is given."""
+
 DEFAULT_ENVIRONMENT: Mapping[str, str] = {
     "CLAUDE_CODE_MAX_RETRIES": "0",
     "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",
@@ -59,10 +63,11 @@ def build_options(
 
     Raises:
         CLINotFoundError: The SDK, which brings the CLI, is not installed.
-        InvalidInputError: A field is unknown.
+        InvalidInputError: A field is unknown, or a number makes no sense.
     """
     options_class = sdk().ClaudeAgentOptions
     known = {field.name for field in fields(options_class)}
+    check_numbers(max_tokens=max_tokens, request_seconds=request_seconds, idle_seconds=idle_seconds, **chosen)
     for name in chosen:
         if name not in known:
             raise InvalidInputError(describe_unknown("option", name, sorted(known)), field=name)
@@ -87,6 +92,22 @@ def build_options(
     }
     options: ClaudeAgentOptions = options_class(**defaults | chosen)
     return options
+
+
+def check_numbers(**given: Any) -> None:
+    """Refuse amounts that cannot be; whatever else is given is not looked at.
+
+    Raises:
+        InvalidInputError: There is one; it is named.
+    """
+    for name in _AMOUNTS & given.keys():
+        value = given[name]
+        whole = name not in _FRACTIONS
+        if value is None and name != "max_processes":
+            continue
+        if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not value > 0:
+            what = "a whole number" if whole else "a number"
+            raise InvalidInputError(f"{name}: expected {what} above 0, got {value!r}.", field=name)
 
 
 def built_in(tools: Iterable[str]) -> list[str]:

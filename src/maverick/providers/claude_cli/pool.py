@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maverick.exceptions import AgentError, InvalidInputError, TimeoutError
@@ -35,6 +38,7 @@ class SessionPool:
         self._slots = asyncio.Semaphore(size)
         self._busy = 0
         self._idle: list[CliSession] = []
+        self._warming: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def session(
@@ -62,9 +66,63 @@ class SessionPool:
             self._slots.release()
             self._busy -= 1
 
+    async def prepare(self, options: ClaudeAgentOptions) -> None:
+        """Start a CLI for a conversation that is still to come, unless one is there or there is no room for it.
+
+        From now on, sessions that are done are kept.
+
+        Args:
+            options: What that conversation will want the CLI to be started with.
+
+        Raises:
+            AgentError: It could not be started.
+        """
+        self.keep = True
+        session = self._kept_for(options)
+        if session is None and len(self._idle) + self._busy < self._size:
+            session = CliSession(options)
+            self._idle.append(session)
+        if session is not None:
+            try:
+                await session.open(warm=True)
+            except BaseException:
+                if session in self._idle:
+                    self._idle.remove(session)
+                raise
+
+    def prepare_soon(self, options: ClaudeAgentOptions) -> Callable[[], None]:
+        """Do the same in the background, and end what is kept with the event loop at the latest.
+
+        That a CLI could not be started is told to whoever asks for it.
+
+        Args:
+            options: As for :meth:`prepare`.
+
+        Returns:
+            What ends it earlier; it may be called in any thread.
+        """
+        loop = asyncio.get_running_loop()
+        warming = self._warming = asyncio.create_task(self._keep_warm(options))
+
+        def end() -> None:
+            with suppress(RuntimeError):  # the event loop is closed, and the task with it
+                loop.call_soon_threadsafe(warming.cancel)
+
+        return end
+
+    async def _keep_warm(self, options: ClaudeAgentOptions) -> None:
+        try:
+            with suppress(AgentError):
+                await self.prepare(options)
+            await asyncio.Event().wait()  # until it is cancelled
+        finally:
+            await self.aclose()
+
     async def aclose(self) -> None:
         """End the sessions that nobody uses, and keep none from now on."""
         self.keep = False
+        if self._warming is not None and self._warming is not asyncio.current_task():
+            self._warming.cancel()
         idle, self._idle = self._idle, []
         await asyncio.gather(*(session.aclose() for session in idle))
 
@@ -81,13 +139,19 @@ class SessionPool:
         self._busy += 1
 
     async def _taken(self, options: ClaudeAgentOptions) -> CliSession:
-        for session in reversed(self._idle):
-            if session.options == options and session.reusable:
-                self._idle.remove(session)
-                return session
+        if (session := self._kept_for(options)) is not None:
+            self._idle.remove(session)
+            return session
         while self._idle and len(self._idle) + self._busy > self._size:
             await self._idle.pop(0).aclose()
         return CliSession(options)
+
+    def _kept_for(self, options: ClaudeAgentOptions) -> CliSession | None:
+        wanted = _spelled_out(options)
+        for session in reversed(self._idle):
+            if session.reusable and _spelled_out(session.options) == wanted:
+                return session
+        return None
 
     async def _give_back(self, session: CliSession) -> None:
         if self.keep and session.reusable:
@@ -99,3 +163,8 @@ class SessionPool:
                 self._idle.append(session)
                 return
         await session.aclose()
+
+
+def _spelled_out(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
+    """The options with what they leave to this process: its folder, and its environment."""
+    return replace(options, cwd=Path(options.cwd or "").absolute(), env={**os.environ, **options.env})

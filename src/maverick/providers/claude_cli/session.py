@@ -26,6 +26,9 @@ _NEW_CONVERSATION = json.dumps(
     }
 )
 
+_TYPED_ANSWER = "StructuredOutput"
+"""The tool by which the model answers with a value of a type."""
+
 _closing: set[asyncio.Task[None]] = set()
 """What is being closed; the event loop itself keeps only weak references to its tasks."""
 
@@ -44,6 +47,7 @@ class CliSession:
         self._answering = False
         self._forgetting = False
         self._killed = False
+        self._opening = asyncio.Lock()
 
     @property
     def pid(self) -> int | None:
@@ -52,8 +56,9 @@ class CliSession:
 
     @property
     def reusable(self) -> bool:
-        """Whether another question can be asked: the CLI runs, and nothing of the last answer is outstanding."""
-        return not self._answering and self._transport is not None and self._transport.is_ready()
+        """Whether a question can be asked: the CLI runs or starts, and nothing of the last answer is outstanding."""
+        ready = self._transport is not None and self._transport.is_ready()
+        return not self._answering and not self._killed and (ready or self._opening.locked())
 
     @property
     def client(self) -> ClaudeSDKClient:
@@ -62,14 +67,23 @@ class CliSession:
             raise ProcessError("The session with the Claude CLI is not open. Call open() first.")
         return self._client
 
-    async def open(self) -> None:
+    async def open(self, *, warm: bool = False) -> None:
         """Start the CLI, if it does not run yet.
+
+        Args:
+            warm: Whether to wait until it has done what it does only once, which it leaves to the first prompt.
 
         Raises:
             AgentError: It could not be started.
         """
-        if self._client is not None:
-            return
+        async with self._opening:
+            if self._client is None:
+                await self._connect()
+                if warm:
+                    await self.forget()
+                    await self._forgotten()
+
+    async def _connect(self) -> None:
         module = sdk()
         from maverick.providers.claude_cli.transport import GuardedTransport
 
@@ -93,7 +107,7 @@ class CliSession:
         await self.open()
         await self._forgotten()
         await self._send(prompt)
-        failed = ""
+        failed = answer = ""
         async with aclosing(self._messages()) as messages:
             async for message in messages:
                 if isinstance(message, sdk().ResultMessage):
@@ -103,9 +117,10 @@ class CliSession:
                     self._answering = False
                     yield message
                     if message.is_error:
-                        raise result_error(message, error=failed)
+                        raise result_error(message, error=failed, answer=answer)
                     return
                 failed = getattr(message, "error", None) or failed
+                answer = _raw_answer(message) or answer
                 yield message
 
     async def forget(self) -> None:
@@ -133,24 +148,31 @@ class CliSession:
 
     async def aclose(self) -> None:
         """End the CLI: politely if it is done, at once if it is still answering. Cancelling this changes nothing."""
-        if self._answering:
+        if self._answering or self._opening.locked():
             self.kill()
         closing = asyncio.create_task(self._close())
         _closing.add(closing)
         closing.add_done_callback(_closing.discard)
-        await asyncio.shield(closing)
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            if closing.cancelling():  # the event loop is about to close, and cancels every task
+                await asyncio.wait([closing])
+                await self._close()
+            raise
 
     async def _close(self) -> None:
-        client, self._client = self._client, None
-        transport = self._transport
+        async with self._opening:  # if it is still starting, that ends first
+            client, transport = self._client, self._transport
         if client is None or transport is None:
             return
         try:
             if not self._killed:
                 await transport.finish()
         finally:
-            transport.kill()
+            self.kill()
             await client.disconnect()
+            self._client = None
 
     async def _send(self, prompt: str) -> None:
         try:
@@ -190,4 +212,16 @@ class CliSession:
 
 def _answers_us(result: ResultMessage) -> bool:
     """Whether it ends the answer to our prompt, and not a turn that a background task has set off."""
-    return result.origin is None or result.origin["kind"] == "human"
+    return result.origin is None or result.origin.get("kind") == "human"
+
+
+def _raw_answer(message: Message) -> str:
+    """What the model said in a message: its text, or the value that it was to answer with."""
+    module = sdk()
+    if not isinstance(message, module.AssistantMessage):
+        return ""
+    return "\n".join(
+        block.text if isinstance(block, module.TextBlock) else json.dumps(block.input)
+        for block in message.content
+        if isinstance(block, module.TextBlock) or getattr(block, "name", None) == _TYPED_ANSWER
+    )

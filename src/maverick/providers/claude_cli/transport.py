@@ -7,6 +7,7 @@ flags the options stand for is still the SDK's to say.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -36,6 +37,8 @@ EXIT_SECONDS = 1.0
 PROVIDER = "claude-code"
 """What the provider is called where models are named."""
 
+_SHOWN_BYTES = 64 * 1024
+"""How much of a message that is too long an error keeps."""
 _USUAL_ADDRESS = "https://api.anthropic.com"
 _message = msgspec.json.Decoder(dict[str, Any])
 
@@ -103,7 +106,7 @@ class GuardedTransport(Transport):
                 try:
                     message = _message.decode(line)
                 except msgspec.DecodeError as error:
-                    raise CLIJSONDecodeError(line.decode("utf-8", "replace"), error) from error
+                    raise CLIJSONDecodeError(line.decode("utf-8", "replace").rstrip("\n"), error) from error
                 self._answered = True
                 yield message
         self._ready = False
@@ -155,9 +158,12 @@ class GuardedTransport(Transport):
     @staticmethod
     async def _line(process: CliProcess) -> bytes:
         try:
-            return await process.stdout.readline()
-        except ValueError as error:  # asyncio's word for a line that is longer than the limit
-            raise CLIJSONDecodeError("a message longer than max_buffer_size", error) from error
+            return await process.stdout.readuntil(b"\n")
+        except asyncio.IncompleteReadError as error:  # the last line, which has no end
+            return error.partial
+        except asyncio.LimitOverrunError as error:
+            began = await process.stdout.read(_SHOWN_BYTES)
+            raise CLIJSONDecodeError(began.decode("utf-8", "replace"), error) from error
 
 
 def command_line(options: ClaudeAgentOptions) -> list[str]:

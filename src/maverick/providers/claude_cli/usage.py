@@ -2,13 +2,15 @@
 
 Only the last message of a run has its figures, and after a failure or an interruption they are zero or missing. So
 the meter also adds up what the API says at the beginning and at the end of each answer, and believes whichever
-figures are higher.
+figures are higher. A figure that is missing, or is no number, counts as nothing: usage never makes a run fail.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,9 +21,13 @@ from maverick.providers.claude_cli.options import sdk
 from maverick.providers.prices import PriceTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Sequence
 
     from claude_agent_sdk import Message
+
+_OF_A_RESPONSE = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_OF_A_MODEL = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+"""What the figures are called where a response reports them, and where a run reports them by model."""
 
 
 class UsageMeter:
@@ -59,34 +65,22 @@ class UsageMeter:
 
     def _see_event(self, event: Mapping[str, Any]) -> None:
         if event.get("type") == "message_start":
-            message = event["message"]
-            self._current, self._model = message["id"], message["model"]
+            message = _mapping(event.get("message"))
+            self._current, self._model = str(message.get("id") or "?"), str(message.get("model") or "")
             self._note(self._current, message.get("usage"))
         elif event.get("type") == "message_delta" and self._current:
             self._note(self._current, event.get("usage"))
 
     def _see_result(self, result: Any) -> None:  # noqa: ANN401 - the SDK's ResultMessage, loaded on use
-        self.turns = result.num_turns
-        self._cost = result.total_cost_usd
-        self._reported = sum(
-            (
-                _usage(
-                    entry["inputTokens"],
-                    entry["outputTokens"],
-                    entry["cacheReadInputTokens"],
-                    entry["cacheCreationInputTokens"],
-                )
-                for entry in (result.model_usage or {}).values()
-            ),
-            Usage(),
-        )
+        self.turns = _count(result.num_turns)
+        self._cost = _number(result.total_cost_usd)
+        by_model = _mapping(result.model_usage).values()
+        reported = sum((_usage(figures, _OF_A_MODEL) for figures in by_model), Usage())
+        self._reported = reported if reported.total_tokens else _usage(result.usage, _OF_A_RESPONSE)
 
-    def _note(self, answer: str, said: Mapping[str, Any] | None) -> None:
+    def _note(self, answer: str, said: object) -> None:
         """Keep the highest figures of an answer: it is reported more than once, and not always in full."""
-        said = said or {}
-        names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-        new = _usage(*(said.get(name) or 0 for name in names))
-        self._answers[answer] = _higher(self._answers.get(answer, Usage()), new)
+        self._answers[answer] = _higher(self._answers.get(answer, Usage()), _usage(said, _OF_A_RESPONSE))
 
     def _estimate(self, usage: Usage) -> float | None:
         """What the tokens cost at list prices, for a run that ended before it could say so itself."""
@@ -95,13 +89,16 @@ class UsageMeter:
 
 
 def extract_usage(messages: Iterable[Message]) -> AgentUsage:
-    """What a list of messages says was used; the duration is the one in its ``ResultMessage``."""
+    """What a list of messages says was used; the duration is the one in its ``ResultMessage``.
+
+    Figures that are missing or are no numbers count as 0.
+    """
     meter = UsageMeter()
     duration = 0
     for message in messages:
         meter.see(message)
         if isinstance(message, sdk().ResultMessage):
-            duration = message.duration_ms
+            duration = _count(message.duration_ms)
     return replace(meter.read(), duration_ms=duration)
 
 
@@ -115,6 +112,21 @@ def _higher(one: Usage, other: Usage) -> Usage:
     )
 
 
-def _usage(plain: int, output: int, cache_read: int, cache_write: int) -> Usage:
+def _usage(figures: object, names: Sequence[str]) -> Usage:
     """Our figures from the API's, whose input tokens leave out the cached ones."""
+    known = _mapping(figures)
+    plain, output, cache_read, cache_write = (_count(known.get(name)) for name in names)
     return Usage(plain + cache_read + cache_write, output, cache_read, cache_write)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(value: object) -> int:
+    return int(_number(value) or 0)
+
+
+def _number(value: object) -> float | None:
+    """The value, if it is a number that an amount can be."""
+    return value if isinstance(value, int | float) and isfinite(value) and value >= 0 else None

@@ -1,0 +1,85 @@
+"""The tools that an agent on the Claude CLI may be allowed, and how they are written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+BUILTIN_TOOLS: frozenset[str] = frozenset(
+    {
+        "Read",
+        "Write",
+        "Edit",
+        "Bash",
+        "Glob",
+        "Grep",
+        "NotebookEdit",
+        "WebFetch",
+        "WebSearch",
+        "TodoWrite",
+        "BashOutput",
+        "KillBash",
+        "Task",
+        "ExitPlanMode",
+        "ListMcpResources",
+        "ReadMcpResource",
+    }
+)
+"""The CLI's own tools that any agent may be allowed."""
+LATER_TOOLS: frozenset[str] = frozenset(
+    {
+        "Agent",
+        "AskUserQuestion",
+        "Monitor",
+        "Skill",
+        "TaskCreate",
+        "TaskGet",
+        "TaskList",
+        "TaskOutput",
+        "TaskStop",
+        "TaskUpdate",
+        "ToolSearch",
+    }
+)
+"""Tools that today's CLI has besides."""
+
+_TOOL = re.compile(r"[\w.*-]+")
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")  # what the CLI makes an underscore of in a server's name
+_ESCAPED = re.compile(r"\\.")
+
+
+def find_invalid_tool(tools: Iterable[object], servers: Iterable[str]) -> str | None:
+    """The first tool that does not exist or is not written as one, in words; ``None`` if each is valid.
+
+    A tool is one of the CLI's, alone or with a rule such as ``Bash(git:*)``, or ``mcp__<server>__<tool>``, or
+    ``mcp__<server>`` for all tools of a server.
+    """
+    prefixes = {f"mcp__{name}" for server in servers for name in (server, _NOT_IN_NAMES.sub("_", server))}
+    for tool in tools:
+        if not isinstance(tool, str) or not (_is_built_in(tool) or _is_of_a_server(tool, prefixes)):
+            return str(tool)
+    return None
+
+
+def _is_built_in(tool: str) -> bool:
+    name, bracket, rest = tool.partition("(")
+    if name not in BUILTIN_TOOLS and name not in LATER_TOOLS:
+        return False
+    return not bracket or (rest not in {"", ")"} and _closes_at_the_end(rest))
+
+
+def _closes_at_the_end(rest: str) -> bool:
+    """Whether the bracket that was opened before this is closed by its last character and not earlier."""
+    depth = 1
+    for place, character in enumerate(plain := _ESCAPED.sub("", rest)):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return place == len(plain) - 1
+    return False
+
+
+def _is_of_a_server(tool: str, prefixes: Iterable[str]) -> bool:
+    return any(
+        tool == prefix or (tool.startswith(f"{prefix}__") and _TOOL.fullmatch(tool, len(prefix) + 2))
+        for prefix in prefixes
+    )
