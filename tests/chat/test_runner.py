@@ -36,7 +36,7 @@ from maverick.exceptions import TimeoutError
 from maverick.journal import SqliteJournal
 from maverick.loop import RunConfig
 from maverick.loop.events import ContentChunk, RunEnd, RunStart, ToolCallEnd, ToolCallStart
-from maverick.model import Request
+from maverick.model import ModelInfo, Request
 from maverick.runtime import AbortSignal
 from maverick.testing import ScriptedClient, call, calls, reply
 from maverick.tools.mcp import MCPToolset
@@ -64,6 +64,19 @@ async def test_a_run_gives_the_model_its_instructions_its_tools_the_history_and_
     assert [message.content for message in asked.messages] == ["hi", "Hello!", "add milk"]
     assert parlour.titles() == ["buy milk"]
     assert result.response == "Got it! Added 'buy milk' to your list. Anything else?"
+
+
+@pytest.mark.parametrize(("thinks", "room"), [(False, 1000), (True, 9000)])
+async def test_a_model_that_thinks_has_room_for_it_besides_the_words(
+    database: Database, thinks: bool, room: int
+) -> None:
+    client = ScriptedClient([reply("Hello!")], info=ModelInfo(thinks=thinks))
+    parlour = Parlour(database, client=client)
+
+    await parlour.say("hi")
+    await parlour.aclose()
+
+    assert client.requests[0].config.max_tokens == room
 
 
 @pytest.mark.requirement("004-G-CALLS", "004-LIMIT-CALLS")

@@ -12,7 +12,9 @@ CHAT_LIMITS = RunConfig(max_turns=12, timeout_ms=30_000, max_tool_calls=10, max_
 MESSAGE_LENGTH = 10_000
 """How many characters a message of the user may have."""
 ANSWER_TOKENS = 1000
-"""How many tokens an answer may have, unless the settings say otherwise."""
+"""How many tokens the words of an answer may have, unless the settings say otherwise."""
+THINKING_TOKENS = 8000
+"""What a model that thinks before it speaks may have besides: its thoughts count towards the same limit."""
 REMEMBERED_MESSAGES = 40
 """How many messages of a conversation the model is shown."""
 
@@ -36,7 +38,12 @@ or other technical words. At most one emoji, and only to celebrate."""
 
 
 def chat_agent(
-    model: str | None, tools: Sequence[Tool], limits: RunConfig = CHAT_LIMITS, *, max_tokens: int = 0
+    model: str | None,
+    tools: Sequence[Tool],
+    limits: RunConfig = CHAT_LIMITS,
+    *,
+    max_tokens: int = 0,
+    thinks: bool = False,
 ) -> AgentDefinition:
     """The chat agent on a model, with these tools.
 
@@ -45,12 +52,14 @@ def chat_agent(
         tools: Its tools.
         limits: How much an answer may take.
         max_tokens: The most tokens of an answer; 0 is what a chat needs.
+        thinks: Whether the model thinks before it speaks.
     """
+    needed = ANSWER_TOKENS + (THINKING_TOKENS if thinks else 0)
     return AgentDefinition(
         name="tasks",
         description="Helps one person with their list of tasks.",
         prompt_config=PromptConfig(system_prompt=_SYSTEM_PROMPT),
-        model_config=ModelConfig(model=model, max_tokens=max_tokens or ANSWER_TOKENS),
+        model_config=ModelConfig(model=model, max_tokens=max_tokens or needed),
         run_config=limits,
         tool_config=ToolConfig(tools=tools, timeout_ms=20_000),
     )

@@ -34,7 +34,7 @@ from maverick.loop import AgentResult as RunResult
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.result import ToolOutcome, ToolRecord
 from maverick.model import Effect, LLMClient, Message, Role, Tool, ToolContext
-from maverick.model.client import request_defaults
+from maverick.model.client import model_info, own_model, request_defaults
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_feed import EventFeed
 from maverick.runtime.event_log import log_failure
@@ -102,6 +102,7 @@ class AgentRunner:
         self._toolsets = tuple(toolsets)
         client = _offline() if client is None else client
         self._max_tokens = request_defaults(client).max_tokens
+        self._thinks = model_info(client, model or own_model(client)).thinks
         self._executor = AgentExecutor(client, journal=journal)
         self._has_tools_by_user = any(toolset.is_per_user for toolset in self._toolsets)
         self._agents: OrderedDict[str | None, AgentDefinition] = OrderedDict()
@@ -175,7 +176,7 @@ class AgentRunner:
             except MaverickError as error:
                 all_there = False
                 log_failure(logging.WARNING, "mcp_server_left_out", error, {"server": toolset.name})
-        agent = chat_agent(self._model, tools, self._limits, max_tokens=self._max_tokens)
+        agent = chat_agent(self._model, tools, self._limits, max_tokens=self._max_tokens, thinks=self._thinks)
         if all_there:
             self._agents[whose] = agent
             if len(self._agents) > _MOST_AGENTS:
