@@ -28,7 +28,7 @@ PACKAGES = {
     "zsh": "zsh",
 }
 """The package that has each program."""
-_OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "google-chrome-stable"), "npm": ("npx",)}
+_OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "google-chrome-stable")}
 _INSTALLERS = ("apt-get", "dnf", "brew")
 _MISSING = "needs {}, which is not installed"
 
@@ -74,7 +74,7 @@ def summary(reasons: Iterable[str]) -> str:
 
 def link_others(folder: Path) -> None:
     """Fill a folder with links to every program on the path but the optional ones."""
-    hidden = {*PACKAGES, *(other for names in _OTHER_NAMES.values() for other in names)}
+    hidden = {*PACKAGES, "nodejs", "npx", *(other for names in _OTHER_NAMES.values() for other in names)}
     for place in map(Path, os.get_exec_path()):
         for program in place.iterdir() if place.is_dir() else ():
             link = folder / program.name

@@ -15,8 +15,6 @@ from maverick.agents.ready.repository import changes_since, staged_changes
 from maverick.config import MaverickConfig
 from maverick.exceptions import ProcessError
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-
 
 class Hostile:
     """A repository with a change, and a program that tells when somebody has started it."""

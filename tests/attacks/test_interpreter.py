@@ -20,12 +20,9 @@ from maverick.loop.ruling import Verdict
 from maverick.model import Tool, ToolCall
 from maverick.testing import ScriptedClient, call, reply
 from maverick.tools import Permissions, Workspace, coding_tools
-from maverick.tools.coding.sandbox import sandbox_problem
 from maverick.tools.coding.seccomp import no_set_id_filter
+from programs import needs_sandbox
 from tools.coding.desk import Desk
-
-needs_sandbox = pytest.mark.skipif(bool(sandbox_problem()), reason="no sandbox can be made here")
-needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 ITSELF = """
 import asyncio, sys
@@ -172,7 +169,6 @@ mkdir .husky; echo evil > .husky/pre-commit; true
 
 @pytest.mark.requirement("ATTACK-INTERPRETER", "C-SANDBOX")
 @needs_sandbox
-@needs_git
 async def test_a_command_can_not_make_what_other_programs_execute_by_themselves(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "inner", "libs/empty", ".vscode", sandbox=True)
     for folder in (desk.root, desk.root / "inner"):
@@ -197,7 +193,6 @@ async def test_a_command_can_not_make_what_other_programs_execute_by_themselves(
 
 @pytest.mark.requirement("ATTACK-INTERPRETER", "C-SANDBOX")
 @needs_sandbox
-@needs_git
 async def test_where_there_is_no_repository_a_command_can_not_make_one(tmp_path: Path) -> None:
     desk = Desk(tmp_path, sandbox=True)
 
@@ -211,7 +206,6 @@ async def test_where_there_is_no_repository_a_command_can_not_make_one(tmp_path:
 
 @pytest.mark.requirement("ATTACK-INTERPRETER", "C-SANDBOX")
 @needs_sandbox
-@needs_git
 @pytest.mark.parametrize("commits", [True, False])
 async def test_a_command_may_commit_only_where_it_was_allowed_and_never_change_settings_or_hooks(
     commits: bool, tmp_path: Path

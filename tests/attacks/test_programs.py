@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,11 +12,9 @@ from canary import CANARY
 from maverick.agents.ready.repository import changes_since
 from maverick.config.programs import find_program, helper_environment
 from maverick.tools import Workspace
-from maverick.tools.coding.sandbox import sandbox_problem
 from maverick.tools.coding.search import Search
+from programs import needs_sandbox
 from tools.coding.desk import Desk
-
-needs_sandbox = pytest.mark.skipif(bool(sandbox_problem()), reason="no sandbox can be made here")
 
 
 def plant(folder: Path, name: str, mark: Path) -> Path:
@@ -77,7 +74,6 @@ async def test_a_command_can_not_plant_a_program_for_the_next_one(
 
 
 @pytest.mark.requirement("ATTACK-PROGRAMS")
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 async def test_git_is_not_taken_from_the_repository_it_looks_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
