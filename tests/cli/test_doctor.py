@@ -41,7 +41,8 @@ def test_a_machine_with_nothing_set_is_in_good_health_and_told_what_could_be_the
 def test_keys_are_seen_and_never_shown(folder: Folder) -> None:
     folder.set("ANTHROPIC_API_KEY", CANARY)
     lookout.plant(
-        folder.path / ".maverick" / "config.yaml", f"agent: {{provider: openai, api_key: x{CANARY}}}\n"
+        folder.path / ".maverick" / "config.yaml",
+        f"agent: {{provider: openai, model: m, api_key: x{CANARY}}}\n",
     )
 
     found = findings(folder)
