@@ -117,6 +117,7 @@ class Speech:
         self._separator = "\n" if self.text else ""
         self._in_code = False
         self._depth = 0
+        self._left_out = False
         self._is_full = False
         self.claimed = False
 
@@ -138,6 +139,9 @@ class Speech:
         was_code = self._in_code or self._depth > 0
         self._in_code ^= sentence.count("```") % 2 == 1
         kept = "" if was_code else readable(sentence, self._theirs)
+        if self._left_out and kept[:1].islower():
+            kept = ""  # it goes on with what was left out
+        self._left_out = not kept
         if not kept:
             opened = sentence.count("{") + sentence.count("[") - sentence.count("}") - sentence.count("]")
             self._depth = max(0, self._depth + opened)
