@@ -17,7 +17,7 @@ from chat.parlour import Parlour
 from maverick.chat import AgentResult, AgentRunner, Database
 from maverick.chat.phrases import ONE_AT_A_TIME
 from maverick.loop import RunConfig
-from maverick.loop.events import ContentChunk, RetryScheduled, ToolCallStart
+from maverick.loop.events import ContentChunk
 from maverick.model import Request
 from maverick.testing import ScriptedClient, call, calls, reply
 
@@ -28,14 +28,10 @@ LIMITS = RunConfig(max_turns=12, timeout_ms=30_000, max_tool_calls=10, max_retri
 
 async def heard(runner: AgentRunner, context: Any, message: str) -> AgentResult:
     """The reply, after it was streamed: what is streamed has to be what stays."""
-    streamed = before_turn = ""
+    streamed = ""
     async for event in runner.stream(context, message):
         if isinstance(event, ContentChunk):
             streamed += event.content
-        elif isinstance(event, ToolCallStart):
-            before_turn = streamed
-        elif isinstance(event, RetryScheduled):  # what was said since the last tool call is void
-            streamed = before_turn
         elif isinstance(event, AgentResult):
             assert event.response.startswith(streamed)
             return event

@@ -33,6 +33,8 @@ from maverick.server import (
 PATIENCE = 30
 """Seconds that anything may take on a busy machine."""
 SECRET = CANARY.encode()
+LINES = ("This is line one.\n", "This is line two.\n", "This is line three.\n", "This is line four.")
+"""What a model may say, each a sentence that is over when it is said."""
 
 
 class ChatServer:

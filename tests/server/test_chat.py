@@ -179,7 +179,7 @@ async def test_a_user_who_asks_too_often_has_to_wait_and_others_do_not(tmp_path:
 
 @pytest.mark.requirement("SERVER-LIMITS")
 async def test_a_user_has_so_many_answers_in_the_making(tmp_path: Path) -> None:
-    model = SlowModel("done")
+    model = SlowModel("hello")
     async with ChatServer(tmp_path / "chat.db", client=model, limits=ServerLimits(answers=2)) as server:
         ana = server.person("ana")
 
@@ -241,6 +241,6 @@ async def test_an_answer_that_takes_too_long_tells_what_was_done_and_is_the_same
 
     assert again.body == first.body
     assert first["status"] == "failed"
-    assert first["response"] == f"{OUT_OF_TIME}\nGot it! Added 'buy milk' to your list. Anything else?"
+    assert first["response"] == f"Got it! Added 'buy milk' to your list. Anything else?\n{OUT_OF_TIME}"
     assert [made["tool_name"] for made in first["tool_calls"]] == ["add_task"]
     assert added == ["buy milk"]

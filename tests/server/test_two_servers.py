@@ -12,12 +12,12 @@ import pytest
 
 from maverick.server.answer_store import Question
 from maverick.server.refusal import RequestRefusedError
-from server.chat_server import PATIENCE, ChatServer, Event, Person, SlowModel
+from server.chat_server import LINES, PATIENCE, ChatServer, Event, Person, SlowModel
 
 
 @dataclass
 class Pair:
-    """Two servers; one of them makes an answer, of which two words are said so far."""
+    """Two servers; one of them makes an answer, of which two lines are said so far."""
 
     model: SlowModel
     asker: Person
@@ -40,22 +40,22 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 async def pair(location: str) -> AsyncIterator[Pair]:
     async with AsyncExitStack() as stack:
-        model = SlowModel("one ", "two ", "three ", "four")
+        model = SlowModel(*LINES)
         first = await stack.enter_async_context(ChatServer(location, client=model))
         second = await stack.enter_async_context(ChatServer(location, client=SlowModel("never")))
-        ana, two_words_said, seen = first.person("ana"), asyncio.Event(), list[Event]()
+        ana, two_lines_said, seen = first.person("ana"), asyncio.Event(), list[Event]()
 
         async def follow() -> list[Event]:
             async for event in ana.follow("hello"):
                 seen.append(event)
                 if len(seen) == 3:
-                    two_words_said.set()
+                    two_lines_said.set()
             return seen
 
         model.let(2)
         answer = asyncio.create_task(follow())
         async with asyncio.timeout(PATIENCE):
-            await two_words_said.wait()
+            await two_lines_said.wait()
         started = seen[0].data
         ids = (started["run_id"], started["conversation_id"])
         yield Pair(model, ana, answer, *ids, second, second.person("ana"))
@@ -72,7 +72,7 @@ async def test_an_answer_can_be_stopped_at_another_server_than_the_one_that_make
     stopped = await pair.elsewhere.post(f"/api/runs/{pair.run_id}/stop")
 
     events = await pair.answer
-    assert (stopped["status"], stopped["response"]) == ("stopped", "one two")
+    assert (stopped["status"], stopped["response"]) == ("stopped", "".join(LINES[:2]).strip())
     assert events[-1].data == stopped.body
 
 
@@ -101,7 +101,7 @@ async def test_an_answer_that_another_server_makes_is_given_once_it_is_over(pair
 
     answer = await asking
 
-    assert (answer["status"], answer["response"]) == ("complete", "one two three four")
+    assert (answer["status"], answer["response"]) == ("complete", "".join(LINES))
 
 
 @pytest.mark.requirement("SERVER-STREAM")

@@ -141,9 +141,8 @@ class AgentRunner:
     ) -> AsyncGenerator[AgentActivityEvent | AgentResult, None]:
         """Answer a message and yield what happens; the last item is the :class:`AgentResult`.
 
-        Takes and raises what :meth:`run` does. Words are told in whole sentences, once they are known to stay: what is
-        told is the beginning of the result's ``response``, unless a ``RetryScheduled`` makes it void. Leaving the loop
-        early stops the run.
+        Takes and raises what :meth:`run` does. Words are told in whole sentences, once they are known to stay: what was
+        told is the beginning of the result's ``response``. Leaving the loop early stops the run.
         """
         feed = EventFeed()
         running = asyncio.ensure_future(self._answer(context, message, request_id, signal, feed.put))

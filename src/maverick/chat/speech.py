@@ -56,6 +56,8 @@ class Speech:
         self._acted_elsewhere = False
         self._heard = ""
         self._buffer = ""
+        self._repeated: set[str] = set()
+        """Sentences of an attempt that failed, which the next attempt may begin with."""
         self._begin()
 
     def hear(self, text: str) -> str:
@@ -71,9 +73,9 @@ class Speech:
         self._buffer = self._buffer[:_LONGEST]
         return self._say(_LEAD)
 
-    def retract(self) -> None:
-        """The model is asked again: what it said in this turn is void."""
-        self.text = self.text[: self._before]
+    def start_over(self) -> None:
+        """The model is asked again: what was said stays, and is not said a second time."""
+        self._repeated |= set(self._spoken)
         self._begin()
 
     def call(self) -> None:
@@ -110,8 +112,8 @@ class Speech:
         self._say(RESPONSE_LENGTH)
 
     def _begin(self) -> None:
-        self._before = len(self.text)
         self._heard = self._buffer = ""
+        self._spoken: list[str] = []
         self._ready: list[str] = []
         self._introduction = ""
         self._separator = "\n" if self.text else ""
@@ -154,14 +156,18 @@ class Speech:
         elif words.endswith(":") or (len(words.split()) <= _INTERJECTION and not words.endswith("?")):
             self._introduction += separator + words
         else:
-            self._ready.append(self._introduction + separator + words)
+            piece = self._introduction + separator + words
             self._introduction = ""
+            if piece.strip() in self._repeated:
+                return
+            self._ready.append(piece)
             self._is_full = len(self.text) + sum(map(len, self._ready)) > RESPONSE_LENGTH
 
     def _say(self, most: int) -> str:
         before = len(self.text)
         while self._ready and len(self.text) + len(self._ready[0]) + len(_MORE) <= most:
             piece = self._ready.pop(0)
+            self._spoken.append(piece.strip())
             self.text += piece if self.text else piece.lstrip()
         if self._ready and most == RESPONSE_LENGTH:
             self.text = self.text + _MORE if self.text else _shortened(self._ready[0])
@@ -212,8 +218,7 @@ class LiveSpeech:
                 case RunResumed():
                     self._speech.is_held = True
                 case RetryScheduled():
-                    self._speech.retract()
-                    self._said = self._speech.text
+                    self._speech.start_over()
                 case ToolCallStart(tool_call=call):
                     self._names[call.id] = call.tool_name
                     self._speech.call()

@@ -33,7 +33,6 @@ class AiSdkTeller(Told):
         self._tell: Mapping[EventName, Callable[[Mapping[str, Any]], list[dict[str, Any]]]] = {
             EventName.START: self._begin,
             EventName.TEXT: lambda data: self._say(data["text"]),
-            EventName.RESET: lambda _: self._hush(),
             EventName.TOOL_START: self._call,
             EventName.TOOL_END: self._called,
             EventName.APPROVAL: self._ask,

@@ -11,7 +11,6 @@ import msgspec
 from maverick.loop.events import (
     AgentActivityEvent,
     ContentChunk,
-    RetryScheduled,
     ToolCallEnd,
     ToolCallStart,
 )
@@ -23,9 +22,7 @@ class EventName(StrEnum):
     START = "start"
     """It begins, or begins again: ``run_id``, ``conversation_id``. What was seen of it before is void."""
     TEXT = "text"
-    """More of its words: ``text``."""
-    RESET = "reset"
-    """The words since the last tool call are void: the model is asked again."""
+    """More of its words, which stay: ``text``."""
     TOOL_START = "tool_start"
     """A tool is called: ``id``, ``name``, ``arguments``."""
     TOOL_END = "tool_end"
@@ -47,8 +44,6 @@ def tell(event: AgentActivityEvent) -> TellingEvent | None:
     match event:
         case ContentChunk(content=content):
             return EventName.TEXT, {"text": content}
-        case RetryScheduled():
-            return EventName.RESET, {}
         case ToolCallStart(tool_call=call):
             return EventName.TOOL_START, {"id": call.id, "name": call.tool_name, "arguments": call.arguments}
         case ToolCallEnd():

@@ -15,7 +15,7 @@ from server.chat_server import ChatServer, SlowModel
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.requirement("SERVER-PAGE")]
 
-WORDS = ("Here ", "is ", "a ", "long ", "answer.")
+WORDS = ("This is the first. ", "This is the second. ", "This is the third. ", "This is the last.")
 
 
 async def test_a_person_signs_up_signs_out_and_signs_in(context: BrowserContext, served: ChatServer) -> None:
@@ -88,15 +88,15 @@ async def test_an_answer_is_stopped_and_its_words_stay(context: BrowserContext, 
         window = await Window.open(context, server, "ana")
         model.let(3)
         await window.say("hello")
-        await expect(window.answers.last).to_contain_text("Here is a")
+        await expect(window.answers.last).to_contain_text("This is the second.")
 
         await window.page.keyboard.press("Escape")
 
         await expect(window.answers.last).to_contain_text("Stopped.")
-        await expect(window.answers.last.locator(".words")).to_have_text("Here is a")
+        await expect(window.answers.last.locator(".words")).to_have_text("".join(WORDS[:3]).strip())
         model.let()
         await window.page.get_by_role("button", name="Try again").click()
-        await expect(window.answers.last.locator(".words")).to_have_text("Here is a long answer.")
+        await expect(window.answers.last.locator(".words")).to_have_text("".join(WORDS))
         await expect(window.page.locator(".message.user")).to_have_count(1)
         assert window.errors == []
 
@@ -109,14 +109,14 @@ async def test_a_page_that_is_reloaded_mid_stream_sees_the_answer_complete(
         window = await Window.open(context, server, "ana")
         model.let(2)
         await window.say("hello")
-        await expect(window.answers.last).to_contain_text("Here is")
+        await expect(window.answers.last).to_contain_text("This is the first.")
         await expect(window.page).to_have_url(re.compile("#.+"))
 
         await window.page.reload()
-        await expect(window.answers.last).to_contain_text("Here is")
+        await expect(window.answers.last).to_contain_text("This is the first.")
         model.let()
 
-        await expect(window.answers.last.locator(".words")).to_have_text("Here is a long answer.")
+        await expect(window.answers.last.locator(".words")).to_have_text("".join(WORDS))
         await expect(window.page.locator("#send")).to_be_visible()
         await expect(window.answers).to_have_count(1)
         assert window.errors == []
@@ -137,7 +137,7 @@ async def test_a_connection_that_is_lost_is_found_again(context: BrowserContext,
         model.let()
         await window.say("hello")
 
-        await expect(window.answers.last.locator(".words")).to_have_text("Here is a long answer.")
+        await expect(window.answers.last.locator(".words")).to_have_text("".join(WORDS))
         await expect(window.page.locator(".message.user")).to_have_count(1)
         assert broken == 3
 

@@ -15,7 +15,6 @@ from maverick.providers.offline.rules import Answer, Rule
 from maverick.providers.offline.scene import Outcome, Scene
 
 _TODAY = re.compile(r"Today is \w+, (\d{4}-\d{2}-\d{2})")
-_ADDED = re.compile(r"Got it! Added '(.*)' to your list\. Anything else\?", re.DOTALL)
 _TASK_TOOLS = frozenset(
     (
         "add_task",
@@ -55,12 +54,7 @@ class RelayMessages:
         said = [_message(outcome) for outcome in scene.outcomes]
         if not said or None in said:
             return None
-        messages = [message for message in said if message is not None]
-        titles = [found[1] for message in messages if (found := _ADDED.fullmatch(message))]
-        if len(titles) > 1 and len(titles) == len(messages):
-            names = ", ".join(f"'{title}'" for title in titles[:-1])
-            return f"Got it! Added {names} and '{titles[-1]}' to your list. Anything else?"
-        return "\n".join(dict.fromkeys(messages))
+        return "\n".join(dict.fromkeys(message for message in said if message is not None))
 
 
 class TalkAboutTasks:

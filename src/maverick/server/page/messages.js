@@ -48,7 +48,6 @@ export class AnswerMessage {
   hear({ name, data }) {
     if (name === "start") this.begin();
     else if (name === "text") this.say(data.text);
-    else if (name === "reset") this.unsay();
     else if (name === "tool_start") this.call(data);
     else if (name === "tool_end") this.tools.get(data.id)?.end(data.result, data.duration_ms, data.outcome);
     else if (name === "approval") this.ask(data);
@@ -71,12 +70,6 @@ export class AnswerMessage {
   say(text) {
     this.text += text;
     this.show(this.text);
-  }
-
-  unsay() {
-    this.block?.remove();
-    this.block = null;
-    this.text = "";
   }
 
   show(text) {
