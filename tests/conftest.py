@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -38,8 +38,10 @@ def pytest_xdist_auto_num_workers() -> int:
     return cores + cores // 2
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say at the end what was skipped for want of a program."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+    """Say at the end, below the list of all that was skipped, which programs were missed."""
+    yield
     skipped = terminalreporter.getreports("skipped")
     if said := summary(str(report.longrepr) for report in skipped):
         terminalreporter.write_line(said, yellow=True)
