@@ -410,7 +410,6 @@ _TRACES = {
     "007-OTEL-SPANS": "A run is a span by the GenAI conventions, with its model calls and tool calls in it.",
     "007-OTEL-METRICS": "Tokens, durations and money are measured by the GenAI conventions.",
     "007-OTEL-INSIDE": "What a tool does is traced inside its call, in a thread too.",
-    "007-OTEL-SAME": "What is exported is what OpenTelemetry's own spans would be, to the last field.",
     "007-OTEL-PIPELINE": "Samplers, limits and span processors of the process are honoured.",
     "007-OTEL-SOON": "What has happened is told while the run goes on.",
 }

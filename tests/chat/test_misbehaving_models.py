@@ -78,8 +78,8 @@ async def test_misbehaving_models_are_not_believed(part: int, database: Database
 
 @pytest.mark.requirement("CHAT-TRUTH", "004-C-DELETE")
 async def test_a_model_that_claims_an_unconfirmed_delete_is_not_believed(database: Database) -> None:
-    script = [call("delete_task", task="buy milk"), reply("I've removed 'buy milk' from your tasks.")]
-    parlour = Parlour(database, client=ScriptedClient(script))
+    claim = reply("I've removed 'buy milk' from your tasks.")
+    parlour = Parlour(database, client=ScriptedClient([call("delete_task", task="buy milk"), claim]))
     parlour.add("buy milk")
 
     result = await parlour.say("delete milk")

@@ -95,7 +95,7 @@ async def test_a_call_waits_until_the_one_before_has_cleaned_up_after_its_time(
     diary = Diary()
 
     @tool(effect="keyed", timeout=30)
-    async def hang() -> str:
+    async def hang() -> None:
         """Never answer."""
         asyncio.get_running_loop().call_soon(clock.leap, 31)
         try:
@@ -167,7 +167,7 @@ async def test_a_sequential_call_behind_an_agent_that_waits_for_a_person_is_to_b
 
     payer = agent(pay, name="payer")
     boss = agent(payer.as_tool(), diary.write, name="boss")
-    turns = {
+    turns: dict[str, list[Any]] = {
         "boss": [calls(call("payer"), call("write", name="paid")), call("write", name="paid"), "ok"],
         "payer": [call("pay"), "It is paid."],
     }
