@@ -11,9 +11,10 @@ import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
 from maverick import AgentDefinition, AgentExecutor, AgentResult, ModelConfig, RunConfig, ToolConfig, tool
 from maverick.exceptions import AuthenticationError, NetworkError
@@ -102,6 +103,23 @@ async def test_a_run_is_a_span_with_its_model_and_tool_calls_in_it(collector: Co
     assert looked.attributes is not None
     assert looked.attributes["gen_ai.tool.name"] == "look"
     assert all(span.status.is_ok or span.status.is_unset for span in spans.values())
+
+
+@pytest.mark.requirement("007-OTEL-PIPELINE")
+@pytest.mark.parametrize(("sampler", "most"), [(ALWAYS_ON, 4), (ALWAYS_OFF, 0)], ids=["on", "off"])
+async def test_samplers_and_limits_of_the_process_hold(sampler: Sampler, most: int) -> None:
+    exporter = InMemorySpanExporter()
+    limits = SpanLimits(max_span_attributes=4)
+    tracers = TracerProvider(sampler=sampler, span_limits=limits, shutdown_on_exit=False)
+    tracers.add_span_processor(SimpleSpanProcessor(exporter))
+    instrument(tracer_provider=tracers)
+    try:
+        await run(watcher(), call("look", what="door"), reply("Shut."))
+    finally:
+        uninstrument()
+
+    sizes = [len(span.attributes or {}) for span in exporter.get_finished_spans()]
+    assert max(sizes, default=0) == most
 
 
 @pytest.mark.requirement("007-OTEL-SPANS")
