@@ -28,9 +28,7 @@ class PermissionDesk:
 
     def __init__(self, run: Run[Any], policy: Policy | None) -> None:
         if policy is None and any(getattr(tool, "question", None) for tool in run.toolset.tools.values()):
-            from maverick.tools.permissions.policy import (
-                ToolQuestions,
-            )  # here, since few runs have such a tool
+            from maverick.tools.permissions.policy import ToolQuestions  # here, since few runs need it
 
             policy = ToolQuestions()
         self._run = run
