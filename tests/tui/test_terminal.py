@@ -86,7 +86,7 @@ def test_without_a_key_the_offline_model_answers_and_the_screen_says_so(tmp_path
         terminal.expect("What is to be done?")
         terminal.expect("broken.md")  # what is wrong with it is in the conversation
         terminal.type("write the file 'a.txt' with content 'tea'")
-        terminal.expect("offline model: no key for claude is set")
+        terminal.expect("offline model: no key is set")
         terminal.expect("May general call write_file?")
         terminal.answer("s")
         terminal.expect("stopped:")

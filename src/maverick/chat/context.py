@@ -46,8 +46,6 @@ class AgentContext:
     """The conversation."""
     message_history: list[MessageHistory]
     """What was said before, oldest first."""
-    heard: bool = False
-    """Whether what is said now was taken in as the answer to an open question already, by whoever keeps the messages."""
 
     def __post_init__(self) -> None:
         for name in ("user_id", "conversation_id"):
@@ -74,6 +72,12 @@ class AgentContext:
             InvalidInputError: A message has no role or content, or one that can not be.
         """
         return cls(user_id, conversation_id, [_message(index, given) for index, given in enumerate(messages)])
+
+
+class HeardContext(AgentContext):
+    """A context whose message was taken in as the answer to an open question already, by whoever keeps the messages."""
+
+    __slots__ = ()
 
 
 def _is_writable(text: str) -> bool:

@@ -18,7 +18,7 @@ import msgspec
 
 from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
-from maverick.chat.context import AgentContext
+from maverick.chat.context import AgentContext, HeardContext
 from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent
 from maverick.chat.reply import compose, explain, is_task_tool
@@ -268,7 +268,7 @@ class AgentRunner:
 
     def _hear(self, context: AgentContext, message: str, request: str | None) -> None:
         """See whether the message answers a question that was asked before; it is the user's, and not the model's."""
-        if context.heard:
+        if isinstance(context, HeardContext):
             return
         with owned_session(self._session_factory, context.user_id, writes=True) as session:
             ConfirmationStore(session, context.user_id, context.conversation_id).hear(message, request)
