@@ -189,6 +189,10 @@ _PROMISES = {
     "P10": "A run is resumed only by the agent it was made with; a difference is named.",
 }
 
+_JOURNAL = {
+    "JOURNAL-FENCE": "Whoever was overtaken writes nothing of the run, of its subagents' runs or of its approvals.",
+}
+
 _FOUNDATION = {
     "F-IMPORT": "Importing the package loads nothing heavy.",
     "F-LAYERS": "The layers are a contract that is checked by machine.",
@@ -452,6 +456,7 @@ REQUIREMENTS: Mapping[str, str] = (
     | _AGENT_INTERFACE
     | _AGENT_CORE
     | _PROMISES
+    | _JOURNAL
     | _FOUNDATION
     | _AGENT_FILES
     | _COMMAND_LINE

@@ -29,8 +29,11 @@ class MemoryJournal(Journal):
         self._runs: dict[str, _KeptRun] = {}
         self._approvals: dict[str, Approval] = {}
 
-    async def create(self, record: RunRecord, payloads: Sequence[bytes]) -> Lease:
+    async def create(
+        self, record: RunRecord, payloads: Sequence[bytes], caller: Lease | None = None
+    ) -> Lease:
         """Add a run with its first entries."""
+        self._check_held(caller)
         if record.run_id in self._runs:
             raise RunExistsError(run_id=record.run_id)
         kept = self._runs[record.run_id] = _KeptRun(record)
@@ -38,11 +41,12 @@ class MemoryJournal(Journal):
         kept.record = replace(record, entries=len(kept.payloads))
         return Lease(record.run_id, kept.token)
 
-    async def claim(self, run_id: str) -> Lease:
+    async def claim(self, run_id: str, caller: Lease | None = None) -> Lease:
         """Take the lease on a run."""
-        kept = self._kept(run_id)
-        kept.token += 1
-        return Lease(run_id, kept.token)
+        self._check_held(caller)
+        for relative in self._family(run_id):
+            self._runs[relative].token += 1
+        return Lease(run_id, self._runs[run_id].token)
 
     async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
         kept = self._leased(lease)
@@ -74,10 +78,7 @@ class MemoryJournal(Journal):
 
     async def delete(self, run_id: str) -> int:
         """Remove a run and its subagents' runs."""
-        self._kept(run_id)
-        doomed = [run_id]
-        for parent in doomed:  # the list grows by the children found
-            doomed += [key for key, kept in self._runs.items() if kept.record.parent == parent]
+        doomed = self._family(run_id)
         for key in doomed:
             del self._runs[key]
         self._approvals = {key: kept for key, kept in self._approvals.items() if kept.run_id not in doomed}
@@ -106,8 +107,11 @@ class MemoryJournal(Journal):
         ]
         return sorted(found, key=lambda approval: (approval.requested_at, approval.approval_id))
 
-    async def settle_approval(self, approval: Approval, expected: ApprovalStatus) -> bool:
+    async def settle_approval(
+        self, approval: Approval, expected: ApprovalStatus, lease: Lease | None = None
+    ) -> bool:
         """Replace a request by its new state, if nobody was faster."""
+        self._check_held(lease)
         current = self._approvals.get(approval.approval_id)
         if current is None or current.status is not expected:
             return False
@@ -118,6 +122,18 @@ class MemoryJournal(Journal):
         if run_id not in self._runs:
             raise RunNotFoundError(run_id=run_id)
         return self._runs[run_id]
+
+    def _family(self, run_id: str) -> list[str]:
+        """A run and its subagents' runs."""
+        self._kept(run_id)
+        family = [run_id]
+        for caller in family:  # the list grows by those found
+            family += [key for key, kept in self._runs.items() if kept.record.parent == caller]
+        return family
+
+    def _check_held(self, lease: Lease | None) -> None:
+        if lease is not None:
+            self._leased(lease)
 
     def _leased(self, lease: Lease) -> _KeptRun:
         kept = self._runs.get(lease.run_id)

@@ -9,7 +9,14 @@ from maverick.exceptions import ApprovalError, RunNotFoundError
 from maverick.journal.codec import decode_approval, encode_approval
 from maverick.journal.postgres_database import PostgresDatabase
 from maverick.journal.postgres_driver import Connection, PostgresDriver, Row
-from maverick.journal.postgres_entries import RUN_COLUMNS, Append, claim_run, create_run, write_entries
+from maverick.journal.postgres_entries import (
+    RUN_COLUMNS,
+    Append,
+    check_held,
+    claim_run,
+    create_run,
+    write_entries,
+)
 from maverick.journal.postgres_transaction import PostgresTransaction
 from maverick.journal.postgres_writer import PostgresWriter
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
@@ -45,13 +52,15 @@ class PostgresJournal(Journal):
 
     # Runs -------------------------------------------------------------------------------------------------------
 
-    async def create(self, record: RunRecord, payloads: Sequence[bytes]) -> Lease:
+    async def create(
+        self, record: RunRecord, payloads: Sequence[bytes], caller: Lease | None = None
+    ) -> Lease:
         """Add a run with its first entries."""
-        return await self._writer.write(record.run_id, lambda db: create_run(db, record, payloads))
+        return await self._writer.write(record.run_id, lambda db: create_run(db, record, payloads, caller))
 
-    async def claim(self, run_id: str) -> Lease:
+    async def claim(self, run_id: str, caller: Lease | None = None) -> Lease:
         """Take the lease on a run."""
-        return await self._writer.write(run_id, lambda db: claim_run(db, run_id))
+        return await self._writer.write(run_id, lambda db: claim_run(db, run_id, caller))
 
     async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
         await self._writer.append(Append(lease, payloads, status, reason))
@@ -147,10 +156,13 @@ class PostgresJournal(Journal):
         )
         return [decode_approval(row["payload"]) for row in found]
 
-    async def settle_approval(self, approval: Approval, expected: ApprovalStatus) -> bool:
+    async def settle_approval(
+        self, approval: Approval, expected: ApprovalStatus, lease: Lease | None = None
+    ) -> bool:
         """Replace a request by its new state, if nobody was faster."""
 
         async def work(db: Connection) -> bool:
+            await check_held(db, lease)
             changed = await db.execute(
                 "UPDATE maverick.approvals SET status = $1, payload = $2 WHERE approval_id = $3 AND status = $4",
                 approval.status,

@@ -29,6 +29,15 @@ _INSERT_RUN = f"""
 
 _CLAIM_RUN = "UPDATE maverick.runs SET token = token + 1 WHERE run_id = $1 RETURNING token"
 
+_CLAIM_SUBAGENTS = """
+    UPDATE maverick.runs SET token = token + 1
+    WHERE run_id IN (SELECT run_id FROM maverick.runs WHERE parent = ANY($1) ORDER BY run_id FOR UPDATE)
+    RETURNING run_id
+"""
+
+# Locked until the commit, so that nobody can claim the run in between.
+_CHECK_HELD = "SELECT 1 FROM maverick.runs WHERE run_id = $1 AND token = $2 FOR SHARE"
+
 # The token is checked by the statement that writes: there is no moment between the two. Runs are locked in the order of
 # their ids, so that two processes that write to the same runs do not wait for each other.
 _INSERT_ENTRIES = """
@@ -61,12 +70,16 @@ class Append(Struct, frozen=True):
     reason: str = ""
 
 
-async def create_run(connection: Connection, record: RunRecord, payloads: Sequence[bytes]) -> Lease:
+async def create_run(
+    connection: Connection, record: RunRecord, payloads: Sequence[bytes], caller: Lease | None
+) -> Lease:
     """Add a run with its first entries.
 
     Raises:
+        LeaseLostError: Somebody else has claimed the caller's run.
         RunExistsError: The id is taken.
     """
+    await check_held(connection, caller)
     token = await connection.fetchval(
         _INSERT_RUN,
         record.run_id,
@@ -86,16 +99,33 @@ async def create_run(connection: Connection, record: RunRecord, payloads: Sequen
     return Lease(record.run_id, token)
 
 
-async def claim_run(connection: Connection, run_id: str) -> Lease:
-    """Take the lease on a run.
+async def claim_run(connection: Connection, run_id: str, caller: Lease | None) -> Lease:
+    """Take the lease on a run, and void those on its subagents' runs.
 
     Raises:
+        LeaseLostError: Somebody else has claimed the caller's run.
         RunNotFoundError: There is no such run.
     """
+    await check_held(connection, caller)
     token = await connection.fetchval(_CLAIM_RUN, run_id)
     if token is None:
         raise RunNotFoundError(run_id=run_id)
+    # One level after the other: a statement sees only the runs that were there when it began, and while their callers
+    # are locked nobody adds to them.
+    callers = [run_id]
+    while callers:
+        callers = [row["run_id"] for row in await connection.fetch(_CLAIM_SUBAGENTS, callers)]
     return Lease(run_id, token)
+
+
+async def check_held(connection: Connection, lease: Lease | None) -> None:
+    """Make sure until the end of the transaction that nobody else has claimed a run, if a lease on it is given.
+
+    Raises:
+        LeaseLostError: Somebody else has.
+    """
+    if lease is not None and await connection.fetchval(_CHECK_HELD, lease.run_id, lease.token) is None:
+        raise LeaseLostError(run_id=lease.run_id)
 
 
 async def write_entries(connection: Connection, append: Append) -> None:

@@ -84,7 +84,12 @@ class PostgresWriter:
         try:
             async with self._database.writing() as connection:
                 transaction = SteppedTransaction(connection)
-                for job in await self._append_together(transaction, jobs):
+                # A write that claims a run, or adds one, locks the caller's run and then its subagents'. Entries are
+                # added after it, or two processes that do both could wait for each other.
+                for job in sorted((job for job in jobs if job.append is None), key=_lock_order):
+                    await self._attempt(transaction, job)
+                appends = [job for job in jobs if job.append is not None]
+                for job in await self._append_together(transaction, appends):
                     await self._attempt(transaction, job)
                 failed = _UNKNOWN
                 await transaction.commit()
@@ -110,7 +115,7 @@ class PostgresWriter:
                 if transaction.is_broken:
                     raise  # else one of them is at fault, and each has its own try
         left = [job for job in jobs if job.run_id not in appended or job.append is not together[job.run_id]]
-        return sorted(left, key=lambda job: job.run_id)
+        return sorted(left, key=_lock_order)
 
     async def _attempt(self, transaction: SteppedTransaction, job: _Job[Any]) -> None:
         try:
@@ -126,3 +131,7 @@ class PostgresWriter:
                 job.error = (
                     error if isinstance(error, MaverickError) else self._database.driver.error(failed, error)
                 )
+
+
+def _lock_order(job: _Job[Any]) -> str:
+    return job.run_id

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from maverick.exceptions import ApprovalError, RunExistsError, RunNotFoundError
+from maverick.exceptions import ApprovalError, LeaseLostError, RunExistsError, RunNotFoundError
 from maverick.journal.codec import decode_approval, encode_approval
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
 from maverick.journal.sqlite_entries import Append, insert_entries, write_entries
@@ -50,10 +50,13 @@ class SqliteJournal(Journal):
 
     # Runs -------------------------------------------------------------------------------------------------------
 
-    async def create(self, record: RunRecord, payloads: Sequence[bytes]) -> Lease:
+    async def create(
+        self, record: RunRecord, payloads: Sequence[bytes], caller: Lease | None = None
+    ) -> Lease:
         """Add a run with its first entries."""
 
         def work(db: sqlite3.Connection) -> Lease:
+            _check_held(db, caller)
             try:
                 created = db.execute(
                     f"INSERT INTO runs ({_RUN_COLUMNS}, token) VALUES (?,?,?,?,?,?,?,?,?,?,1)",  # noqa: S608 - our own names
@@ -78,16 +81,20 @@ class SqliteJournal(Journal):
 
         return await self._writer.write(work)
 
-    async def claim(self, run_id: str) -> Lease:
+    async def claim(self, run_id: str, caller: Lease | None = None) -> Lease:
         """Take the lease on a run."""
 
         def work(db: sqlite3.Connection) -> Lease:
-            claimed = db.execute(
-                "UPDATE runs SET token = token + 1 WHERE run_id = ? RETURNING token", (run_id,)
-            ).fetchone()
-            if claimed is None:
+            _check_held(db, caller)
+            claimed = dict(
+                db.execute(
+                    f"UPDATE runs SET token = token + 1 WHERE run_id IN ({_FAMILY}) RETURNING run_id, token",  # noqa: S608 - our own
+                    (run_id,),
+                ).fetchall()
+            )
+            if run_id not in claimed:
                 raise RunNotFoundError(run_id=run_id)
-            return Lease(run_id, claimed[0])
+            return Lease(run_id, claimed[run_id])
 
         return await self._writer.write(work)
 
@@ -173,10 +180,13 @@ class SqliteJournal(Journal):
         )
         return [decode_approval(row[0]) for row in found]
 
-    async def settle_approval(self, approval: Approval, expected: ApprovalStatus) -> bool:
+    async def settle_approval(
+        self, approval: Approval, expected: ApprovalStatus, lease: Lease | None = None
+    ) -> bool:
         """Replace a request by its new state, if nobody was faster."""
 
         def work(db: sqlite3.Connection) -> bool:
+            _check_held(db, lease)
             changed = db.execute(
                 "UPDATE approvals SET status=?, payload=? WHERE approval_id=? AND status=?",
                 (approval.status, encode_approval(approval), approval.approval_id, expected),
@@ -209,6 +219,14 @@ class SqliteJournal(Journal):
                 return self._reader.execute(statement, values).fetchall()
         except (sqlite3.Error, UnicodeEncodeError) as error:
             raise journal_error(self._path, "read", error) from error
+
+
+def _check_held(db: sqlite3.Connection, lease: Lease | None) -> None:
+    """Make sure that nobody else has claimed a run."""
+    if lease is not None:
+        values = (lease.run_id, lease.token)
+        if db.execute("SELECT 1 FROM runs WHERE run_id = ? AND token = ?", values).fetchone() is None:
+            raise LeaseLostError(run_id=lease.run_id)
 
 
 def _record(row: Sequence[Any]) -> RunRecord:

@@ -39,18 +39,31 @@ class Journal(ABC):
     # Runs -------------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    async def create(self, record: RunRecord, payloads: Sequence[bytes]) -> Lease:
+    async def create(
+        self, record: RunRecord, payloads: Sequence[bytes], caller: Lease | None = None
+    ) -> Lease:
         """Add a run with its first entries, and take the lease on it.
 
+        Args:
+            record: The run.
+            payloads: Its first entries.
+            caller: The lease on the run that called it as a subagent: it has to hold in the same transaction.
+
         Raises:
+            LeaseLostError: Somebody else has claimed the caller's run.
             RunExistsError: The id is taken.
         """
 
     @abstractmethod
-    async def claim(self, run_id: str) -> Lease:
-        """Take the lease on a run; every older lease is void from now on.
+    async def claim(self, run_id: str, caller: Lease | None = None) -> Lease:
+        """Take the lease on a run; every older lease on it, and on its subagents' runs, is void from now on.
+
+        Args:
+            run_id: The run.
+            caller: The lease on the run that called it as a subagent: it has to hold in the same transaction.
 
         Raises:
+            LeaseLostError: Somebody else has claimed the caller's run.
             RunNotFoundError: There is no such run.
         """
 
@@ -188,8 +201,19 @@ class Journal(ABC):
         """Requests, oldest first."""
 
     @abstractmethod
-    async def settle_approval(self, approval: Approval, expected: ApprovalStatus) -> bool:
-        """Replace a request by its new state, if its status still is the expected one; says whether it was."""
+    async def settle_approval(
+        self, approval: Approval, expected: ApprovalStatus, lease: Lease | None = None
+    ) -> bool:
+        """Replace a request by its new state, if its status still is the expected one; says whether it was.
+
+        Args:
+            approval: The new state.
+            expected: The status it has to have until now.
+            lease: The right to write the run, if the run itself does this: it has to hold in the same transaction.
+
+        Raises:
+            LeaseLostError: Somebody else has claimed the run.
+        """
 
     async def approve(
         self, approval_id: str, *, by: str, reason: str = "", at: float | None = None

@@ -70,7 +70,7 @@ class ApprovalDesk:
         except ApprovalError:  # it was never asked for there
             return
         used = replace(found, status=ApprovalStatus.USED, decided_at=time.time())
-        await self._keeper.journal.settle_approval(used, ApprovalStatus.PENDING)
+        await self._settle(used, ApprovalStatus.PENDING)
 
     def _requests(self, step: AwaitApproval) -> list[Approval]:
         start, tools = self._run.start, self._run.toolset.tools
@@ -89,16 +89,15 @@ class ApprovalDesk:
         ]
 
     async def _decided(self, found: Approval, asked: Approval) -> ApprovalDecided | None:
-        journal = self._keeper.journal
         now = time.time()  # not the run's own clock: requests are also decided on by other processes
         if found.status is ApprovalStatus.PENDING:
             if not is_expired(found, now):
                 return None
             found = expired(found, now)
-            if not await journal.settle_approval(found, ApprovalStatus.PENDING):
+            if not await self._settle(found, ApprovalStatus.PENDING):
                 return None
         fits = still_fits(found, asked)
-        await journal.settle_approval(replace(found, status=ApprovalStatus.USED), found.status)
+        await self._settle(replace(found, status=ApprovalStatus.USED), found.status)
         return ApprovalDecided(
             at=self._run.clock.now(),
             index=found.index,
@@ -106,6 +105,10 @@ class ApprovalDesk:
             by=found.decided_by,
             reason=found.reason if fits else "The call is not the one that was asked about.",
         )
+
+    async def _settle(self, approval: Approval, expected: ApprovalStatus) -> bool:
+        """Say what became of a request; whoever was overtaken has no say."""
+        return await self._keeper.journal.settle_approval(approval, expected, self._keeper.lease)
 
 
 def _waits_for(approval: Approval) -> ApprovalRequiredError:

@@ -18,6 +18,7 @@ from typing_extensions import TypeVar
 from maverick.config import AgentConfig, load_config
 from maverick.exceptions import InvalidInputError, InvalidToolError, RunNotFoundError
 from maverick.journal import Journal
+from maverick.journal.records import Lease
 from maverick.loop.conversation import check_conversation
 from maverick.loop.definition import AgentDefinition, ModelConfig
 from maverick.loop.entries import Entry, RunStarted
@@ -309,6 +310,7 @@ class AgentExecutor:
         run_id: str,
         definition: AgentDefinition[T],
         listeners: Sequence[Listener],
+        caller: Lease | None = None,
         *,
         accept_changes: bool,
         inherited: str | None = None,
@@ -317,7 +319,7 @@ class AgentExecutor:
         client, definition = self._prepared(definition, inherited)
         begun = await history.load_beginning(journal, run_id)
         history.check_unchanged(begun, self._fingerprint(definition), accept_changes=accept_changes)
-        keeper = RunKeeper(journal, await journal.claim(run_id))
+        keeper = RunKeeper(journal, await journal.claim(run_id, caller))
         entries = await history.load(journal, run_id)
         start = history.beginning(entries)
         clock = RunClock(after=entries[-1].at)
@@ -340,6 +342,8 @@ class AgentExecutor:
         assert definition is not None  # noqa: S101 - asked only about tools that are agents
         run_id = f"{parent.start.run_id}/{turn}/{planned.index}"
         inherited = parent.loop.definition.model_config.model or own_model(parent.client) or None
+        # Whoever was overtaken must not begin a subagent's run, nor take it from whoever goes on with the caller's.
+        caller = None if parent.keeper is None else parent.keeper.lease
         if self._journal is not None:
             with suppress(RunNotFoundError):  # it is new
                 return await self._reopened(
@@ -347,6 +351,7 @@ class AgentExecutor:
                     run_id,
                     definition,
                     parent.listeners,
+                    caller,
                     accept_changes=accept_changes,
                     inherited=inherited,
                 )
@@ -368,7 +373,7 @@ class AgentExecutor:
             user_id=parent.start.user_id,
             parent=parent.start.run_id,
         )
-        keeper = None if self._journal is None else RunKeeper(self._journal)
+        keeper = None if self._journal is None else RunKeeper(self._journal, caller=caller)
         return self._driver(
             definition, start, client, parent.listeners, keeper, parent.clock, accept_changes=accept_changes
         )

@@ -37,14 +37,31 @@ class RunKeeper:
         journal: Where.
         lease: The right to write the run; ``None`` for one that is not there yet.
         forked_from: The run it was forked from.
+        caller: The lease on the run that called it as a subagent, as long as it is not there yet.
     """
 
-    __slots__ = ("_forked_from", "_pending", "_start", "_unconfirmed", "_written", "journal", "lease")
+    __slots__ = (
+        "_caller",
+        "_forked_from",
+        "_pending",
+        "_start",
+        "_unconfirmed",
+        "_written",
+        "journal",
+        "lease",
+    )
 
-    def __init__(self, journal: Journal, lease: Lease | None = None, forked_from: str | None = None) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        lease: Lease | None = None,
+        forked_from: str | None = None,
+        caller: Lease | None = None,
+    ) -> None:
         self.journal = journal
         self.lease = lease
         self._forked_from = forked_from
+        self._caller = caller
         self._start: RunStarted | None = None
         self._pending: list[bytes] = []
         self._unconfirmed: asyncio.Task[None] | None = None
@@ -129,7 +146,7 @@ class RunKeeper:
     async def _create(self, point: str, status: RunStatus, reason: str) -> None:
         payloads, self._pending = self._pending, []
         self.journal.at_write_point(point, before=True)
-        self.lease = await self.journal.create(self._record(status, reason), payloads)
+        self.lease = await self.journal.create(self._record(status, reason), payloads, self._caller)
         self.journal.at_write_point(point, before=False)
 
     async def _append(self, lease: Lease, point: str, status: RunStatus, reason: str) -> None:
