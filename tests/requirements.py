@@ -191,6 +191,9 @@ _PROMISES = {
 
 _JOURNAL = {
     "JOURNAL-FENCE": "Whoever was overtaken writes nothing of the run, of its subagents' runs or of its approvals.",
+    "JOURNAL-COMMIT": "No SQL of a transactional tool commits its effect without the entry that tells of it.",
+    "JOURNAL-SLOW-TOOL": "A slow transactional tool breaks no other call, run or process.",
+    "JOURNAL-DAMAGE": "A damaged journal raises typed errors, and what can still be read is read, told and saved.",
 }
 
 _FOUNDATION = {

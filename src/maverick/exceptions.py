@@ -27,6 +27,7 @@
     │   │   ├── RunNotFoundError       no run has this id (run_id)
     │   │   ├── RunExistsError         the id is taken (run_id)
     │   │   ├── LeaseLostError         another process has taken the run over (run_id)
+    │   │   ├── JournalDamagedError    what is written can not be read any more (run_id, readable)
     │   │   ├── RunChangedError        the agent is not the one the run was made with (changes)
     │   │   └── ApprovalError          the decision does not fit what was asked (approval_id)
     │   ├── StorageError               what a chat keeps could not be written or read back
@@ -354,6 +355,18 @@ class LeaseLostError(JournalError):
             message or f"Another process has taken over the run {run_id!r}; this one has stopped.", **details
         )
         self.run_id = run_id
+
+
+class JournalDamagedError(JournalError):
+    """A journal, or a run in it, can not be read any more. The others can be, unless the whole file is damaged.
+
+    ``run_id`` is the run, if it is about one, and ``readable`` how many of its entries can be read, from the first on.
+    """
+
+    def __init__(self, message: str, *, run_id: str = "", readable: int = 0, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.run_id = run_id
+        self.readable = readable
 
 
 class RunChangedError(JournalError):

@@ -187,15 +187,15 @@ def test_a_renewal_that_comes_after_the_answer_does_not_make_its_conversation_bu
     first = store.admit("ana", Question("hello"), None, 0)
     assert isinstance(first, Assignment)
     conversation = first.record.conversation_id
-    store.renew("ana", first.record)
+    store.renew({"ana": [first.record]})
     said = AgentResult(success=True, response="Hello!", tool_calls=[])
     store.keep("ana", first, said, AnswerStatus.COMPLETE, 1, 0)
 
-    store.renew("ana", first.record)  # it was on its way when the answer was kept
+    store.renew({"ana": [first.record]})  # it was on its way when the answer was kept
     second = store.admit("ana", Question("and now?", conversation), None, 0)
 
     assert isinstance(second, Assignment)
-    store.renew("ana", first.record)
+    store.renew({"ana": [first.record]})
     store.keep("ana", second, said, AnswerStatus.COMPLETE, 1, 0)
     assert isinstance(store.admit("ana", Question("again", conversation), None, 0), Assignment)
     database.close()

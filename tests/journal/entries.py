@@ -67,6 +67,7 @@ FIELDS: dict[str, SearchStrategy[Any]] = {
     "reason": st.text(),
     "call_id": st.text(),
     "run_id": st.text(),
+    "readable": st.integers(0, 1 << 40),
     "changes": st.lists(st.text()),
     "approval_id": st.text(),
     "agent_name": st.text(),

@@ -232,7 +232,7 @@ async def test_a_connection_that_breaks_under_a_tool_undoes_its_effect(postgres_
             await disconnect_everybody(postgres_url)
             with pytest.raises(ToolError, match="refused"):
                 await transaction.session.execute("INSERT INTO effects VALUES ($1)", 2)
-            with pytest.raises(JournalError, match="Nothing has happened"):
+            with pytest.raises(ToolError, match="Nothing has happened"):
                 await transaction.commit(notes("done"))
 
         assert await run_statement(postgres_url, "SELECT * FROM effects") == []
@@ -262,8 +262,7 @@ async def test_a_tool_that_gets_no_connection_in_time_is_a_typed_error(postgres_
 
             with pytest.raises(ToolError, match="refused"):
                 await waiting.session.fetch("SELECT 1")
-            with pytest.raises(JournalError):
-                await journal.get("r")
+            assert (await journal.get("r")).run_id == "r"
 
 
 async def test_a_statement_that_takes_too_long_is_a_typed_error(postgres_url: str) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from maverick import exceptions
-from maverick.exceptions import AgentError, ErrorKind, JournalError
+from maverick.exceptions import AgentError, ErrorKind, JournalDamagedError, JournalError
 from maverick.journal.records import Approval
 from maverick.loop.entries import Entry, ModelReplied, RunStarted
 from maverick.model import ToolCall
@@ -38,6 +38,7 @@ class _StoredError(Struct, frozen=True):
 
 
 _UNWRITABLE = (TypeError, ValueError, RecursionError, OverflowError)
+_UNREADABLE = (TypeError, ValueError, RecursionError, OverflowError, AttributeError)
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _OWN_FIELDS = frozenset(_StoredError.__struct_fields__)
 
@@ -63,7 +64,8 @@ def decode_entry(payload: bytes, version: int) -> Entry:
     """The entry a payload holds.
 
     Raises:
-        JournalError: It was written by a newer Maverick, or is damaged.
+        JournalDamagedError: It is damaged.
+        JournalError: It was written by a newer Maverick.
     """
     if version != VERSION:
         raise JournalError(
@@ -90,7 +92,7 @@ def decode_approval(payload: bytes) -> Approval:
     """The request for approval a payload holds.
 
     Raises:
-        JournalError: It is damaged.
+        JournalDamagedError: It is damaged.
     """
     return _decode(payload, _approval_decoder)
 
@@ -119,11 +121,11 @@ def to_plain(value: object) -> Any:  # noqa: ANN401 - JSON of any shape
 def _decode(payload: bytes, decoder: msgspec.json.Decoder[R]) -> R:
     try:
         return decoder.decode(payload)
-    except (ValueError, RecursionError) as strict:
+    except _UNREADABLE as strict:
         try:  # the standard library reads the escape of a lone surrogate, which msgspec refuses
             return msgspec.convert(json.loads(payload), decoder.type, dec_hook=_decode_error)
-        except (ValueError, RecursionError) as error:
-            raise JournalError(f"A journal entry is damaged: {strict}.", cause=error) from error
+        except _UNREADABLE as error:
+            raise JournalDamagedError(f"A journal entry is damaged: {strict}.", cause=error) from error
 
 
 def _encode_error(value: object) -> object:

@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator
 from maverick.journal.codec import encode_json
 from maverick.journal.store import Journal
 
-_PAGE = 256
-
 
 async def export_run(journal: Journal, run_id: str) -> AsyncIterator[bytes]:
     """A run and its subagents' runs, line by line.
@@ -22,13 +20,11 @@ async def export_run(journal: Journal, run_id: str) -> AsyncIterator[bytes]:
 
     Raises:
         RunNotFoundError: There is no such run.
+        JournalDamagedError: A part of it can not be read; the lines before it have been told.
     """
     yield b'{"run":%b}\n' % encode_json(await journal.get(run_id))
-    page = await journal.read_page(run_id, 0, _PAGE)
-    while page:
-        for seq, version, payload in page:
-            yield b'{"seq":%d,"version":%d,"entry":%b}\n' % (seq, version, payload)
-        page = await journal.read_page(run_id, page[-1][0], _PAGE)
+    async for seq, version, payload in journal.read_payloads(run_id):
+        yield b'{"seq":%d,"version":%d,"entry":%b}\n' % (seq, version, payload)
     for child in reversed(await journal.list_runs(parent=run_id, limit=1_000_000)):
         async for line in export_run(journal, child.run_id):
             yield line

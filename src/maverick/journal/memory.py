@@ -70,6 +70,10 @@ class MemoryJournal(Journal):
         ]
         return sorted(found, key=lambda record: (-record.created_at, record.run_id))[:limit]
 
+    async def run_ids(self) -> list[str]:
+        """The ids of all runs."""
+        return list(self._runs)
+
     async def read_page(self, run_id: str, after: int, limit: int) -> list[tuple[int, int, bytes]]:
         """A page of entries."""
         kept = self._runs.get(run_id)

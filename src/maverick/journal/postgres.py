@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Sequence
 
 from maverick.exceptions import ApprovalError, RunNotFoundError
-from maverick.journal.codec import decode_approval, encode_approval
+from maverick.journal.codec import encode_approval
+from maverick.journal.damage import read_approval, read_approvals, read_record, read_records
 from maverick.journal.postgres_database import PostgresDatabase
-from maverick.journal.postgres_driver import Connection, PostgresDriver, Row
+from maverick.journal.postgres_driver import Connection, PostgresDriver
 from maverick.journal.postgres_entries import (
     RUN_COLUMNS,
     Append,
@@ -39,7 +40,8 @@ class PostgresJournal(Journal):
 
     Args:
         url: ``postgresql://user:password@host/database``, as libpq has it.
-        pool_size: The most connections for those who read and for tools' transactions; there is one more that writes.
+        pool_size: The most connections for those who read and for tools' transactions, at least two; there is one more
+            that writes. One of them is kept free of tools.
         timeout: How many seconds to wait for the server, to connect and for each statement.
 
     Raises:
@@ -73,7 +75,7 @@ class PostgresJournal(Journal):
         )
         if not found:
             raise RunNotFoundError(run_id=run_id)
-        return _record(found[0])
+        return read_record(found[0])
 
     async def list_runs(
         self, *, status: RunStatus | None = None, parent: str | None = None, limit: int = 100
@@ -87,7 +89,12 @@ class PostgresJournal(Journal):
             status,
             limit,
         )
-        return [_record(row) for row in found]
+        return read_records(found)
+
+    async def run_ids(self) -> list[str]:
+        """The ids of all runs."""
+        found = await self._database.fetch("SELECT run_id FROM maverick.runs ORDER BY created_at, run_id")
+        return [row["run_id"] for row in found]
 
     async def read_page(self, run_id: str, after: int, limit: int) -> list[tuple[int, int, bytes]]:
         """A page of entries."""
@@ -141,20 +148,20 @@ class PostgresJournal(Journal):
         )
         if not found:
             raise ApprovalError(f"There is no request {approval_id!r}.", approval_id=approval_id)
-        return decode_approval(found[0]["payload"])
+        return read_approval(approval_id, found[0]["payload"])
 
     async def list_approvals(
         self, *, run_id: str | None = None, status: ApprovalStatus | None = None
     ) -> list[Approval]:
         """Requests, oldest first."""
         found = await self._database.fetch(
-            "SELECT payload FROM maverick.approvals "
+            "SELECT approval_id, payload FROM maverick.approvals "
             "WHERE ($1::text IS NULL OR run_id = $1) AND ($2::text IS NULL OR status = $2) "
             "ORDER BY requested_at, approval_id",
             run_id,
             status,
         )
-        return [decode_approval(row["payload"]) for row in found]
+        return read_approvals((row["approval_id"], row["payload"]) for row in found)
 
     async def settle_approval(
         self, approval: Approval, expected: ApprovalStatus, lease: Lease | None = None
@@ -199,8 +206,3 @@ class PostgresJournal(Journal):
             database = PostgresDatabase(self._driver)
             self._opened[loop] = (database, PostgresWriter(database))
         return self._opened[loop]
-
-
-def _record(row: Row) -> RunRecord:
-    fields = dict(row.items())
-    return RunRecord(**fields | {"status": RunStatus(fields["status"])})

@@ -20,6 +20,8 @@ class PostgresDatabase:
 
     def __init__(self, driver: PostgresDriver) -> None:
         self.driver = driver
+        self.tool_places = asyncio.Semaphore(driver.tools_at_once)
+        """Taken by each tool's transaction for as long as it has a connection."""
         self._opening = asyncio.Lock()
         self._pool: PostgresPool | None = None
         self._writing: Connection | None = None

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
-from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, JournalError
+from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, JournalDamagedError, JournalError
 
 try:
     import asyncpg  # type: ignore[import-untyped]
@@ -36,6 +36,12 @@ DURABLE = (
 )
 """With it off, a server may forget the last commits when its power fails; any other setting is left as it is."""
 
+_DAMAGE = (
+    asyncpg.DataCorruptedError,
+    asyncpg.IndexCorruptedError,
+    asyncpg.UndefinedTableError,
+    asyncpg.UndefinedColumnError,
+)
 _UNDONE = (asyncpg.IntegrityConstraintViolationError, asyncpg.TransactionRollbackError)
 _ADVICE: Mapping[type[Exception], str] = {
     asyncpg.InvalidAuthorizationSpecificationError: "Check the user and the password.",
@@ -86,6 +92,10 @@ class Connection(Protocol):
         """A transaction, or a savepoint within one."""
         ...
 
+    def is_in_transaction(self) -> bool:
+        """Whether the server says that a transaction is open."""
+        ...
+
     def is_closed(self) -> bool:
         """Whether the connection is gone."""
         ...
@@ -118,7 +128,9 @@ class PostgresDriver:
             "command_timeout": timeout,
             "server_settings": {"application_name": "maverick"},
         }
-        self._pool_size = pool_size
+        self._pool_size = max(pool_size, 2)
+        self.tools_at_once = self._pool_size - 1
+        """How many tools' transactions may be open at once: whoever only reads must never wait for a tool."""
         self.timeout = timeout
         self.name = _without_secrets(url)
         """What the journal is called in error messages."""
@@ -141,11 +153,10 @@ class PostgresDriver:
             failed: What became of it, such as ``could not be read``.
             cause: What was raised.
         """
-        return JournalError(
-            f"The journal {self.name!r} {failed}: {said(cause)}. {_advice(cause)}".rstrip(),
-            cause=cause,
-            retryable=is_lost(cause),
-        )
+        message = f"The journal {self.name!r} {failed}: {said(cause)}. {_advice(cause)}".rstrip()
+        if isinstance(cause, _DAMAGE):
+            return JournalDamagedError(message, cause=cause)
+        return JournalError(message, cause=cause, retryable=is_lost(cause))
 
 
 class PostgresPool:
@@ -187,6 +198,11 @@ def is_lost(error: Exception) -> bool:
 def is_undone(error: Exception) -> bool:
     """Whether the server has said itself that the transaction did not happen."""
     return isinstance(error, _UNDONE)
+
+
+def broken_constraint(error: Exception) -> str | None:
+    """The constraint that a statement would have broken, if that is what was wrong with it."""
+    return getattr(error, "constraint_name", None)
 
 
 def said(error: Exception) -> str:

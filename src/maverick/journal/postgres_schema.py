@@ -9,6 +9,9 @@ from __future__ import annotations
 from maverick.exceptions import JournalError
 from maverick.journal.postgres_driver import Connection
 
+COMMIT_GUARD = "maverick_commit_guard"
+"""The constraint that keeps a tool from committing its transaction by itself."""
+
 MIGRATIONS = (
     """
     CREATE SCHEMA IF NOT EXISTS maverick;
@@ -43,6 +46,15 @@ MIGRATIONS = (
         payload BYTEA NOT NULL
     );
     CREATE INDEX approvals_by_run ON maverick.approvals (run_id);
+    """,
+    # While a tool's transaction has a row here that refers to none, the server refuses to commit it. The row is taken
+    # away with the commit that has the tool's entry.
+    f"""
+    CREATE TABLE maverick.commit_guards (
+        id BIGINT PRIMARY KEY,
+        opened_by BIGINT NOT NULL CONSTRAINT {COMMIT_GUARD} REFERENCES maverick.commit_guards
+            DEFERRABLE INITIALLY DEFERRED
+    );
     """,
 )
 

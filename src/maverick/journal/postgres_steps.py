@@ -16,21 +16,32 @@ R = TypeVar("R")
 
 
 class SteppedTransaction:
-    """A transaction on a connection, begun with its first step."""
+    """A transaction on a connection, begun with its first step.
 
-    def __init__(self, connection: Connection) -> None:
+    Args:
+        connection: Where.
+        opening: A statement that is run at its beginning, on the way.
+        closing: A statement that is run just before its commit, on the way.
+        savepoint: The name of its savepoints.
+    """
+
+    def __init__(
+        self, connection: Connection, opening: str = "", closing: str = "", savepoint: str = "step"
+    ) -> None:
         self._connection = connection
-        self._next = "BEGIN; SAVEPOINT step"
+        self._savepoint = savepoint
+        self._next = f"BEGIN; {opening}; SAVEPOINT {savepoint}"
+        self._end = f"{closing}; COMMIT"
 
     async def step(self, work: Callable[[Connection], Awaitable[R]]) -> R:
         """Do something; if it fails, nothing of it remains."""
         await self._connection.execute(self._next)
-        self._next = "RELEASE SAVEPOINT step; SAVEPOINT step"
+        self._next = f"RELEASE SAVEPOINT {self._savepoint}; SAVEPOINT {self._savepoint}"
         try:
             return await work(self._connection)
         except Exception:
             with suppress(*FAULTS):  # without a connection there is nothing to undo: the server has done so
-                await self._connection.execute("ROLLBACK TO SAVEPOINT step")
+                await self._connection.execute(f"ROLLBACK TO SAVEPOINT {self._savepoint}")
             raise
 
     @property
@@ -40,7 +51,7 @@ class SteppedTransaction:
 
     async def commit(self) -> None:
         """Make all steps durable."""
-        await self._connection.execute("COMMIT")
+        await self._connection.execute(self._end)
 
     async def roll_back(self) -> None:
         """Undo all steps."""

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from maverick.exceptions import JournalError, LeaseLostError, ToolError
 from maverick.journal.postgres_database import PostgresDatabase
-from maverick.journal.postgres_driver import DURABLE, FAULTS, Connection, PostgresPool, is_undone, said
+from maverick.journal.postgres_driver import (
+    DURABLE,
+    FAULTS,
+    Connection,
+    PostgresPool,
+    Row,
+    broken_constraint,
+    is_undone,
+    said,
+)
 from maverick.journal.postgres_entries import Append, write_entries
+from maverick.journal.postgres_schema import COMMIT_GUARD
 from maverick.journal.postgres_steps import SteppedTransaction
 from maverick.journal.records import Lease
-from maverick.journal.transaction import Transaction, check_statement
+from maverick.journal.transaction import Transaction, forbidden
 
 R = TypeVar("R")
+
+_ENDS = frozenset({"COMMIT", "ROLLBACK", "PREPARE TRANSACTION"})
+_CONTROL = _ENDS | {"BEGIN", "START TRANSACTION", "SAVEPOINT", "RELEASE"}
+"""What the server says of statements that begin or end a transaction, or a part of it."""
 
 
 class PostgresTransaction(Transaction):
@@ -34,6 +49,8 @@ class PostgresTransaction(Transaction):
         self._connection: Connection | None = None
         self._steps: SteppedTransaction | None = None
         self._over = False
+        self._undone = False
+        """Whether the server has ended it before its time."""
 
     @property
     def session(self) -> PostgresTransaction:
@@ -42,35 +59,26 @@ class PostgresTransaction(Transaction):
 
     async def execute(self, statement: str, *values: Any) -> int:
         """Run a statement; returns how many rows it changed."""
-        check_statement(statement)
-
-        async def change(connection: Connection) -> int:
-            # Prepared, because the server then takes one statement only: none can hide a COMMIT behind it.
-            prepared = await connection.prepare(statement)
-            await prepared.fetch(*values)
-            return _rows_in(prepared.get_statusmsg())
-
-        return await self._step(change)
+        status, _ = await self._run(statement, values)
+        return _rows_in(status)
 
     async def fetch(self, statement: str, *values: Any) -> list[dict[str, Any]]:
         """Run a query; returns its rows."""
-        check_statement(statement)
-
-        async def query(connection: Connection) -> list[dict[str, Any]]:
-            return [dict(row.items()) for row in await connection.fetch(statement, *values)]
-
-        return await self._step(query)
+        _, rows = await self._run(statement, values)
+        return [dict(row.items()) for row in rows]
 
     async def commit(self, payloads: Sequence[bytes]) -> None:
         """Write the entries and commit."""
         self._lease.check()
         try:
             await self._step(lambda connection: write_entries(connection, Append(self._lease, payloads)))
-            await self._commit()
         except ToolError as error:
+            if error.cause is None:
+                raise ToolError(f"{error} Nothing has happened.") from error
             raise JournalError(
                 f"The transaction could not be committed: {error} Nothing has happened.", cause=error
             ) from error
+        await self._commit()
 
     async def roll_back(self) -> None:
         """Undo what was done, unless it is committed, and give the connection back."""
@@ -85,17 +93,25 @@ class PostgresTransaction(Transaction):
                     if self._steps is not None:
                         await self._steps.roll_back()
             finally:
+                self._database.tool_places.release()
                 with suppress(*FAULTS):
                     await self._pool.release(connection)
 
     async def _commit(self) -> None:
-        steps, self._steps, self._over = self._steps, None, True
-        assert steps is not None  # noqa: S101 - the entries were a step
+        async with self._using:
+            if self._over or self._steps is None:
+                raise ToolError("The transaction is over. Nothing has happened.")
+            steps, self._steps, self._over = self._steps, None, True
+            await self._commit_steps(steps)
+
+    async def _commit_steps(self, steps: SteppedTransaction) -> None:
         try:
             await steps.commit()
         except FAULTS as error:
             if is_undone(error):
-                raise ToolError(f"The database refused: {said(error)}.", cause=error) from error
+                raise ToolError(
+                    f"The database refused the commit: {said(error)}. Nothing has happened.", cause=error
+                ) from error
             self._lease.ended = True
             raise LeaseLostError(
                 f"The database did not answer the commit of a tool's transaction ({said(error)}), so nobody knows whether "
@@ -104,22 +120,65 @@ class PostgresTransaction(Transaction):
                 cause=error,
             ) from error
 
+    async def _run(self, statement: str, values: Sequence[Any]) -> tuple[str, list[Row]]:
+        """Run one statement of the tool; returns what the server said of it, and its rows."""
+
+        async def run(connection: Connection) -> tuple[str, list[Row]]:
+            # Prepared, because the server then takes one statement only: none can hide a COMMIT behind it.
+            prepared = await connection.prepare(statement)
+            rows = await prepared.fetch(*values)
+            status = prepared.get_statusmsg()
+            if status in _CONTROL:
+                self._undone = self._undone or status in _ENDS
+                self.escaped = self.escaped or status == "COMMIT"
+                raise forbidden(status)
+            return status, rows
+
+        return await self._step(run)
+
     async def _step(self, work: Callable[[Connection], Awaitable[R]]) -> R:
         async with self._using:
             if self._over:
                 raise ToolError("The transaction is over. Use the session only while the tool runs.")
+            if self._undone:
+                raise ToolError("The database has undone the transaction. Start again with a new call.")
             try:
                 return await (await self._begun()).step(work)
             except FAULTS as error:
+                if broken_constraint(error) == COMMIT_GUARD:
+                    raise forbidden("COMMIT") from error
                 raise ToolError(f"The database refused: {said(error)}.", cause=error) from error
+            finally:
+                self._note_end()
+
+    def _note_end(self) -> None:
+        """See whether the server has ended the transaction, whatever the statement looked like that made it."""
+        if self._connection is not None and self._steps is not None:
+            try:
+                is_open = not self._connection.is_closed() and self._connection.is_in_transaction()
+            except FAULTS:  # the pool has taken a broken connection back
+                is_open = False
+            self._undone = self._undone or not is_open
 
     async def _begun(self) -> SteppedTransaction:
         if self._connection is None:
             self._pool = await self._database.pool()
-            self._connection = await self._pool.acquire()
+            async with asyncio.timeout(self._database.driver.timeout):
+                await self._database.tool_places.acquire()
+            try:
+                self._connection = await self._pool.acquire()
+            except BaseException:
+                self._database.tool_places.release()
+                raise
         if self._steps is None:
             await self._connection.execute(DURABLE)
-            self._steps = SteppedTransaction(self._connection)
+            guard = secrets.randbits(62) + 1
+            self._steps = SteppedTransaction(
+                self._connection,
+                opening=f"INSERT INTO maverick.commit_guards VALUES ({guard}, -{guard})",  # noqa: S608 - our own number
+                closing=f"DELETE FROM maverick.commit_guards WHERE id = {guard}",  # noqa: S608 - our own number
+                savepoint=f"step_{guard}",  # which a tool can not guess, and so not release
+            )
         return self._steps
 
 

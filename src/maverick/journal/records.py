@@ -25,6 +25,10 @@ class RunStatus(StrEnum):
     """It ended without one."""
 
 
+DAMAGED = "damaged"
+"""The reason of a run that was saved in part from a damaged journal."""
+
+
 class RunRecord(Struct, frozen=True, kw_only=True):
     """A run, as a list of runs shows it."""
 

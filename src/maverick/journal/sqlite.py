@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from maverick.exceptions import ApprovalError, LeaseLostError, RunExistsError, RunNotFoundError
-from maverick.journal.codec import decode_approval, encode_approval
+from maverick.journal.codec import encode_approval
+from maverick.journal.damage import read_approval, read_approvals, read_record, read_records
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
 from maverick.journal.sqlite_entries import Append, insert_entries, write_entries
 from maverick.journal.sqlite_errors import journal_error
@@ -22,6 +23,8 @@ from maverick.journal.sqlite_writer import SqliteWriter
 from maverick.journal.store import Journal
 
 _RUN_COLUMNS = "run_id, agent, status, reason, parent, user_id, forked_from, created_at, updated_at, entries"
+
+_MOST_FAULTS = 20
 
 _FAMILY = """
     WITH RECURSIVE family (run_id) AS (
@@ -37,14 +40,17 @@ class SqliteJournal(Journal):
 
     Args:
         path: The file; it is made if it does not exist.
-        busy_timeout: How many seconds to wait for another process, or a tool's transaction, that writes.
+        busy_timeout: How many seconds to wait for another process that writes and gets nothing done. A tool's
+            transaction may hold the file for a third of it.
     """
 
-    def __init__(self, path: str | Path, *, busy_timeout: float = 5.0) -> None:
-        self._path = str(path)
-        self._open = partial(open_database, self._path, busy_timeout)
+    def __init__(self, path: str | Path, *, busy_timeout: float = 30.0) -> None:
+        self.path = str(path)
+        """The file."""
+        self._open = partial(open_database, self.path, busy_timeout)
         self._turns = Turns()
-        self._writer = SqliteWriter(self._open, self._turns, self._path, busy_timeout)
+        self._writer = SqliteWriter(self._open, self._turns, self.path)
+        self._tool_seconds = busy_timeout / 3
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
 
@@ -106,10 +112,11 @@ class SqliteJournal(Journal):
         found = await self._read(
             f"SELECT {_RUN_COLUMNS} FROM runs WHERE run_id = ?",  # noqa: S608 - our own names
             (run_id,),
+            run_id,
         )
         if not found:
             raise RunNotFoundError(run_id=run_id)
-        return _record(found[0])
+        return read_record(_fields(found[0]))
 
     async def list_runs(
         self, *, status: RunStatus | None = None, parent: str | None = None, limit: int = 100
@@ -120,7 +127,17 @@ class SqliteJournal(Journal):
             "ORDER BY created_at DESC, run_id LIMIT ?",
             (parent, status, status, limit),
         )
-        return [_record(row) for row in found]
+        return read_records(map(_fields, found))
+
+    async def run_ids(self) -> list[str]:
+        """The ids of all runs."""
+        found = await self._read("SELECT CAST(run_id AS TEXT) FROM runs ORDER BY number", ())
+        return [row[0] for row in found]
+
+    async def faults(self) -> list[str]:
+        """What SQLite finds wrong with the file."""
+        found = await self._read(f"PRAGMA quick_check({_MOST_FAULTS})", ())
+        return [str(row[0]) for row in found if row[0] != "ok"]
 
     async def read_page(self, run_id: str, after: int, limit: int) -> list[tuple[int, int, bytes]]:
         """A page of entries."""
@@ -128,6 +145,7 @@ class SqliteJournal(Journal):
             "SELECT seq, version, payload FROM entries "
             "WHERE run = (SELECT number FROM runs WHERE run_id = ?) AND seq > ? ORDER BY seq LIMIT ?",
             (run_id, after, limit),
+            run_id,
         )
 
     async def delete(self, run_id: str) -> int:
@@ -148,7 +166,7 @@ class SqliteJournal(Journal):
 
     def transaction(self, lease: Lease) -> SqliteTransaction:
         """A transaction for a tool's effect and its entry."""
-        return SqliteTransaction(self._open, self._turns, lease)
+        return SqliteTransaction(self._open, self._turns, lease, self._tool_seconds)
 
     # Approvals --------------------------------------------------------------------------------------------------
 
@@ -167,18 +185,18 @@ class SqliteJournal(Journal):
         found = await self._read("SELECT payload FROM approvals WHERE approval_id = ?", (approval_id,))
         if not found:
             raise ApprovalError(f"There is no request {approval_id!r}.", approval_id=approval_id)
-        return decode_approval(found[0][0])
+        return read_approval(approval_id, found[0][0])
 
     async def list_approvals(
         self, *, run_id: str | None = None, status: ApprovalStatus | None = None
     ) -> list[Approval]:
         """Requests, oldest first."""
         found = await self._read(
-            "SELECT payload FROM approvals WHERE (? IS NULL OR run_id = ?) AND (? IS NULL OR status = ?) "
+            "SELECT approval_id, payload FROM approvals WHERE (? IS NULL OR run_id = ?) AND (? IS NULL OR status = ?) "
             "ORDER BY requested_at, approval_id",
             (run_id, run_id, status, status),
         )
-        return [decode_approval(row[0]) for row in found]
+        return read_approvals(found)
 
     async def settle_approval(
         self, approval: Approval, expected: ApprovalStatus, lease: Lease | None = None
@@ -209,16 +227,22 @@ class SqliteJournal(Journal):
             if reader is not None:
                 reader.close()
 
-    async def _read(self, statement: str, values: Sequence[Any]) -> list[Any]:
-        return await asyncio.to_thread(self._query, statement, values)
+    async def _read(self, statement: str, values: Sequence[Any], run_id: str = "") -> list[Any]:
+        return await asyncio.to_thread(self._query, statement, values, run_id)
 
-    def _query(self, statement: str, values: Sequence[Any]) -> list[Any]:
+    def _query(self, statement: str, values: Sequence[Any], run_id: str) -> list[Any]:
         try:
             with self._reading:
-                self._reader = self._reader or self._open()
+                self._reader = self._reader or self._opened_to_read()
                 return self._reader.execute(statement, values).fetchall()
-        except (sqlite3.Error, UnicodeEncodeError) as error:
-            raise journal_error(self._path, "read", error) from error
+        except (sqlite3.Error, UnicodeError) as error:
+            raise journal_error(self.path, "read", error, run_id) from error
+
+    def _opened_to_read(self) -> sqlite3.Connection:
+        reader = self._open()
+        # Else one damaged text of one run would keep all others from being read.
+        reader.text_factory = lambda raw: raw.decode(errors="surrogateescape")
+        return reader
 
 
 def _check_held(db: sqlite3.Connection, lease: Lease | None) -> None:
@@ -229,6 +253,5 @@ def _check_held(db: sqlite3.Connection, lease: Lease | None) -> None:
             raise LeaseLostError(run_id=lease.run_id)
 
 
-def _record(row: Sequence[Any]) -> RunRecord:
-    fields = dict(zip(_RUN_COLUMNS.split(", "), row, strict=True))
-    return RunRecord(**fields | {"status": RunStatus(fields["status"])})
+def _fields(row: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip(_RUN_COLUMNS.split(", "), row, strict=True))

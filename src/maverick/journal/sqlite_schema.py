@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 import time
+from typing import Any
 
 from maverick.exceptions import JournalError
 from maverick.journal.sqlite_errors import is_busy, journal_error
@@ -85,13 +86,17 @@ MIGRATIONS = (
 def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
     """Open a journal file, in the newest form, with every commit synced to the disk.
 
+    Args:
+        path: The file.
+        busy_timeout: How many seconds to wait for others that write and get nothing done.
+
     Raises:
         JournalError: It can not be opened, is no journal, or was made by a newer Maverick.
     """
     try:
         _make_private(path)
         connection = sqlite3.connect(
-            path, timeout=busy_timeout, isolation_level=None, check_same_thread=False
+            path, timeout=busy_timeout / 2, isolation_level=None, check_same_thread=False
         )
     except sqlite3.Error as error:
         raise journal_error(path, "opened", error) from error
@@ -99,13 +104,38 @@ def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
         _use_write_ahead_log(connection, time.monotonic() + busy_timeout)
         connection.execute("PRAGMA synchronous=FULL")  # NORMAL may lose the last commits on power loss
         _migrate(connection, path)
-    except sqlite3.Error as error:
+    except (
+        sqlite3.Error,
+        UnicodeDecodeError,
+    ) as error:  # the latter of SQLite's own words about a damaged file
         connection.close()
         raise journal_error(path, "opened", error) from error
     except JournalError:
         connection.close()
         raise
     return connection
+
+
+def begin(connection: sqlite3.Connection) -> None:
+    """Begin to write. Others that write are waited for as long as they get something done.
+
+    SQLite gives the file to whoever happens to ask next, so one process may have to wait for many writes of another.
+
+    Raises:
+        sqlite3.OperationalError: Somebody holds the file, and nothing was committed for the busy timeout.
+    """
+    seen: Any = None
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            last, seen = seen, connection.execute("PRAGMA data_version").fetchone()
+            if seen == last:
+                raise
+        else:
+            return
 
 
 def _make_private(path: str) -> None:
@@ -130,7 +160,7 @@ def _use_write_ahead_log(connection: sqlite3.Connection, deadline: float) -> Non
 def _migrate(connection: sqlite3.Connection, path: str) -> None:
     if _form(connection) == len(MIGRATIONS):
         return
-    connection.execute("BEGIN IMMEDIATE")
+    begin(connection)
     form = _form(connection)  # another process may have been faster
     if form > len(MIGRATIONS):
         raise JournalError(

@@ -31,19 +31,15 @@ class Turns:
         turn.set_result(None)
         return turn
 
-    def jump_in(self, seconds: float) -> bool:
-        """Be the next one, before all who stand in line, and wait for it in this thread; says whether it was in time."""
+    def jump_in(self) -> None:
+        """Be the next one, before all who stand in line, and wait for it in this thread."""
         with self._guard:
             if not self._taken:
                 self._taken = True
-                return True
+                return
             turn: Future[None] = Future()
             self._waiting.appendleft(turn)
-        try:
-            turn.result(seconds)
-        except TimeoutError:
-            return not turn.cancel()  # it may just have come
-        return True
+        turn.result()
 
     def pass_on(self) -> None:
         """End one's turn."""

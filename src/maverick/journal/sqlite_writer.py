@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from maverick.exceptions import JournalError, MaverickError
 from maverick.journal.sqlite_entries import Append, append_all
 from maverick.journal.sqlite_errors import journal_error
+from maverick.journal.sqlite_schema import begin
 from maverick.journal.sqlite_turns import Turns
 from maverick.journal.write import Write
 
@@ -49,16 +50,12 @@ class SqliteWriter:
         connect: Opens the connection; called in the thread.
         turns: Who writes next in this process.
         path: The file, for error messages.
-        patience: How many seconds to wait for a tool that writes.
     """
 
-    def __init__(
-        self, connect: Callable[[], sqlite3.Connection], turns: Turns, path: str, patience: float
-    ) -> None:
+    def __init__(self, connect: Callable[[], sqlite3.Connection], turns: Turns, path: str) -> None:
         self._connect = connect
         self._turns = turns
         self._path = path
-        self._patience = patience
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
         self._jobs: _Jobs = queue.SimpleQueue()
@@ -116,12 +113,7 @@ class SqliteWriter:
             )
 
     def _commit(self, connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> None:
-        if not self._turns.jump_in(self._patience):
-            raise JournalError(
-                f"The journal {self._path!r} could not be written: a tool's transaction has held it for too long. "
-                "Keep such tools short, or give the journal a longer busy_timeout; then resume the run.",
-                retryable=True,
-            )
+        self._turns.jump_in()  # a tool's transaction has a limited time
         try:
             if not self._all_at_once(connection, jobs):
                 for job in jobs:
@@ -131,7 +123,7 @@ class SqliteWriter:
 
     def _all_at_once(self, connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> bool:
         """Make all writes in one transaction; says whether it went well. One that fails undoes them all."""
-        connection.execute("BEGIN IMMEDIATE")
+        begin(connection)
         try:
             done = _do_all(connection, jobs)
         except sqlite3.OperationalError:  # the disk is full, or the like: no write can succeed
@@ -142,7 +134,7 @@ class SqliteWriter:
         return done
 
     def _on_its_own(self, connection: sqlite3.Connection, job: _Job[Any]) -> None:
-        connection.execute("BEGIN IMMEDIATE")
+        begin(connection)
         try:
             job.value = job.work(connection)
         except sqlite3.OperationalError:

@@ -12,8 +12,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from maverick.exceptions import ApprovalError, JournalError, RunNotFoundError
+from maverick.exceptions import ApprovalError, JournalDamagedError, JournalError, RunNotFoundError
 from maverick.journal.codec import decode_entry
+from maverick.journal.damage import damaged_run
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus, StoredEntry
 from maverick.journal.transaction import Transaction
 
@@ -100,6 +101,14 @@ class Journal(ABC):
         """Runs, newest first; those without a parent unless a parent is named."""
 
     @abstractmethod
+    async def run_ids(self) -> list[str]:
+        """The ids of all runs, oldest first, those of subagents and those that are damaged included."""
+
+    async def faults(self) -> list[str]:
+        """What is wrong with the journal as a whole, in the words of its database; nothing as a rule."""
+        return []
+
+    @abstractmethod
     async def read_page(self, run_id: str, after: int, limit: int) -> list[tuple[int, int, bytes]]:
         """Up to ``limit`` entries with a number above ``after``: number, format version and payload."""
 
@@ -112,14 +121,45 @@ class Journal(ABC):
 
         Raises:
             RunNotFoundError: There is no such run.
+            JournalDamagedError: An entry is damaged or missing; those before it have been read.
         """
-        if not (page := await self.read_page(run_id, after, _PAGE)):
-            await self.get(run_id)
-        while page:
+        async for seq, version, payload in self.read_payloads(run_id, after=after):
+            try:
+                entry = decode_entry(payload, version)
+            except JournalDamagedError as error:
+                raise damaged_run(run_id, seq - 1, f"entry {seq} can not be read", error) from error
+            yield StoredEntry(seq, entry)
+
+    async def read_payloads(self, run_id: str, *, after: int = 0) -> AsyncIterator[tuple[int, int, bytes]]:
+        """The entries of a run from a place on as they are written: number, format version and payload.
+
+        Raises:
+            RunNotFoundError: There is no such run.
+            JournalDamagedError: An entry is damaged or missing; those before it have been read.
+        """
+        least = 0
+        with suppress(JournalDamagedError):  # its record is damaged; perhaps not its entries
+            least = (await self.get(run_id)).entries
+        size = _PAGE
+        while size:
+            try:
+                page = await self.read_page(run_id, after, size)
+            except JournalDamagedError as error:
+                if size == 1:
+                    why = f"entry {after + 1} can not be read ({error.cause or error})"
+                    raise damaged_run(run_id, after, why, error) from error
+                size = 1  # up to the damage
+                continue
             for seq, version, payload in page:
-                yield StoredEntry(seq, decode_entry(payload, version))
-            after = page[-1][0]
-            page = await self.read_page(run_id, after, _PAGE) if len(page) == _PAGE else []
+                if seq != after + 1:
+                    raise damaged_run(run_id, after, f"entry {after + 1} is missing")
+                if not isinstance(version, int) or not isinstance(payload, bytes):
+                    raise damaged_run(run_id, after, f"entry {seq} is not one")
+                yield seq, version, payload
+                after = seq
+            size = size if len(page) == size else 0
+        if after < least:
+            raise damaged_run(run_id, after, f"its entries {after + 1} to {least} are missing")
 
     async def tail(self, run_id: str, count: int) -> AsyncIterator[StoredEntry]:
         """The last entries of a run, without reading the others."""

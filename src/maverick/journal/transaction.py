@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from maverick.exceptions import ToolError
-
-_ENDS_OR_BEGINS = re.compile(
-    r"\s*(begin|start|commit|end|rollback|abort|savepoint|release|prepare)\b", re.IGNORECASE
-)
 
 
 class Session(Protocol):
@@ -38,21 +33,19 @@ class Session(Protocol):
         ...
 
 
-def check_statement(statement: str) -> None:
-    """Keep a tool from ending the transaction by itself, which would part its effect from its entry.
-
-    Raises:
-        ToolError: The statement begins or ends a transaction.
-    """
-    if found := _ENDS_OR_BEGINS.match(statement):
-        raise ToolError(
-            f"{found[1].upper()} is not for a tool to say: its transaction ends when it returns. Leave it out, and raise "
-            "an error to undo everything."
-        )
+def forbidden(word: str) -> ToolError:
+    """What a tool is told that begins or ends a transaction by itself, which would part its effect from its entry."""
+    return ToolError(
+        f"{word} is not for a tool to say: its transaction ends when it returns. Leave it out, and raise an error to "
+        "undo everything."
+    )
 
 
 class Transaction(ABC):
     """An open transaction: commit it with the entry that tells of it, or leave it and nothing has happened."""
+
+    escaped = False
+    """Whether the tool has committed it by itself against all precautions, so that nobody knows what has happened."""
 
     @property
     @abstractmethod
@@ -64,6 +57,7 @@ class Transaction(ABC):
         """Write the entries and make everything durable at once.
 
         Raises:
+            ToolError: The database has undone it because of what the tool did; nothing has happened.
             LeaseLostError: Somebody else has claimed the run, and nothing has happened; or the connection broke, and
                 nobody knows whether it has. Either way this process may not go on with the run.
             JournalError: It could not be written; nothing has happened.

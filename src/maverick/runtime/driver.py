@@ -38,6 +38,7 @@ from maverick.providers.request_timeout import RequestTimeout
 from maverick.runtime.abort import AbortSignal
 from maverick.runtime.approval_desk import ApprovalDesk
 from maverick.runtime.event_log import log_failure
+from maverick.runtime.history import follow
 from maverick.runtime.interruption import Interruption, RunInterrupted
 from maverick.runtime.parking import RunParked
 from maverick.runtime.permission_desk import PermissionDesk
@@ -95,8 +96,7 @@ class Driver(Generic[T]):
         """Run to the end; one that came to an end of its own earlier has its result already."""
         if not self._entries:
             return await self._drive_in_scope(self.run.start, signal)
-        for entry in self._entries:
-            step = self.run.recall(entry)
+        *_, step = follow(self.run.start.run_id, self._entries, self.run.recall)
         if isinstance(step, Finish) and step.result.terminate_reason not in RESUMABLE:
             return self.run.leave(step.result)
         terms = Terms.of(self.run.loop.definition, self.run.toolset.tools)
@@ -197,7 +197,7 @@ class Driver(Generic[T]):
             tools.unsettled,
             run_call,
             runner.timeout,
-            runner.may_expire,
+            runner.expire,
             runner.cut_off,
             runner.is_sequential,
             parallel,

@@ -244,11 +244,13 @@ class AgentExecutor:
         """
         journal = self._kept_runs()
         client, definition = self._prepared(definition)
+        new_run_id = _checked(new_run_id) or _new_run_id()
         entries = history.forked(
+            run_id,
             await history.load(journal, run_id),
             turn,
             edit,
-            run_id=_checked(new_run_id) or _new_run_id(),
+            run_id=new_run_id,
             trace_id=os.urandom(16).hex(),
             fingerprint=self._fingerprint(definition),
             info=_info(client, definition),
@@ -256,7 +258,7 @@ class AgentExecutor:
         keeper = RunKeeper(journal, forked_from=run_id)
         for entry in entries:
             keeper.remember(entry)
-        start = history.beginning(entries)
+        start = history.beginning(new_run_id, entries)
         clock = RunClock(after=entries[-1].at)
         driver = self._driver(definition, start, client, _listeners(on_activity), keeper, clock, entries)
         return await driver.drive(signal)
@@ -317,11 +319,12 @@ class AgentExecutor:
     ) -> Driver[T]:
         """The driver of a run that the journal has; it is checked before anybody who works on it is stopped."""
         client, definition = self._prepared(definition, inherited)
+        history.check_complete(await journal.get(run_id))
         begun = await history.load_beginning(journal, run_id)
         history.check_unchanged(begun, self._fingerprint(definition), accept_changes=accept_changes)
         keeper = RunKeeper(journal, await journal.claim(run_id, caller))
         entries = await history.load(journal, run_id)
-        start = history.beginning(entries)
+        start = history.beginning(run_id, entries)
         clock = RunClock(after=entries[-1].at)
         return self._driver(
             definition,

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from maverick.exceptions import InvalidInputError, InvalidToolError, JournalError, RunChangedError
-from maverick.journal import Journal
+from maverick.exceptions import InvalidInputError, InvalidToolError, JournalDamagedError, RunChangedError
+from maverick.journal import Journal, RunRecord
 from maverick.journal.codec import decode_entry
+from maverick.journal.damage import damaged_run
+from maverick.journal.records import DAMAGED
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Edited, Entry, ModelCalled, RunStarted
 from maverick.loop.events import AgentActivityEvent
@@ -22,6 +24,8 @@ from maverick.loop.narrator import Narrator
 from maverick.loop.subagent import AgentTool
 from maverick.model import ModelInfo, Tool
 from maverick.tools import ToolRegistry
+
+R = TypeVar("R")
 
 
 async def load(journal: Journal, run_id: str) -> list[Entry]:
@@ -41,18 +45,51 @@ async def load_beginning(journal: Journal, run_id: str) -> RunStarted:
     """
     if not (page := await journal.read_page(run_id, 0, 1)):
         await journal.get(run_id)
-    return beginning([decode_entry(payload, version) for _, version, payload in page])
+    try:
+        return beginning(run_id, [decode_entry(payload, version) for _, version, payload in page])
+    except JournalDamagedError as error:
+        raise damaged_run(run_id, 0, "entry 1 can not be read", error) from error
 
 
-def beginning(entries: Sequence[Entry]) -> RunStarted:
+def beginning(run_id: str, entries: Sequence[Entry]) -> RunStarted:
     """The entry a run begins with.
 
     Raises:
-        JournalError: It does not begin with one.
+        JournalDamagedError: It does not begin with one.
     """
-    if not entries or not isinstance(entries[0], RunStarted):
-        raise JournalError("The run does not begin with its start; the journal is damaged.")
+    if not entries or not isinstance(entries[0], RunStarted) or entries[0].run_id != run_id:
+        raise damaged_run(run_id, 0, "it does not begin with its start")
     return entries[0]
+
+
+def follow(run_id: str, entries: Sequence[Entry], feed: Callable[[Entry], R]) -> Iterator[R]:
+    """Feed what is written down of a run, one entry after the other; yields what comes of each.
+
+    Raises:
+        JournalDamagedError: An entry does not follow from those before it.
+    """
+    for number, entry in enumerate(entries, start=1):
+        try:
+            fed = feed(entry)
+        except Exception as error:  # whatever a loop makes of entries that no loop has written
+            why = f"entry {number} does not follow from those before it ({error})"
+            raise damaged_run(run_id, number - 1, why, error) from error
+        yield fed
+
+
+def check_complete(record: RunRecord) -> None:
+    """Make sure that nothing is missing of a run.
+
+    Raises:
+        JournalDamagedError: Its last entries are lost: what they did would be done again.
+    """
+    if record.reason == DAMAGED:
+        raise JournalDamagedError(
+            f"The run {record.run_id!r} was saved from a damaged journal with its first {record.entries} entries; what "
+            "happened after them is lost, and could happen twice. Look at it, then fork it to go on in a new run.",
+            run_id=record.run_id,
+            readable=record.entries,
+        )
 
 
 def check_unchanged(start: RunStarted, now: Fingerprint | None, *, accept_changes: bool) -> None:
@@ -72,15 +109,23 @@ def check_unchanged(start: RunStarted, now: Fingerprint | None, *, accept_change
 
 
 def retell(
-    entries: Sequence[Entry], definition: AgentDefinition[Any], tools: Mapping[str, Tool], max_depth: int
+    run_id: str,
+    entries: Sequence[Entry],
+    definition: AgentDefinition[Any],
+    tools: Mapping[str, Tool],
+    max_depth: int,
 ) -> Iterator[AgentActivityEvent]:
     """The events of a run, told from its entries."""
-    start = beginning(entries)
+    start = beginning(run_id, entries)
     loop: AgentLoop[Any] = AgentLoop(definition, tools, max_depth=max_depth)
     narrator = Narrator(loop, start.run_id, start.trace_id, start.agent)
-    for entry in entries:
+
+    def tell(entry: Entry) -> list[AgentActivityEvent]:
         loop.feed(entry)
-        yield from narrator.tell(entry)
+        return list(narrator.tell(entry))
+
+    for events in follow(run_id, entries, tell):
+        yield from events
 
 
 async def retold(
@@ -109,7 +154,7 @@ async def _tellings(
 ) -> list[Iterator[AgentActivityEvent]]:
     """The events of a run, and those of each of its subagents' runs."""
     tools = _tools_here(definition, registry)
-    tellings = [retell(await load(journal, run_id), definition, tools, max_depth)]
+    tellings = [retell(run_id, await load(journal, run_id), definition, tools, max_depth)]
     agents = {tool.definition.name: tool.definition for tool in tools.values() if isinstance(tool, AgentTool)}
     for child in await journal.list_runs(parent=run_id, limit=1_000_000):
         if (agent := agents.get(child.agent.rpartition("/")[2])) is not None:
@@ -129,6 +174,7 @@ def _tools_here(definition: AgentDefinition[Any], registry: ToolRegistry) -> dic
 
 
 def forked(
+    old_run_id: str,
     entries: Sequence[Entry],
     turn: int,
     edit: str | None,
@@ -143,7 +189,7 @@ def forked(
     Raises:
         InvalidInputError: The run has no such turn.
     """
-    start = beginning(entries)
+    start = beginning(old_run_id, entries)
     begun = [
         index
         for index, entry in enumerate(entries)

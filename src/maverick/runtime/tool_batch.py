@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -39,7 +39,7 @@ class ToolBatch:
         run: Runs one of them; what it raises is ``RunParked``, an error that ends the run, or ``CancelledError`` once it
             was cancelled.
         timeout: The seconds a call may take; ``None`` is as long as it likes.
-        may_expire: Whether a call whose time is up can still be cut off.
+        expire: Told of a call whose time is up; says whether it can still be cut off.
         cut_off: Told of a call that was, once it has cleaned up or had the time for it.
         is_sequential: Whether a call runs alone, in its place in the turn.
         max_parallel: How many run at once.
@@ -51,7 +51,7 @@ class ToolBatch:
         calls: Sequence[PlannedCall],
         run: Callable[[PlannedCall], Coroutine[Any, Any, ToolFinished]],
         timeout: Callable[[PlannedCall], float | None],
-        may_expire: Callable[[PlannedCall], bool],
+        expire: Callable[[PlannedCall], bool],
         cut_off: Callable[[PlannedCall], None],
         is_sequential: Callable[[PlannedCall], bool],
         max_parallel: int,
@@ -61,7 +61,7 @@ class ToolBatch:
         self._deadlines = deadlines_of(self._loop)
         self._run = run
         self._timeout = timeout
-        self._may_expire = may_expire
+        self._expires = expire
         self._cut_off = cut_off
         self._is_sequential = is_sequential
         self._max_parallel = max_parallel
@@ -105,6 +105,10 @@ class ToolBatch:
             task.cancel()
         if running:
             await asyncio.wait(running.values(), timeout=_GRACE)
+        # What is being committed is written down in any case: it must not come after the end of the run.
+        committing = [running[call.index] for call in self._calls if self._is_committing(call, running)]
+        if committing:
+            await asyncio.wait(committing)
         for index, task in running.items():
             self._deadlines.forget((self, index))
             if not task.done():
@@ -114,6 +118,10 @@ class ToolBatch:
             if planned.index in running:
                 self._cut_off(planned)
         return list(self._finished)
+
+    def _is_committing(self, planned: PlannedCall, running: Mapping[int, asyncio.Task[None]]) -> bool:
+        task = running.get(planned.index)
+        return task is not None and not task.done() and not self._expires(planned)
 
     def _start_queued(self) -> None:
         while self._queued and self._may_start(self._queued[0]):
@@ -162,7 +170,7 @@ class ToolBatch:
             self._settle(result)
 
     def _expire(self, planned: PlannedCall, seconds: float) -> None:
-        if not self._may_expire(planned):
+        if not self._expires(planned):
             return
         task = self._running.pop(planned.index)
         self._ending.add(planned.index)

@@ -10,7 +10,8 @@ from copy import deepcopy
 from math import inf
 from typing import Any, Protocol, TypeAlias
 
-from maverick.exceptions import InvalidInputError, JournalError, MaverickError
+from maverick.exceptions import InvalidInputError, JournalError, MaverickError, ToolError
+from maverick.journal.transaction import Transaction
 from maverick.loop.entries import ToolFinished
 from maverick.loop.limits import Ledger
 from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
@@ -32,6 +33,10 @@ _UNKNOWN = (
 _GONE = (
     "Unknown: the process stopped while this tool ran, so it may or may not have taken effect. "
     "The tool is not there any more. Check what it did in another way."
+)
+_ESCAPED = (
+    "Unknown: the tool committed its transaction by itself, so what it had done by then has taken effect and is not "
+    "undone. Check before you repeat it."
 )
 _UNDER_WAY = (
     "Unknown: the tool has not taken effect yet, but the process that worked on this before may still be at it. "
@@ -73,6 +78,9 @@ class ToolRunner:
         self._start_agent = start_agent
         self._process = this_process()
         self._committing: set[int] = set()
+        self._expired: set[int] = set()
+        self._transactions: dict[int, Transaction] = {}
+        self._rolling_back: set[asyncio.Future[None]] = set()
         self._lost = lost
 
     def timeout(self, planned: PlannedCall) -> float | None:
@@ -85,13 +93,21 @@ class ToolRunner:
         ready = self._run.toolset.ready.get(planned.call.tool_name)
         return ready is not None and ready.sequential and not planned.refusal
 
-    def may_expire(self, planned: PlannedCall) -> bool:
-        """Whether a call can still be cut off; one whose effect is being committed can not."""
-        return planned.index not in self._committing
+    def expire(self, planned: PlannedCall) -> bool:
+        """Take the time of a call as up; says whether it can still be cut off: not while its effect is committed."""
+        if planned.index in self._committing:
+            return False
+        self._expired.add(planned.index)
+        return True
 
     def cut_off(self, planned: PlannedCall) -> None:
-        """End the processes of a call that is not waited for any more."""
+        """End the processes and the transaction of a call that is not waited for any more."""
         self._run.processes.cut_off(planned.call)
+        self._expired.add(planned.index)
+        if (transaction := self._transactions.get(planned.index)) is not None:
+            undoing = asyncio.ensure_future(transaction.roll_back())
+            self._rolling_back.add(undoing)
+            undoing.add_done_callback(self._rolling_back.discard)
 
     async def run(self, planned: PlannedCall) -> ToolFinished:
         """Run a call. Whatever the tool does, there is a result, unless the task is cancelled.
@@ -152,17 +168,25 @@ class ToolRunner:
             opened = keeper.transaction()
         except JournalError as error:
             return self._finished(planned, ToolOutcome.FAILED, str(error))
+        self._transactions[planned.index] = opened
         committed = False
         try:
             async with opened as transaction:
                 finished = await self._attempt(planned, ready, began, transaction.session)
-                if finished.outcome is ToolOutcome.FINISHED:
+                if transaction.escaped:
+                    finished = self._finished(planned, ToolOutcome.UNKNOWN, _ESCAPED, began)
+                # A call that was cut off has its result already, however late and well it ends.
+                elif finished.outcome is ToolOutcome.FINISHED and planned.index not in self._expired:
                     self._committing.add(planned.index)
                     await keeper.commit(transaction, finished)
                     committed = True
         except asyncio.CancelledError:
             if not committed:
                 raise
+        except ToolError as error:  # the database has undone what the tool did
+            finished = self._finished(planned, ToolOutcome.FAILED, str(error), began)
+        finally:
+            del self._transactions[planned.index]
         return finished
 
     async def recover(self, planned: PlannedCall) -> ToolFinished:

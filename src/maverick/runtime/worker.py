@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -54,7 +55,8 @@ class Predecessor(NamedTuple):
     @classmethod
     def of(cls, run_id: str, entries: Sequence[Entry]) -> Predecessor:
         """Whoever wrote these entries last."""
-        name = next(entry.worker for entry in reversed(entries) if isinstance(entry, RunStarted | Resumed))
+        named = (entry.worker for entry in reversed(entries) if isinstance(entry, RunStarted | Resumed))
+        name = next(named, "")
         return cls(_is_there(name, run_id) if name else None, entries[-1].at)
 
     def may_act(self, seconds: float | None, now: float) -> bool:
@@ -72,12 +74,11 @@ class Predecessor(NamedTuple):
 def _is_there(name: str, run_id: str) -> bool | None:
     if name == worker_name():
         return run_id in _at_work
-    place, *process = name.split()
     ours, *_ = worker_name().split()
-    if place != ours or sys.platform != "linux":
+    found = re.fullmatch(r"(\S+) (\d{1,18}) (\d{1,18})", name)
+    if found is None or found[1] != ours or sys.platform != "linux":
         return None
-    pid, began = map(int, process)
-    return bool(running([Process(pid, began)]))
+    return bool(running([Process(int(found[2]), int(found[3]))]))
 
 
 @cache

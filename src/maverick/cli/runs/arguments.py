@@ -160,6 +160,18 @@ def _add_keeping(verbs: Verbs) -> None:
         "-o", "--output", metavar="FILE", help="the file to write; by default standard output"
     )
     export.add_argument("--force", action="store_true", help="write over a file that is there already")
+    check = verbs.add(
+        "check",
+        "say which runs can be read",
+        "Say which runs can be read, and how far the others can. Ends with 0 if all of them can, else with 1.",
+    )
+    check.add_argument("run_id", metavar="RUN", nargs="?", type=unicode_text, help="the run; by default all")
+    check.add_argument(
+        "--repair",
+        metavar="COPY",
+        dest="copy",
+        help="save what can be read to a new file; the journal itself is left as it is",
+    )
     prune = verbs.add(
         "prune",
         "remove old runs",

@@ -12,6 +12,7 @@ from maverick.cli.screen import Screen
 from maverick.journal.opening import open_journal
 
 _VERBS: Mapping[str, tuple[str, str]] = {
+    "check": ("checking", "check_journal"),
     "approve": ("deciding", "approve"),
     "deny": ("deciding", "deny"),
     "diff": ("difference", "show_difference"),

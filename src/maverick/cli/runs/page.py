@@ -16,6 +16,7 @@ from maverick.cli.runs.pending import pending_in, pending_lines
 from maverick.cli.screen import one_line, printable, shown_call
 from maverick.cli.table import Column, fitted
 from maverick.journal import Journal, RunRecord
+from maverick.journal.damage import damaged_run
 from maverick.journal.store import ENDED
 from maverick.journal.timeline import Timeline, ToolLine, TurnLine
 from maverick.loop.entries import RunStarted
@@ -72,7 +73,11 @@ async def read_story(journal: Journal, record: RunRecord) -> Story:
     timeline, model, task = Timeline(), "", ""
     async for stored in journal.read(record.run_id):
         entry = stored.entry
-        timeline.add(entry)
+        try:
+            timeline.add(entry)
+        except IndexError as error:
+            why = f"entry {stored.seq} does not follow from those before it"
+            raise damaged_run(record.run_id, stored.seq - 1, why, error) from error
         if isinstance(entry, RunStarted):
             model = "" if entry.fingerprint is None else entry.fingerprint.model
             task = entry.messages[-1].content if entry.messages else ""

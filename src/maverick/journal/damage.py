@@ -1,0 +1,106 @@
+"""What is said of a run that can not be read, and how records are read that may be damaged."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from maverick.exceptions import JournalDamagedError
+from maverick.journal.codec import decode_approval
+from maverick.journal.records import Approval, RunRecord
+from maverick.telemetry import log
+
+_ADVICE = "`maverick runs check` tells how all runs are, and `maverick runs check --repair COPY` saves what can be read."
+
+_END_OF_TIME = 253_402_300_800
+"""The year 10,000, in seconds since the epoch: no clock shows it, and no calendar of Python's."""
+
+
+def damaged_run(run_id: str, readable: int, why: str, cause: Exception | None = None) -> JournalDamagedError:
+    """The error for a run that can be read up to an entry.
+
+    Args:
+        run_id: The run.
+        readable: How many of its entries can be read, from the first on.
+        why: What is wrong with the next one.
+        cause: What was raised.
+    """
+    rest = f"Its first {readable} entries can be read." if readable else "None of its entries can be read."
+    return JournalDamagedError(
+        f"The run {run_id!r} is damaged: {why.rstrip('.')}. {rest} {_ADVICE}",
+        run_id=run_id,
+        readable=readable,
+        cause=cause,
+    )
+
+
+def read_record(fields: Mapping[str, Any]) -> RunRecord:
+    """The record that a row of a database holds.
+
+    Raises:
+        JournalDamagedError: It does not hold one.
+    """
+    run_id = str(fields.get("run_id", ""))
+    try:
+        record = msgspec.convert(dict(fields), RunRecord)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _damaged_record(run_id, str(error), error) from error
+    if record.entries < 0 or not all(0 <= at < _END_OF_TIME for at in (record.created_at, record.updated_at)):
+        raise _damaged_record(run_id, "its figures are impossible")
+    # Whoever walks from a run to its subagents' runs would never come to an end.
+    if record.parent is not None and f"{record.parent}/".startswith(f"{run_id}/"):
+        raise _damaged_record(run_id, "it would have called itself")
+    return record
+
+
+def read_records(rows: Iterable[Mapping[str, Any]]) -> list[RunRecord]:
+    """The records of rows; one that is damaged is logged and left out, since the others can be read."""
+    records = []
+    for row in rows:
+        try:
+            records.append(read_record(row))
+        except JournalDamagedError as error:
+            log(logging.WARNING, "run_damaged", {"run_id": error.run_id, "error": str(error)})
+    return records
+
+
+def read_approval(approval_id: str, payload: bytes) -> Approval:
+    """The request for approval that a row of a database holds.
+
+    Raises:
+        JournalDamagedError: It does not hold one.
+    """
+    try:
+        approval = decode_approval(payload)
+        json.loads(approval.arguments)
+    except (JournalDamagedError, ValueError, RecursionError) as error:
+        run_id = approval_id.rpartition(":")[0].rpartition(":")[0]
+        raise JournalDamagedError(
+            f"The request {approval_id!r} for a decision is damaged, so nobody can decide on it. {_ADVICE}",
+            run_id=run_id,
+            cause=error,
+        ) from error
+    return approval
+
+
+def read_approvals(rows: Iterable[tuple[str, bytes]]) -> list[Approval]:
+    """The requests of rows, each its id and payload; one that is damaged is logged and left out."""
+    approvals = []
+    for approval_id, payload in rows:
+        try:
+            approvals.append(read_approval(str(approval_id), payload))
+        except JournalDamagedError as error:
+            log(logging.WARNING, "approval_damaged", {"run_id": error.run_id, "error": str(error)})
+    return approvals
+
+
+def _damaged_record(run_id: str, why: str, cause: Exception | None = None) -> JournalDamagedError:
+    return JournalDamagedError(
+        f"The run {run_id!r} is damaged: its record can not be read ({why.rstrip('.')}). {_ADVICE}",
+        run_id=run_id,
+        cause=cause,
+    )

@@ -1,0 +1,225 @@
+"""Saves what can be read of a damaged SQLite journal into a new file. The damaged one is only read.
+
+Rows are copied by SQLite itself, table by table. Where a stretch of a table can not be read it is halved until only the
+rows are left that can not. Then each run in the copy is cut back to the entries that can be read.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from maverick.exceptions import InvalidInputError, JournalDamagedError, JournalError
+from maverick.journal.codec import decode_approval, decode_entry
+from maverick.journal.damage import read_record
+from maverick.journal.health import RunHealth
+from maverick.journal.records import DAMAGED, RunStatus
+from maverick.journal.sqlite_errors import journal_error
+from maverick.journal.sqlite_schema import open_database
+from maverick.loop.entries import Entry, RunStarted
+
+_RUN_COLUMNS = "run_id, agent, status, reason, parent, user_id, forked_from, created_at, updated_at, entries"
+_OWN = {
+    "runs": f"number, {_RUN_COLUMNS}, token",
+    "entries": "rowid, run, seq, version, payload",
+    "approvals": "approval_id, run_id, status, requested_at, payload",
+}
+"""The tables of a journal and what is copied of them."""
+_MOST_FAILURES = 20_000
+"""How many stretches of a table may be unreadable before the rest of it is given up."""
+
+
+class Repair(Struct, frozen=True, kw_only=True):
+    """What was saved, and what was not."""
+
+    whole: int
+    """How many runs are whole."""
+    damaged: list[RunHealth]
+    """The others, with the entries that were saved; one without any is not in the copy."""
+    lost_tables: list[str]
+    """Tables of which something is missing, those of tools among them."""
+
+
+def repair(source: str | Path, copy: str | Path) -> Repair:
+    """Copy what can be read of a journal into a new file; blocks.
+
+    A run that is not whole can be looked at and forked there, and not resumed: what its lost entries did must not be done
+    again.
+
+    Args:
+        source: The journal.
+        copy: The file to make.
+
+    Raises:
+        InvalidInputError: The file to make is there already, or can not be made.
+        JournalDamagedError: Nothing can be read.
+    """
+    path = Path(copy)
+    try:
+        path.open("xb").close()
+    except OSError as error:
+        raise InvalidInputError(
+            f"copy: {str(copy)!r} can not be made: {error.strerror}. Name a file that is not there yet.",
+            field="copy",
+            cause=error,
+        ) from error
+    try:
+        with closing(open_database(str(path), 1.0)) as db:
+            db.execute("ATTACH ? AS damaged", (f"{Path(source).absolute().as_uri()}?mode=ro",))
+            db.execute("BEGIN")
+            lost = list(_copy_tables(db))
+            found = [*_save_records(db), *_cut_back(db)]
+            _drop_approvals(db)
+            whole = db.execute("SELECT count(*) FROM runs WHERE reason != ?", (DAMAGED,)).fetchone()[0]
+            db.execute("COMMIT")
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        path.unlink()
+        raise journal_error(str(source), "read", error) from error
+    except BaseException:
+        path.unlink()
+        raise
+    return Repair(whole=whole, damaged=found, lost_tables=lost)
+
+
+# Copying --------------------------------------------------------------------------------------------------------
+
+
+def _copy_tables(db: sqlite3.Connection) -> Iterator[str]:
+    """Copy all tables; yields those of which something is missing."""
+    made = db.execute(
+        "SELECT type, name, sql FROM damaged.sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+    ).fetchall()
+    tables = {name: sql for kind, name, sql in made if kind == "table"}
+    for name in _OWN.keys() - tables.keys():
+        yield name
+    for name, sql in tables.items():
+        if name not in _OWN:
+            db.execute(sql)
+        if not _copy_table(db, name):
+            yield name
+    ours = {row[0] for row in db.execute("SELECT name FROM main.sqlite_master")}
+    for kind, name, sql in made:
+        if kind != "table" and name not in ours:
+            with suppress(sqlite3.Error):  # an index that what was saved does not allow
+                db.execute(sql)
+
+
+def _copy_table(db: sqlite3.Connection, name: str) -> bool:
+    """Copy a table; says whether all of it was."""
+    columns = _OWN.get(name)
+    quoted = '"{}"'.format(name.replace('"', '""'))
+    into = f"{quoted} ({columns})" if columns else quoted
+    statement = f"INSERT OR IGNORE INTO main.{into} SELECT {columns or '*'} FROM damaged.{quoted}"  # noqa: S608 - quoted
+    with suppress(sqlite3.DatabaseError):
+        db.execute(f"{statement} NOT INDEXED")
+        return True
+    try:
+        last = db.execute(f"SELECT max(rowid) FROM damaged.{quoted}").fetchone()[0]  # noqa: S608 - quoted
+    except sqlite3.DatabaseError:
+        last = 1 << 24  # the end of the table can not be read, perhaps what comes before it
+    _copy_rows(db, f"{statement} NOT INDEXED WHERE rowid BETWEEN ? AND ?", int(last or 0))
+    return False
+
+
+def _copy_rows(db: sqlite3.Connection, statement: str, last: int) -> None:
+    stretches, failures = [(1, last)], 0
+    while stretches and failures < _MOST_FAILURES:
+        first, end = stretches.pop()
+        try:
+            db.execute(statement, (first, end))
+        except sqlite3.DatabaseError:
+            failures += 1
+            if first < end:
+                middle = (first + end) // 2
+                stretches += [(middle + 1, end), (first, middle)]
+
+
+# Cutting back ---------------------------------------------------------------------------------------------------
+
+
+def _save_records(db: sqlite3.Connection) -> Iterator[RunHealth]:
+    """Make a record for every run that has entries and no record that can be read; yields what has neither."""
+    names = _RUN_COLUMNS.split(", ")
+    for number, token, *row in db.execute(f"SELECT number, token, {_RUN_COLUMNS} FROM runs").fetchall():  # noqa: S608 - our own names
+        try:
+            read_record(dict(zip(names, row, strict=True)))
+            if isinstance(token, int):
+                continue
+        except JournalDamagedError:
+            pass
+        db.execute("DELETE FROM runs WHERE number = ?", (number,))
+    orphans = db.execute(
+        "SELECT DISTINCT run FROM entries WHERE run NOT IN (SELECT number FROM runs)"
+    ).fetchall()
+    for (number,) in orphans:
+        if not _make_record(db, number):
+            db.execute("DELETE FROM entries WHERE run = ?", (number,))
+            yield RunHealth(run_id=f"number {number}", entries=0, problem="Its beginning can not be read.")
+
+
+def _make_record(db: sqlite3.Connection, number: int) -> bool:
+    """Make the record of a run from its beginning; says whether that can be read."""
+    start = next(_entries(db, number), None)
+    if not isinstance(start, RunStarted):
+        return False
+    values = (
+        number,
+        start.run_id,
+        "/".join(start.agent),
+        RunStatus.STOPPED,
+        DAMAGED,
+        start.parent,
+        start.user_id,
+    )
+    made = db.execute(
+        "INSERT OR IGNORE INTO runs (number, run_id, agent, status, reason, parent, user_id, created_at, updated_at, "
+        "entries, token) VALUES (?,?,?,?,?,?,?,?,?,-1,1)",
+        (*values, start.at, start.at),
+    )
+    return made.rowcount == 1
+
+
+def _cut_back(db: sqlite3.Connection) -> Iterator[RunHealth]:
+    """Cut each run back to what can be read of it; yields those that are not whole."""
+    for number, run_id, expected in db.execute("SELECT number, run_id, entries FROM runs").fetchall():
+        entries = list(_entries(db, number))
+        is_begun = entries and isinstance(entries[0], RunStarted) and entries[0].run_id == run_id
+        readable = len(entries) if is_begun else 0
+        db.execute("DELETE FROM entries WHERE run = ? AND NOT seq BETWEEN 1 AND ?", (number, readable))
+        if readable == expected:
+            continue
+        if readable:
+            db.execute(
+                "UPDATE runs SET entries = ?, status = ?, reason = ? WHERE number = ?",
+                (readable, RunStatus.STOPPED, DAMAGED, number),
+            )
+        else:
+            db.execute("DELETE FROM runs WHERE number = ?", (number,))
+        of = f" of {expected}" if expected >= 0 else ""
+        yield RunHealth(run_id=run_id, entries=readable, problem=f"{readable}{of} entries can be read.")
+
+
+def _entries(db: sqlite3.Connection, number: int) -> Iterator[Entry]:
+    """The entries of a run up to the first that is missing or can not be read."""
+    rows = db.execute("SELECT seq, version, payload FROM entries WHERE run = ? ORDER BY seq", (number,))
+    with suppress(sqlite3.Error, JournalError):
+        for expected, (seq, version, payload) in enumerate(rows, start=1):
+            if seq != expected or not isinstance(payload, bytes):
+                return
+            yield decode_entry(payload, version)
+
+
+def _drop_approvals(db: sqlite3.Connection) -> None:
+    """Take away the requests of runs that are not whole, and those that can not be read."""
+    for approval_id, payload in db.execute("SELECT approval_id, payload FROM approvals").fetchall():
+        try:
+            decode_approval(payload)
+        except JournalDamagedError:
+            db.execute("DELETE FROM approvals WHERE approval_id = ?", (approval_id,))
+    db.execute(
+        "DELETE FROM approvals WHERE run_id NOT IN (SELECT run_id FROM runs WHERE reason != ?)", (DAMAGED,)
+    )
