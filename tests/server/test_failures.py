@@ -64,7 +64,7 @@ async def provider() -> AsyncIterator[tuple[Provider, str]]:
         (401, "AuthenticationError", "does not let this server in"),
         (529, "ServerError", "overloaded or out of order"),
         (429, "RateLimitError", "more to do than it can"),
-        (0, "TimeoutError", "took too long"),
+        (0, "AnswerTimeoutError", "took too long"),
     ],
     ids=["wrong key", "overloaded", "too many requests", "stalled"],
 )

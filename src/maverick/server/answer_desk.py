@@ -289,6 +289,7 @@ class AnswerDesk:
                         return item
                     self._tell(answer, item)
         except AnswerTimeoutError as error:
+            answer.failure = error  # the run itself may only know that it was stopped
             return error.result
         raise AssertionError("a stream ends with its result")
 
