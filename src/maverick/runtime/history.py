@@ -66,11 +66,14 @@ def follow(run_id: str, entries: Sequence[Entry], feed: Callable[[Entry], R]) ->
     """Feed what is written down of a run, one entry after the other; yields what comes of each.
 
     Raises:
-        JournalDamagedError: An entry does not follow from those before it.
+        InvalidInputError: An entry can not follow with the agent as it is now.
+        JournalDamagedError: An entry can not be followed at all.
     """
     for number, entry in enumerate(entries, start=1):
         try:
             fed = feed(entry)
+        except InvalidInputError:  # it may well follow with the agent as it was
+            raise
         except Exception as error:  # whatever a loop makes of entries that no loop has written
             why = f"entry {number} does not follow from those before it ({error})"
             raise damaged_run(run_id, number - 1, why, error) from error
