@@ -118,7 +118,7 @@ async def test_tools_that_wait_politely_are_not_named_and_have_one_thread_among_
     await AgentExecutor(client).execute(worker(nap, work), inputs={"prompt": "Go."})
 
     watching = [thread for thread in threading.enumerate() if thread.name == "maverick-watchdog"]
-    assert notes.blocked == []
+    assert not {"nap", "work"} & {note["tool"] for note in notes.blocked}  # a late note of another test is not theirs
     assert len(watching) == 1
 
 
@@ -133,7 +133,7 @@ async def test_a_function_in_a_process_is_ended_when_its_time_is_up_whatever_it_
 
     assert result.success
     assert "stopped after 1 seconds" in result.tool_calls[0].result
-    assert notes.blocked == []
+    assert "search_forever" not in {note["tool"] for note in notes.blocked}
 
 
 @pytest.mark.requirement("ATTACK-BLOCKING", "F-TOOL-SCHEMA")
@@ -231,4 +231,4 @@ async def test_our_own_search_runs_in_a_process_that_ends_with_its_call(
         result = await AgentExecutor(client).execute(worker(search), inputs={"prompt": "Search."})
 
     assert "stopped after 2 seconds" in result.tool_calls[0].result
-    assert notes.blocked == []
+    assert "grep" not in {note["tool"] for note in notes.blocked}
