@@ -25,7 +25,7 @@ def test_the_python_of_a_document_runs_and_prints_what_the_document_says(
 def test_the_readme_and_every_guide_have_python_to_run() -> None:
     guides = {path.name for path in WITH_PYTHON if path.parent.name == "guides"}
 
-    assert {"agents.md", "tools.md", "events.md", "limits.md", "testing.md", "logging.md"} <= guides
+    assert {"agents.md", "tools.md", "streaming-events.md", "limits.md", "testing.md", "logging.md"} <= guides
     assert "README.md" in {path.name for path in WITH_PYTHON}
 
 
