@@ -12,10 +12,10 @@ from sqlalchemy import inspect, text
 from sqlmodel import SQLModel, select
 
 from maverick.chat import Database
+from maverick.chat.contract import ToolCallRecord
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import owned_session
 from maverick.chat.migrations import CHAT, Migration, Schema, migrate
-from maverick.chat.result import ToolCallRecord
 from maverick.chat.tables import ChatMessage, Conversation, Task
 from maverick.exceptions import InvalidInputError, StorageError
 

@@ -7,8 +7,9 @@ from datetime import date
 import pytest
 
 from chat.utterance import TODAY
-from maverick.chat.due import Due, in_words
 from maverick.chat.offline.dates import find_date, take_date
+from maverick.chat.phrases import in_words
+from maverick.chat.tasks import Due
 from maverick.exceptions import InvalidInputError
 
 

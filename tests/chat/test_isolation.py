@@ -14,9 +14,9 @@ from sqlmodel import col, select
 from chat.attacker import Attacker
 from chat.parlour import Parlour
 from maverick.chat import Database
-from maverick.chat.caller import Caller
 from maverick.chat.database import owned_session
 from maverick.chat.tables import Change, Confirmation, ConfirmationStatus, Task
+from maverick.chat.task_tools import Caller
 from maverick.exceptions import StorageError
 from maverick.testing import ScriptedClient, call, calls, reply
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from chat import misbehaviour
 from chat.misbehaviour import CLAIMS, CODE, EMOJI, HARMLESS, IDS, JARGON
-from maverick.chat.claims import is_claim
 from maverick.chat.phrases import RESPONSE_LENGTH
+from maverick.chat.sentences import is_claim
 from maverick.chat.speech import Speech
 
 FORBIDDEN = re.compile(

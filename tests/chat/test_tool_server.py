@@ -11,7 +11,7 @@ from mcp import Client
 from chat.parlour import Parlour
 from chat.utterance import TODAY
 from maverick.chat import Database, MCPToolServer
-from maverick.chat.caller import Caller
+from maverick.chat.task_tools import Caller
 
 
 class Hands:

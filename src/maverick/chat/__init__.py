@@ -9,21 +9,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maverick.chat.context import AgentContext, MessageHistory
+    from maverick.chat.contract import (
+        AgentContext,
+        AgentResult,
+        AnswerTimeoutError,
+        MessageHistory,
+        ToolCallRecord,
+    )
     from maverick.chat.database import Database, get_session
-    from maverick.chat.result import AgentResult, AnswerTimeoutError, ToolCallRecord
     from maverick.chat.runner import AgentRunner
     from maverick.chat.tool_server import MCPToolServer
 
 _HOME_OF = {
-    "AgentContext": "maverick.chat.context",
-    "AgentResult": "maverick.chat.result",
+    "AgentContext": "maverick.chat.contract",
+    "AgentResult": "maverick.chat.contract",
     "AgentRunner": "maverick.chat.runner",
-    "AnswerTimeoutError": "maverick.chat.result",
+    "AnswerTimeoutError": "maverick.chat.contract",
     "Database": "maverick.chat.database",
     "MCPToolServer": "maverick.chat.tool_server",
-    "MessageHistory": "maverick.chat.context",
-    "ToolCallRecord": "maverick.chat.result",
+    "MessageHistory": "maverick.chat.contract",
+    "ToolCallRecord": "maverick.chat.contract",
     "get_session": "maverick.chat.database",
 }
 

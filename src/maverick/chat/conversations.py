@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import delete, or_, update
 from sqlmodel import Session, col, select
 
-from maverick.chat.result import ToolCallRecord
+from maverick.chat.contract import ToolCallRecord
 from maverick.chat.tables import (
     ChatMessage,
     Confirmation,

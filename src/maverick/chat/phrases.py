@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from maverick.chat.due import in_words
-
 if TYPE_CHECKING:  # the offline model speaks these phrases, and does without a database
     from maverick.chat.tables import Task
 
@@ -156,6 +154,16 @@ def options(tasks: Sequence[Task], today: date) -> list[str]:
 def label(task: Task, today: date) -> str:
     """A task as an option to choose: its title, and what tells it from another of the same title."""
     return f"{task.title}{_notes(task, today)}"
+
+
+def in_words(day: date, today: date) -> str:
+    """A date the way people say it: ``today``, ``tomorrow``, ``Friday``, ``March 5`` or ``March 5, 2027``."""
+    distance = (day - today).days
+    if distance in (-1, 0, 1):
+        return ("yesterday", "today", "tomorrow")[distance + 1]
+    if 1 < distance < 7:
+        return f"{day:%A}"
+    return f"{day:%B} {day.day}" if day.year == today.year else f"{day:%B} {day.day}, {day.year}"
 
 
 def counted(count: int, noun: str = "task") -> str:

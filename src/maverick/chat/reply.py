@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from maverick.chat import phrases
-from maverick.chat.result import AgentResult, ToolCallRecord
+from maverick.chat.contract import AgentResult, ToolCallRecord
 from maverick.chat.speech import Speech
 from maverick.chat.task_tools import ADD, LIST, TASK_TOOLS
 from maverick.loop import TerminateReason

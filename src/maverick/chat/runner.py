@@ -18,11 +18,10 @@ import msgspec
 
 from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
-from maverick.chat.context import AgentContext, HeardContext
+from maverick.chat.contract import AgentContext, AgentResult, AnswerTimeoutError, HeardContext, ToolCallRecord
 from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent
 from maverick.chat.reply import compose, explain, is_task_tool
-from maverick.chat.result import AgentResult, AnswerTimeoutError, ToolCallRecord
 from maverick.chat.speech import LiveSpeech, Speech
 from maverick.chat.tables import storable
 from maverick.chat.time_limit import TimeLimit

@@ -15,8 +15,8 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
-from maverick.chat.caller import Caller
 from maverick.chat.host_check import HostCheck
+from maverick.chat.task_tools import Caller
 from maverick.chat.tool_server import MCPToolServer, RequestContext
 from maverick.exceptions import InvalidInputError
 

@@ -12,9 +12,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from maverick.chat.claims import is_claim
 from maverick.chat.phrases import RESPONSE_LENGTH
-from maverick.chat.sentences import readable, split_off, visible
+from maverick.chat.sentences import is_claim, readable, split_off, visible
 from maverick.loop import ToolOutcome
 from maverick.loop.events import (
     AgentActivityEvent,

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from maverick.chat.due import DUE_SPANS, Due
 from maverick.chat.tables import DESCRIPTION_LENGTH, TITLE_LENGTH
+from maverick.chat.tasks import DUE_SPANS, Due
 
 
 def _clean(value: object) -> object:

@@ -13,11 +13,9 @@ import msgspec
 from sqlmodel import Session
 
 from maverick.chat import phrases
-from maverick.chat.caller import Caller
-from maverick.chat.changes import UNDO, ChangeLog
 from maverick.chat.confirmations import ConfirmationStore
-from maverick.chat.due import Due, in_words
 from maverick.chat.matching import find_matches
+from maverick.chat.phrases import in_words
 from maverick.chat.tables import Task
 from maverick.chat.task_arguments import (
     AddTask,
@@ -28,7 +26,7 @@ from maverick.chat.task_arguments import (
     OneTask,
     UpdateTask,
 )
-from maverick.chat.tasks import TaskStore, state_of
+from maverick.chat.tasks import UNDO, ChangeLog, Due, TaskStore, state_of
 from maverick.exceptions import ToolError
 
 A = TypeVar("A", bound=Arguments)
@@ -46,7 +44,19 @@ class TaskRefusedError(ToolError):
         self.details = details
 
 
-class TaskDesk:
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The verified user behind a call, and which call it is. None of it comes from the model's arguments."""
+
+    user_id: str
+    """The user whose tasks are meant."""
+    key: str
+    """The idempotency key: two calls of a user with the same key act once."""
+    conversation_id: str = ""
+    """The conversation in which a confirmation would be asked for and given; empty outside of one."""
+
+
+class TaskSession:
     """What a tool works with, for the length of one call.
 
     Args:
@@ -100,7 +110,7 @@ class TaskTool(Generic[A]):
     name: str
     description: str
     arguments: type[A]
-    act: Callable[[TaskDesk, A], dict[str, Any]]
+    act: Callable[[TaskSession, A], dict[str, Any]]
     """Does it, and returns what the answer's ``data`` are."""
     changes: bool = True
     """Whether it changes anything."""
@@ -131,20 +141,20 @@ def digest(value: object) -> str:
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
 
 
-def _add(desk: TaskDesk, given: AddTask) -> dict[str, Any]:
-    task = desk.tasks.add(
+def _add(session: TaskSession, given: AddTask) -> dict[str, Any]:
+    task = session.tasks.add(
         given.title, description=given.description, priority=given.priority, due_date=given.due_date
     )
     return {**state_of(task), "message": phrases.added(task.title)}
 
 
-def _list(desk: TaskDesk, given: ListTasks) -> dict[str, Any]:
-    due = None if given.due is None else Due.of(given.due, desk.today)
+def _list(session: TaskSession, given: ListTasks) -> dict[str, Any]:
+    due = None if given.due is None else Due.of(given.due, session.today)
     completed = None if given.status == "all" else given.status == "completed"
-    tasks = desk.tasks.find(completed=completed, priority=given.priority, due=due)
+    tasks = session.tasks.find(completed=completed, priority=given.priority, due=due)
     if given.due == "overdue":
         tasks = [task for task in tasks if not task.completed]
-    message = phrases.listed(tasks, _described(given, desk.today), desk.today)
+    message = phrases.listed(tasks, _described(given, session.today), session.today)
     shown = [state_of(task) for task in tasks[:_MOST_LISTED]]
     return {"tasks": shown, "count": len(tasks), "message": message}
 
@@ -166,23 +176,23 @@ def _described(given: ListTasks, today: date) -> str:
     return " ".join(words)
 
 
-def _complete(desk: TaskDesk, given: OneTask) -> dict[str, Any]:
-    task = desk.the_one(given.task, prefer_open=True)
+def _complete(session: TaskSession, given: OneTask) -> dict[str, Any]:
+    task = session.the_one(given.task, prefer_open=True)
     if task.completed:
         return {**state_of(task), "message": phrases.already_completed(task.title)}
-    task = desk.tasks.change(task, completed=True)
+    task = session.tasks.change(task, completed=True)
     return {**state_of(task), "message": phrases.completed(task.title)}
 
 
-def _update(desk: TaskDesk, given: UpdateTask) -> dict[str, Any]:
-    task = desk.the_one(given.task)
+def _update(session: TaskSession, given: UpdateTask) -> dict[str, Any]:
+    task = session.the_one(given.task)
     values = {
         name: None if value == "none" else value
         for name, value in given.model_dump(exclude={"task"}).items()
         if value is not None
     }
-    task = desk.tasks.change(task, **values)
-    message = phrases.updated(task.title, [_change_in_words(name, task, desk.today) for name in values])
+    task = session.tasks.change(task, **values)
+    message = phrases.updated(task.title, [_change_in_words(name, task, session.today) for name in values])
     return {**state_of(task), "message": message}
 
 
@@ -199,21 +209,21 @@ def _change_in_words(name: str, task: Task, today: date) -> str:
     return f"a new {name}"
 
 
-def _delete(desk: TaskDesk, given: OneTask) -> dict[str, Any]:
-    task = desk.the_one(given.task)
-    desk.confirmed(DELETE, [task.id], phrases.CONFIRM_DELETE, phrases.confirm_delete(task.title))
+def _delete(session: TaskSession, given: OneTask) -> dict[str, Any]:
+    task = session.the_one(given.task)
+    session.confirmed(DELETE, [task.id], phrases.CONFIRM_DELETE, phrases.confirm_delete(task.title))
     state = state_of(task)
-    desk.tasks.remove(task)
+    session.tasks.remove(task)
     return {**state, "message": phrases.deleted(state["title"])}
 
 
-def _change_all(desk: TaskDesk, given: AllTasks) -> dict[str, Any]:
+def _change_all(session: TaskSession, given: AllTasks) -> dict[str, Any]:
     which, what, verb = _BULK[given.operation]
-    tasks = desk.tasks.find(completed=which)
+    tasks = session.tasks.find(completed=which)
     if not tasks:
         return {"count": 0, "message": phrases.nothing_to_do(what)}
     phrase = f"yes {given.operation.replace('_', ' ')}"
-    desk.confirmed(
+    session.confirmed(
         CHANGE_ALL,
         [given.operation, sorted(task.id or 0 for task in tasks)],
         phrase,
@@ -221,9 +231,9 @@ def _change_all(desk: TaskDesk, given: AllTasks) -> dict[str, Any]:
     )
     for task in tasks:
         if given.operation.startswith("delete"):
-            desk.tasks.remove(task)
+            session.tasks.remove(task)
         else:
-            desk.tasks.change(task, completed=given.operation == "complete_all")
+            session.tasks.change(task, completed=given.operation == "complete_all")
     return {"count": len(tasks), "message": phrases.bulk_done(verb, len(tasks))}
 
 
@@ -236,8 +246,8 @@ _BULK: Mapping[str, tuple[bool | None, str, str]] = {
 """For each operation: whether the tasks it is for are complete, what they are called, and what is done to them."""
 
 
-def _undo(desk: TaskDesk, _: NoArguments) -> dict[str, Any]:
-    undone = desk.changes.undo_last(desk.tasks)
+def _undo(session: TaskSession, _: NoArguments) -> dict[str, Any]:
+    undone = session.changes.undo_last(session.tasks)
     if undone is None:
         raise TaskRefusedError("nothing_to_undo", phrases.NOTHING_TO_UNDO)
     change, tasks = undone

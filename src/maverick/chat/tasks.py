@@ -1,14 +1,57 @@
-"""The tasks of one user, and what was changed about them."""
+"""The tasks of one user: finding and changing them, and undoing a change."""
 
 from __future__ import annotations
 
-from datetime import date
+from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
 from sqlmodel import Session, col, select
 
-from maverick.chat.due import Due
-from maverick.chat.tables import Priority, Task, now
+from maverick.chat.tables import Change, Priority, Task, now
+from maverick.exceptions import InvalidInputError
+
+DUE_SPANS = ("today", "tomorrow", "this_week", "next_week", "overdue", "none")
+"""What a list of tasks can be narrowed to, besides a date."""
+UNDO = "undo_last_change"
+"""The name of the tool that undoes; its own changes are not undone in turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A span of due dates, both ends included; or tasks that have no due date."""
+
+    first: date | None = None
+    last: date | None = None
+    missing: bool = False
+
+    @classmethod
+    def of(cls, span: str, today: date) -> Due:
+        """The span a word or an ISO date stands for.
+
+        Raises:
+            InvalidInputError: It is neither.
+        """
+        day, week = timedelta(days=1), timedelta(days=7)
+        monday = today - timedelta(days=today.weekday())
+        spans = {
+            "today": cls(today, today),
+            "tomorrow": cls(today + day, today + day),
+            "this_week": cls(monday, monday + week - day),
+            "next_week": cls(monday + week, monday + 2 * week - day),
+            "overdue": cls(None, today - day),
+            "none": cls(missing=True),
+        }
+        if span in spans:
+            return spans[span]
+        try:
+            exactly = date.fromisoformat(span)
+        except ValueError as error:
+            choices = ", ".join(DUE_SPANS)
+            raise InvalidInputError(
+                f"due: expected one of {choices}, or a date such as 2026-03-31, got {span!r}.", field="due"
+            ) from error
+        return cls(exactly, exactly)
 
 
 class TaskStore:
@@ -109,6 +152,66 @@ class TaskStore:
         self._session.flush()
         self.after[_id_of(task)] = state_of(task)
         return task
+
+
+class ChangeLog:
+    """The changes of one user's tasks, oldest first.
+
+    Args:
+        session: The session to work in; committing it is the caller's.
+        user_id: The user.
+    """
+
+    def __init__(self, session: Session, user_id: str) -> None:
+        self._session = session
+        self._user_id = user_id
+
+    def result_of(self, key: str, tool_name: str, arguments_hash: str) -> dict[str, Any] | None:
+        """What the call with this key answered, if it has been made.
+
+        Raises:
+            InvalidInputError: The key was used for another call.
+        """
+        query = select(Change).where(Change.user_id == self._user_id, Change.key == key)
+        made = self._session.exec(query).first()
+        if made is None:
+            return None
+        if (made.tool_name, made.arguments_hash) != (tool_name, arguments_hash):
+            raise InvalidInputError(
+                "key: it was used for another call before; a new call needs a new key.", field="key"
+            )
+        return made.result
+
+    def record(
+        self, key: str, tool_name: str, arguments_hash: str, tasks: TaskStore, result: dict[str, Any]
+    ) -> None:
+        """Write a change down, with the call that made it and what it answered."""
+        change = Change(
+            user_id=self._user_id,
+            key=key,
+            tool_name=tool_name,
+            arguments_hash=arguments_hash,
+            before=list(tasks.before.values()),
+            after=list(tasks.after.values()),
+            result=result,
+            undone=tool_name == UNDO,
+        )
+        self._session.add(change)
+        self._session.flush()
+
+    def undo_last(self, tasks: TaskStore) -> tuple[Change, list[Task]] | None:
+        """Undo the last change that is not undone yet; returns it and the tasks that are as they were, if there is one."""
+        query = (
+            select(Change)
+            .where(Change.user_id == self._user_id, col(Change.undone).is_(False))
+            .order_by(col(Change.id).desc())
+        )
+        change = self._session.exec(query.limit(1)).first()
+        if change is None:
+            return None
+        change.undone = True
+        self._session.add(change)
+        return change, tasks.restore(change.before, change.after)
 
 
 def state_of(task: Task) -> dict[str, Any]:

@@ -22,10 +22,9 @@ from sqlalchemy.exc import IntegrityError
 
 import maverick
 from maverick.chat import phrases
-from maverick.chat.caller import Caller
 from maverick.chat.confirmations import ConfirmationStore
 from maverick.chat.database import SessionFactory, owned_session
-from maverick.chat.task_tools import TASK_TOOLS, TaskDesk, TaskRefusedError, TaskTool, digest
+from maverick.chat.task_tools import TASK_TOOLS, Caller, TaskRefusedError, TaskSession, TaskTool, digest
 from maverick.exceptions import InvalidInputError, StorageError
 from maverick.runtime.event_log import log_failure
 from maverick.tools.mcp.tool import SEQUENTIAL
@@ -150,19 +149,19 @@ class MCPToolServer:
     def _act(self, tool: TaskTool[Any], given: Any, caller: Caller) -> dict[str, Any]:  # noqa: ANN401 - the tool's
         arguments_hash = digest(given.model_dump(mode="json"))
         with owned_session(self._session_factory, caller.user_id, writes=tool.changes) as session:
-            desk = TaskDesk(session, caller, self._today())
+            task_session = TaskSession(session, caller, self._today())
             try:
                 if tool.changes:
-                    made = desk.changes.result_of(caller.key, tool.name, arguments_hash)
+                    made = task_session.changes.result_of(caller.key, tool.name, arguments_hash)
                     if made is not None:
                         return made
-                result = {"success": True, "data": tool.act(desk, given)}
+                result = {"success": True, "data": tool.act(task_session, given)}
             except TaskRefusedError as refused:
                 return _failure(refused.code, str(refused), **refused.details)
             except InvalidInputError:
                 return _failure("conflict", phrases.TROUBLE)
-            if desk.tasks.before or desk.tasks.after:
-                desk.changes.record(caller.key, tool.name, arguments_hash, desk.tasks, result)
+            if task_session.tasks.before or task_session.tasks.after:
+                task_session.changes.record(caller.key, tool.name, arguments_hash, task_session.tasks, result)
         return result
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import BigInteger, TextClause, bindparam, text
 from sqlmodel import Session
 
-from maverick.chat.result import ToolCallRecord
+from maverick.chat.contract import ToolCallRecord
 from maverick.chat.tables import ToolCall, UtcDateTime, storable
 
 _TITLE_LENGTH = 60

@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 
 from maverick.chat import AgentContext, AgentResult
 from maverick.chat.confirmations import ConfirmationStore
-from maverick.chat.context import HeardContext
+from maverick.chat.contract import HeardContext
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import SessionFactory, act_for, owned_session
 from maverick.chat.prompt import REMEMBERED_MESSAGES

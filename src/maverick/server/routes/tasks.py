@@ -10,13 +10,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from maverick.chat.caller import Caller
-from maverick.chat.changes import UNDO, ChangeLog
 from maverick.chat.database import owned_session
 from maverick.chat.tables import Task
 from maverick.chat.task_arguments import AddTask, Description, PriorityName, Title
-from maverick.chat.task_tools import digest
-from maverick.chat.tasks import TaskStore, state_of
+from maverick.chat.task_tools import Caller, digest
+from maverick.chat.tasks import UNDO, ChangeLog, TaskStore, state_of
 from maverick.exceptions import InvalidInputError
 from maverick.server.principal import Principal
 from maverick.server.refusal import RequestRefusedError, not_found

@@ -1,4 +1,4 @@
-"""What one invocation of the chat agent is given: who asks, in which conversation, and what was said before."""
+"""The types of the chat contract: what one invocation of the chat agent is given, and what it gives back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from maverick.exceptions import InvalidInputError
+from maverick.chat import phrases
+from maverick.exceptions import InvalidInputError, TimeoutError
 
 _ROLES = ("user", "assistant")
 
@@ -78,6 +79,60 @@ class HeardContext(AgentContext):
     """A context whose message was taken in as the answer to an open question already, by whoever keeps the messages."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRecord:
+    """A tool call the agent made."""
+
+    tool_name: str
+    """The tool."""
+    parameters: dict[str, Any]
+    """What the model passed. The user it acted for is injected below the model and is not among them."""
+    result: dict[str, Any]
+    """``{"success": true, "data": …}`` or ``{"success": false, "error": {"code", "message", "details"}}``."""
+    duration_ms: int
+    """How long it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult:
+    """The result of one invocation."""
+
+    success: bool
+    """Whether the agent did what it was asked, or asks whether to go ahead."""
+    response: str
+    """The answer, in words for the user."""
+    tool_calls: list[ToolCallRecord]
+    """The tools it called, in order."""
+    error: str | None = None
+    """What went wrong, in words for the user."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tool_calls", list(self.tool_calls))
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the conversation goes on from it: also when a task was not found, say, but not when something broke."""
+        return not any(words in (self.error or "") for words in phrases.BREAKDOWNS)
+
+    @property
+    def has_tool_calls(self) -> bool:
+        """Whether the agent called any tool."""
+        return len(self.tool_calls) > 0
+
+
+class AnswerTimeoutError(TimeoutError):
+    """An answer took longer than it may; ``result`` is what there is of it.
+
+    Args:
+        message: What happened and what to do next.
+        result: The tools that were called until then, and what they did in words for the user.
+    """
+
+    def __init__(self, message: str, result: AgentResult, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.result = result
 
 
 def _is_writable(text: str) -> bool:
