@@ -9,7 +9,7 @@ from maverick import AgentExecutor
 from maverick.exceptions import NetworkError
 from maverick.loop.result import ToolOutcome
 from maverick.providers.claude_cli import cli_tool
-from maverick.providers.fallback import FallbackClient
+from maverick.providers.wrappers.fallback import FallbackClient
 from maverick.testing import ScriptedClient
 from scenario import agent
 

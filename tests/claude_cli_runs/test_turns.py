@@ -15,7 +15,7 @@ from maverick.loop.events import ToolCallEnd, ToolCallStart
 from maverick.loop.result import ToolOutcome
 from maverick.model import Message, Request, Response, TextDelta
 from maverick.providers.claude_cli import cli_tool
-from maverick.providers.limiter import LimitedClient, RateLimiter
+from maverick.providers.wrappers.limiter import LimitedClient, RateLimiter
 from maverick.testing import ScriptedClient, call, reply
 from maverick.testing import calls as calls_of
 from scenario import agent, assert_valid

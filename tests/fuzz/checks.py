@@ -27,7 +27,7 @@ from maverick.model import (
     ToolCall,
 )
 from maverick.providers import Client
-from maverick.providers.wrapper import open_stream
+from maverick.providers.client import open_stream
 from simulation.simulator import check_history
 
 _ASKED = Message.user("Go on.")

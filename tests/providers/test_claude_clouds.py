@@ -16,11 +16,10 @@ from canary import CANARY
 from maverick.exceptions import AgentError, ErrorKind, MalformedResponseError, RateLimitError, TimeoutError
 from maverick.model import Message, OutputSchema, Request, TextDelta
 from maverick.providers import claude_api, claude_sdk
-from maverick.providers.base import Client
 from maverick.providers.claude_sdk import ClaudeSDKClient
 from maverick.providers.claude_sdk_endpoint import SDKClient
+from maverick.providers.client import Client, open_stream
 from maverick.providers.transport import Timeouts
-from maverick.providers.wrapper import open_stream
 from wire.asking import HI, answered, both_ways, facts, outcome
 from wire.claude_answers import REQUEST_ID
 from wire.claude_clouds import AmazonEventStream

@@ -44,11 +44,10 @@ from maverick.model import (
     ToolCall,
 )
 from maverick.providers import claude_api, claude_sdk
-from maverick.providers.base import Client
 from maverick.providers.claude_sdk import ClaudeSDKClient
+from maverick.providers.client import Client, open_stream
 from maverick.providers.network import allow_network
 from maverick.providers.transport import Timeouts
-from maverick.providers.wrapper import open_stream
 from wire.asking import HI, answered, both_ways, facts, outcome
 from wire.claude_answers import Answer, text
 from wire.claude_server import ANSWERS, FAULTS, HELLO, SILENT, ClaudeServer

@@ -20,8 +20,8 @@ from maverick.exceptions import (
 from maverick.model import Message, ModelInfo, Request, Response, StreamItem, TextDelta
 from maverick.model.client import RunScope
 from maverick.providers import Client
-from maverick.providers.fallback import FallbackClient
 from maverick.providers.scripted import TurnLike
+from maverick.providers.wrappers.fallback import FallbackClient
 from maverick.testing import ScriptedClient, call, fail, reply
 from scenario import agent
 

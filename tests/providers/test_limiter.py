@@ -22,8 +22,14 @@ from maverick.model import (
     ToolCall,
     Usage,
 )
-from maverick.providers.limiter import Clock, LimitedClient, RateLimiter, Timer, estimate_tokens
-from maverick.providers.rolling_minute import RollingMinute
+from maverick.providers.wrappers.limiter import (
+    Clock,
+    LimitedClient,
+    RateLimiter,
+    RollingMinute,
+    Timer,
+    estimate_tokens,
+)
 from maverick.testing import ScriptedClient, reply
 
 HELLO = Request(messages=[Message.user("hello")])
@@ -303,7 +309,7 @@ async def test_waiting_sets_one_timer_however_many_wait() -> None:
 async def test_with_the_real_clock_a_waiter_is_woken_by_the_event_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("maverick.providers.rolling_minute.MINUTE", 0.02)
+    monkeypatch.setattr("maverick.providers.wrappers.limiter.MINUTE", 0.02)
     limiter = RateLimiter(requests_per_minute=1)
     async with asyncio.timeout(10):
         for _ in range(3):

@@ -27,9 +27,9 @@ from maverick.model import (
     ToolCall,
     Usage,
 )
+from maverick.providers.client import open_stream
 from maverick.providers.openai_compatible import OpenAIClient, connect
 from maverick.providers.transport import default_transport
-from maverick.providers.wrapper import open_stream
 from wire.asking import HI, answered, both_ways, collected
 from wire.openai_answers import REQUEST_ID
 from wire.openai_server import HELLO, LOOP_TURNS, OpenAIServer

@@ -15,8 +15,8 @@ from maverick.exceptions import NetworkError
 from maverick.exceptions import TimeoutError as OurTimeoutError
 from maverick.loop.events import AgentActivityEvent, ErrorEvent
 from maverick.model import LLMClient, Request, Response, StreamItem
-from maverick.providers.fallback import FallbackClient
-from maverick.providers.limiter import Clock, LimitedClient, RateLimiter, Timer
+from maverick.providers.wrappers.fallback import FallbackClient
+from maverick.providers.wrappers.limiter import Clock, LimitedClient, RateLimiter, Timer
 from maverick.testing import ScriptedClient, reply
 from scenario import agent
 

@@ -9,7 +9,7 @@ import pytest
 
 from maverick import AbortSignal, AgentExecutor, TerminateReason, connect
 from maverick.model import Request, Response, StreamItem, TextDelta
-from maverick.providers.base import Client
+from maverick.providers.client import Client
 from scenario import agent
 from wire.claude_server import HELLO, ClaudeServer
 

@@ -19,7 +19,7 @@ from maverick.chat.prompt import CHAT_LIMITS
 from maverick.journal import Journal
 from maverick.loop import RunConfig
 from maverick.model import LLMClient, Request, Response, StreamItem, TextDelta
-from maverick.providers.base import Client
+from maverick.providers.client import Client
 from maverick.server import (
     ConnectionLimits,
     Principal,

@@ -13,7 +13,7 @@ import pytest
 from maverick.exceptions import StreamingError
 from maverick.journal import SqliteJournal
 from maverick.model import Request, Response, StreamItem
-from maverick.providers.base import Client
+from maverick.providers.client import Client
 from maverick.server import ServerLimits
 from maverick.testing import ScriptedClient, call, fail, reply
 from server.chat_server import LINES, PATIENCE, ChatServer, Event, Person, SlowModel

@@ -6,8 +6,7 @@ import pytest
 
 from maverick.exceptions import AgentError
 from maverick.model import Message, Request, Response, StreamItem
-from maverick.providers.base import Client
-from maverick.providers.wrapper import open_stream
+from maverick.providers.client import Client, open_stream
 
 HI = Request([Message.user("hi")])
 

@@ -1,6 +1,6 @@
 """Clients of models, one file per wire; nothing heavy loads on import."""
 
-from maverick.providers.base import Client
 from maverick.providers.catalog import connect
+from maverick.providers.client import Client
 
 __all__ = ["Client", "connect"]

@@ -25,7 +25,7 @@ from maverick.config.provider_names import installed_providers, provider_names
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, describe_unknown
 from maverick.model.client import RequestDefaults
 from maverick.model.request import RequestConfig
-from maverick.providers.base import Client
+from maverick.providers.client import Client
 from maverick.providers.resolve import Resolved, resolve
 from maverick.providers.transport import Timeouts
 from maverick.telemetry import logger
@@ -51,7 +51,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
         "maverick.providers.claude_cli.whole_run.client", extra="claude-code", package="claude_agent_sdk"
     ),
     "claude-sdk": BuiltIn("maverick.providers.claude_sdk", extra="claude-sdk", package="anthropic"),
-    "local": BuiltIn("maverick.providers.local", extra="local", package="xllamacpp"),
+    "local": BuiltIn("maverick.providers.local.client", extra="local", package="xllamacpp"),
     "offline": BuiltIn("maverick.providers.offline"),
     "openai": BuiltIn("maverick.providers.openai_compatible"),
 }

@@ -14,9 +14,9 @@ import httpx2
 
 from maverick.exceptions import NetworkError, TimeoutError
 from maverick.model import ModelInfo, Price, Request, Response, StreamItem
-from maverick.providers.base import Client
 from maverick.providers.claude_codec import DEFAULT_MAX_TOKENS, ClaudeCodec, read_token_count, samples
 from maverick.providers.claude_sdk_endpoint import PROVIDER, SDKClient, SDKEndpoint
+from maverick.providers.client import Client
 from maverick.providers.exchange import Exchange
 from maverick.providers.http_endpoint import secret_in
 from maverick.providers.transport import Timeouts

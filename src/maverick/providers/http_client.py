@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from maverick.exceptions import NetworkError, TimeoutError
 from maverick.model import Request, Response, StreamItem
-from maverick.providers.base import Client
+from maverick.providers.client import Client
 from maverick.providers.exchange import Exchange
 from maverick.providers.sse import SSEDecoder
 from maverick.providers.transport import Reply

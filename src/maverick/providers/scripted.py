@@ -38,8 +38,7 @@ from maverick.model import (
     Usage,
 )
 from maverick.model.client import UNKNOWN_MODEL
-from maverick.providers.base import Client
-from maverick.providers.deltas import deltas_of
+from maverick.providers.client import Client, deltas_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 from maverick import tool
 from maverick.model import LLMClient, Message, Request, Response, TextDelta, ThinkingDelta
-from maverick.providers.wrapper import open_stream
+from maverick.providers.client import open_stream
 
 Way: TypeAlias = Literal["whole", "streamed"]
 WAYS: tuple[Way, ...] = get_args(Way)

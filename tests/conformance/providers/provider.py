@@ -13,7 +13,7 @@ from canary import CANARY
 from conformance.providers.scenarios import Scenario
 from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem, model_info
 from maverick.providers import Client
-from maverick.providers.wrapper import close_client, open_stream
+from maverick.providers.client import close_client, open_stream
 
 KEY = CANARY
 """The key that every client has and no message may repeat."""

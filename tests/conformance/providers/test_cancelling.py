@@ -13,7 +13,7 @@ from conformance.providers.provider import Provider, Stage
 from conformance.providers.roster import each_provider
 from conformance.providers.scenarios import Scenario
 from maverick.model import LLMClient, TextDelta
-from maverick.providers.wrapper import open_stream
+from maverick.providers.client import open_stream
 
 PROMPTLY = 10.0
 """Seconds; far less than any timeout of a client, and far more than it takes."""

@@ -13,7 +13,7 @@ from conformance.providers.roster import each_failure, each_provider
 from conformance.providers.scenarios import Scenario
 from maverick.exceptions import AgentError, StreamingError
 from maverick.model import LLMClient, TextDelta
-from maverick.providers.wrapper import open_stream
+from maverick.providers.client import open_stream
 
 REQUEST_ID = "req_test_1"
 OURS_OR_PYTHONS = {"maverick", "builtins", "ssl", "socket"}

@@ -13,7 +13,7 @@ from conformance.providers.roster import both_ways, each_provider
 from conformance.providers.scenarios import Scenario
 from maverick.exceptions import AgentError, ErrorKind
 from maverick.model import LLMClient, Message, Request
-from maverick.providers.wrapper import close_client
+from maverick.providers.client import close_client
 
 AT_ONCE = 100
 SOON = 60.0

@@ -20,9 +20,9 @@ from maverick.exceptions import AgentError, NetworkError
 from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem
 from maverick.providers import Client
 from maverick.providers.cassette import RecordingClient
-from maverick.providers.fallback import FallbackClient
-from maverick.providers.limiter import LimitedClient, RateLimiter
-from maverick.providers.wrapper import close_client
+from maverick.providers.client import close_client
+from maverick.providers.wrappers.fallback import FallbackClient
+from maverick.providers.wrappers.limiter import LimitedClient, RateLimiter
 from maverick.testing import ScriptedClient, fail
 
 

@@ -30,7 +30,7 @@ from maverick.model import (
 from maverick.model.request import DEFAULT_CONFIG
 from maverick.model.response import NO_USAGE
 from maverick.providers.cassette.redaction import redact, redact_text
-from maverick.providers.deltas import deltas_of
+from maverick.providers.client import deltas_of
 
 Json: TypeAlias = dict[str, Any]
 Delta: TypeAlias = tuple[Literal["text", "thinking"], str]

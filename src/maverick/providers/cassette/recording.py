@@ -10,7 +10,7 @@ from maverick.exceptions import AgentError
 from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem
 from maverick.providers.cassette.exchange import Answer, Delta, delta_to_json, request_to_json
 from maverick.providers.cassette.tape import TapeWriter
-from maverick.providers.wrapper import ClientWrapper, open_stream
+from maverick.providers.client import ClientWrapper, open_stream
 
 
 class RecordingClient(ClientWrapper):

@@ -9,10 +9,10 @@ from pathlib import Path
 from maverick.exceptions import CassetteMissError, InvalidInputError
 from maverick.model import ModelInfo, Request, Response, StreamItem
 from maverick.model.client import UNKNOWN_MODEL
-from maverick.providers.base import Client
 from maverick.providers.cassette.difference import closeness, first_difference
 from maverick.providers.cassette.exchange import Answer, Json, request_to_json
 from maverick.providers.cassette.tape import Exchange, canonical, keys_of, read_tape
+from maverick.providers.client import Client
 
 
 class CassetteClient(Client):

@@ -16,8 +16,7 @@ from maverick.model import (
     ToolCall,
     Usage,
 )
-from maverick.providers.base import Client
-from maverick.providers.deltas import deltas_of
+from maverick.providers.client import Client, deltas_of
 from maverick.providers.offline.rules import DEFAULT_RULES, Answer, Rule
 from maverick.providers.offline.scene import Scene
 

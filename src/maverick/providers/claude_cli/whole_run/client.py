@@ -9,10 +9,10 @@ from pathlib import Path
 
 from maverick.exceptions import InvalidInputError
 from maverick.model import History, ModelInfo, Price, Request, Response, StreamItem
-from maverick.providers.base import Client
 from maverick.providers.claude_cli.whole_run.run import WholeRun
 from maverick.providers.claude_cli.whole_run.settings import CliSettings
 from maverick.providers.claude_cli.whole_run.tool import current_run
+from maverick.providers.client import Client
 from maverick.providers.model_names import ModelNames
 from maverick.providers.network import check_network_allowed
 from maverick.providers.prices import PriceTable

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
 from maverick.model import LLMClient, ModelInfo, Request, RequestConfig, Response, StreamItem, model_info
 from maverick.model.client import RunScope, own_model, run_scope
-from maverick.providers.base import Client
-from maverick.providers.wrapper import close_client, open_stream
+from maverick.providers.client import Client, close_client, open_stream
 
 ANOTHER_MAY_SUCCEED = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.NETWORK, ErrorKind.TIMEOUT, ErrorKind.AGENT})
 """The kinds that say something of the service, not of the request: every kind but ``tool`` and ``invalid``."""

@@ -1,6 +1,6 @@
 """A model in a file: the client ``local:path.gguf``, on llama.cpp through the ``local`` extra.
 
-The first request starts llama.cpp's server in a process of its own (:mod:`~maverick.providers.local_server`), which
+The first request starts llama.cpp's server in a process of its own (:mod:`~maverick.providers.local.server`), which
 takes as long as the model takes to load; after that it is asked like any other Chat Completions server.
 """
 
@@ -17,11 +17,10 @@ from typing import Any
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, NetworkError, StreamingError
 from maverick.model import ModelInfo, Price, Request, Response, StreamItem
 from maverick.providers import openai_compatible
-from maverick.providers.base import Client
-from maverick.providers.local_server import LocalServer, Settings
+from maverick.providers.client import Client, open_stream
+from maverick.providers.local.server import LocalServer, Settings
 from maverick.providers.openai_compatible import OpenAIClient
 from maverick.providers.transport import Timeouts
-from maverick.providers.wrapper import open_stream
 
 _FREE = Price(0, 0)
 _MAGIC = b"GGUF"

@@ -10,19 +10,21 @@ import asyncio
 import math
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 from maverick.exceptions import InvalidInputError
 from maverick.model import LLMClient, Message, Request, Response, StreamItem, ToolCall, Usage
+from maverick.providers.client import ClientWrapper, open_stream
 from maverick.providers.request_timeout import waiting_to_be_sent
-from maverick.providers.rolling_minute import Charge, RollingMinute
-from maverick.providers.wrapper import ClientWrapper, open_stream
 
 CHARACTERS_PER_TOKEN = 4
 """Usual for English and code. It only has to do until the answer brings the real count."""
+
+MINUTE = 60.0
 
 
 class Timer(Protocol):
@@ -186,6 +188,69 @@ class _Waiter:
         except RuntimeError:  # how a closed loop answers
             return False
         return True
+
+
+@dataclass(slots=True)
+class Charge:
+    """An amount that counts until a minute after its time."""
+
+    amount: int
+    at: float
+
+
+class RollingMinute:
+    """Adds up charges, each of which counts for a minute, and says when there is room for more.
+
+    Times are in seconds of one clock and never go back. Without a limit there is always room.
+    """
+
+    __slots__ = ("_charges", "_limit", "_used")
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._charges: deque[Charge] = deque()
+        self._used = 0
+
+    def time_to_wait(self, amount: int, now: float) -> float:
+        """Seconds until so much more may be used: 0 when it may be now.
+
+        An amount above the limit may be used once nothing else counts.
+        """
+        if self._limit is None:
+            return 0
+        self._forget_old(now)
+        excess = self._used + min(amount, self._limit) - self._limit
+        if excess <= 0:
+            return 0
+        for charge in self._charges:
+            excess -= charge.amount
+            if excess <= 0:
+                return charge.at + MINUTE - now
+        raise AssertionError("an amount within the limit fits once every charge is gone")
+
+    def charge(self, amount: int, now: float) -> Charge:
+        """Use so much."""
+        charge = Charge(amount, now)
+        if self._limit is not None:
+            self._charges.append(charge)
+            self._used += amount
+        return charge
+
+    def correct(self, charge: Charge, amount: int, now: float) -> None:
+        """Learn that a charge should have been of another amount.
+
+        What it was too high is given back. What it was too low counts from now on: it was used since.
+        """
+        difference = amount - charge.amount
+        if difference > 0:
+            self.charge(difference, now)
+        elif self._limit is not None and charge.at + MINUTE > now:
+            charge.amount = amount
+            self._used += difference
+
+    def _forget_old(self, now: float) -> None:
+        while self._charges and self._charges[0].at + MINUTE <= now:
+            self._used -= self._charges.popleft().amount
 
 
 class LimitedClient(ClientWrapper):

@@ -1,0 +1,115 @@
+"""What the built-in clients share: a lifetime, wrapping another client, and cutting a whole answer into deltas."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import TracebackType
+from typing import Self
+
+from maverick.model import (
+    LLMClient,
+    ModelInfo,
+    Request,
+    Response,
+    StreamItem,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    model_info,
+)
+from maverick.model.client import (
+    NO_DEFAULTS,
+    UNKNOWN_MODEL,
+    RequestDefaults,
+    RunScope,
+    own_model,
+    request_defaults,
+    run_scope,
+)
+
+_WORD = re.compile(r"\s*\S+\s*|\s+")  # a word and the space around it, so that the pieces add up to the text
+
+
+class Client(ABC):
+    """An ``LLMClient`` with a lifetime: ``async with client:``, or ``await client.aclose()`` when done."""
+
+    model: str = ""
+    """The ``provider:model`` it asks when a request names none."""
+    defaults: RequestDefaults = NO_DEFAULTS
+    """What applies to requests that leave it open; ``maverick.connect`` sets it from the settings."""
+
+    @abstractmethod
+    async def run(self, request: Request) -> Response:
+        """Send a request and return the whole answer."""
+
+    @abstractmethod
+    def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
+
+    def model_info(self, model: str) -> ModelInfo:  # noqa: ARG002 - for clients that know more
+        """What this client knows of a model."""
+        return UNKNOWN_MODEL
+
+    async def aclose(self) -> None:  # noqa: B027 - most clients hold nothing open
+        """Close the connections; the client opens them again if it is used again."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class ClientWrapper(Client):
+    """A client that wraps another one: it knows the same models, and closes the other when it is closed."""
+
+    def __init__(self, client: LLMClient) -> None:
+        self._client = client
+        self.model = own_model(client)
+        self.defaults = request_defaults(client)
+
+    def model_info(self, model: str) -> ModelInfo:
+        """What the wrapped client knows of a model."""
+        return model_info(self._client, model)
+
+    def for_run(self) -> AbstractAsyncContextManager[RunScope | None]:
+        """What the wrapped client keeps open for the length of a run."""
+        return run_scope(self._client)
+
+    async def aclose(self) -> None:
+        """Close the wrapped client."""
+        await close_client(self._client)
+
+
+async def close_client(client: LLMClient) -> None:
+    """Close a client, if it can be closed."""
+    aclose = getattr(client, "aclose", None)
+    if aclose is not None:
+        await aclose()
+
+
+@asynccontextmanager
+async def open_stream(client: LLMClient, request: Request) -> AsyncIterator[AsyncIterator[StreamItem]]:
+    """The client's stream of an answer, which is closed at the end of the block however the block ends."""
+    stream = client.stream(request)
+    try:
+        yield stream
+    finally:
+        aclose = getattr(stream, "aclose", None)
+        if aclose is not None:
+            await aclose()
+
+
+def deltas_of(response: Response) -> Iterator[TextDelta | ThinkingDelta]:
+    """The deltas of an answer that is already whole: its thoughts and text in order, one word at a time."""
+    for part in response.parts:
+        if isinstance(part, Text):
+            yield from map(TextDelta, _WORD.findall(part.text))
+        elif isinstance(part, Thinking):
+            yield from map(ThinkingDelta, _WORD.findall(part.text))

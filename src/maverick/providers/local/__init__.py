@@ -1,0 +1,1 @@
+"""Models in files, served by llama.cpp in a process of its own."""
