@@ -27,7 +27,7 @@ from maverick.chat import AgentResult, Database
 from maverick.chat.migrations import migrate
 from maverick.exceptions import LeaseLostError, RunNotFoundError
 from maverick.journal import Approval, ApprovalStatus, Journal, RunStatus
-from maverick.server.answer_records import AnswerStatus
+from maverick.server.answer_body import AnswerStatus
 from maverick.server.answer_store import AnswerStore, Assignment, Question
 from maverick.server.limits import ServerLimits
 from maverick.server.schema import SERVER

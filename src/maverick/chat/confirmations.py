@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import bindparam, delete, text, update
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from maverick.chat.tables import Confirmation, ConfirmationStatus, HeardRequest, UtcDateTime, now
 
@@ -150,6 +151,24 @@ class ConfirmationStore:
             .execution_options(synchronize_session="fetch")
         )
         return bool(self._session.execute(statement).rowcount)  # type: ignore[attr-defined]  # of a cursor result
+
+
+def pending_confirmations(session: Session, user_id: str) -> list[Confirmation]:
+    """All questions a user can answer now, in every conversation, the oldest first."""
+    return list(session.exec(_pending(user_id).order_by(col(Confirmation.created_at))))
+
+
+def pending_confirmation(session: Session, user_id: str, confirmation_id: str) -> Confirmation | None:
+    """The question of this id, if it is the user's and can be answered now."""
+    return session.exec(_pending(user_id).where(Confirmation.id == confirmation_id)).first()
+
+
+def _pending(user_id: str) -> SelectOfScalar[Confirmation]:
+    return select(Confirmation).where(
+        Confirmation.user_id == user_id,
+        Confirmation.status == ConfirmationStatus.PENDING.value,
+        Confirmation.expires_at > now(),
+    )
 
 
 def _plain(said: str) -> str:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from pydantic import BaseModel
 
 from maverick.chat.tables import Confirmation, ToolCall
-from maverick.server.answer_records import AnswerStatus
+
+
+class AnswerStatus(StrEnum):
+    """What became of an answer."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    """The user stopped it; what there was of it is kept."""
+    FAILED = "failed"
 
 
 class ToolCallBody(BaseModel):

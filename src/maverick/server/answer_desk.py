@@ -14,12 +14,11 @@ from maverick.exceptions import AgentError, MaverickError
 from maverick.loop.events import AgentActivityEvent, RunEnd
 from maverick.runtime import AbortSignal
 from maverick.runtime.event_log import log_failure
-from maverick.server.answer_body import AnswerBody
-from maverick.server.answer_records import AnswerRecord, AnswerStatus
+from maverick.server.answer_body import AnswerBody, AnswerStatus
+from maverick.server.answer_records import AnswerRecord
 from maverick.server.answer_store import LEASE, AnswerStore, Assignment, Question
 from maverick.server.entrance import Entrance
-from maverick.server.event_log import EventLog
-from maverick.server.events import EventName, tell
+from maverick.server.events import EventLog, EventName, stream_event
 from maverick.server.failures import log_in_full, reason_of
 from maverick.server.limits import Places
 from maverick.server.metrics import ServerMetrics
@@ -294,10 +293,10 @@ class AnswerDesk:
         raise AssertionError("a stream ends with its result")
 
     def _tell(self, answer: Answer, event: AgentActivityEvent) -> None:
-        told = tell(event)
-        if told is not None:
-            answer.log.append(*told)
-            if told[0] == EventName.TOOL_END:
+        streamed = stream_event(event)
+        if streamed is not None:
+            answer.log.append(*streamed)
+            if streamed[0] == EventName.TOOL_END:
                 self._updates.publish(answer.user_id, TASKS)
         if isinstance(event, RunEnd) and len(event.agent) == 1:
             answer.failure = event.result.errors[0] if event.result.errors else None

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from typing import Any
 
 from sqlalchemy import bindparam, text
 from sqlmodel import Session
 
-
-class AnswerStatus(StrEnum):
-    """What became of an answer."""
-
-    RUNNING = "running"
-    COMPLETE = "complete"
-    STOPPED = "stopped"
-    """The user stopped it; what there was of it is kept."""
-    FAILED = "failed"
+from maverick.server.answer_body import AnswerStatus
 
 
 @dataclass(frozen=True, slots=True)

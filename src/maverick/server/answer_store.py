@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
 from maverick.chat import AgentContext, AgentResult
-from maverick.chat.confirmations import ConfirmationStore
+from maverick.chat.confirmations import ConfirmationStore, pending_confirmation
 from maverick.chat.contract import HeardContext
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import SessionFactory, act_for, owned_session
@@ -21,9 +21,8 @@ from maverick.chat.rewinding import rewind
 from maverick.chat.tables import ChatMessage, ConfirmationStatus, ToolCall, now, storable
 from maverick.chat.turns import TurnStore
 from maverick.exceptions import StorageError
-from maverick.server.answer_body import AnswerBody, ApprovalBody, ToolCallBody
-from maverick.server.answer_records import AnswerRecord, AnswerRecords, AnswerStatus
-from maverick.server.approvals import pending_approval
+from maverick.server.answer_body import AnswerBody, AnswerStatus, ApprovalBody, ToolCallBody
+from maverick.server.answer_records import AnswerRecord, AnswerRecords
 from maverick.server.limits import ServerLimits
 from maverick.server.refusal import RequestRefusedError, not_found, too_many
 from maverick.server.spending import Spending
@@ -271,7 +270,7 @@ def _decided(session: Session, user_id: str, question: Question) -> Question:
     """What is said for a decision, once it is written down."""
     if question.approval_id is None:
         return question
-    asked = pending_approval(session, user_id, question.approval_id)
+    asked = pending_confirmation(session, user_id, question.approval_id)
     if asked is None:
         raise not_found("approval")
     ConfirmationStore(session, user_id, asked.conversation_id).decide(asked.id, approved=question.approved)

@@ -24,7 +24,7 @@ from maverick.server.limits import Places, RateLimiter, ServerLimits
 from maverick.server.metrics import Gauge, ServerMetrics
 from maverick.server.principal import Verifier
 from maverick.server.refusal import answer_refusals
-from maverick.server.routes import approvals, chat, conversations, front_ends, operations, signing_in, tasks
+from maverick.server.routes import chat, conversations, front_ends, operations, signing_in, tasks
 from maverick.server.schema import SERVER
 from maverick.server.service import ChatService
 from maverick.server.sign_outs import SignOuts
@@ -120,8 +120,9 @@ def create_app(
         metrics_token=metrics_token,
     )
     answer_refusals(app)
-    for module in (signing_in, chat, approvals, conversations, tasks, front_ends, operations):
+    for module in (signing_in, chat, conversations, tasks, front_ends, operations):
         app.include_router(module.router)
+    app.include_router(chat.approvals)
     app.mount("/", _Page(directory=_PAGE, html=True), name="page")
     app.add_middleware(BodyLimit, most=limits.body_bytes)
     app.add_middleware(HostCheck, names=allowed_hosts)

@@ -10,10 +10,8 @@ import msgspec
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from maverick.server.ag_ui import AgUiTeller
-from maverick.server.ai_sdk import AiSdkTeller
 from maverick.server.answer_desk import Answer
-from maverick.server.told import Frame, PlainTeller, Teller
+from maverick.server.stream_encoders import AgUiEncoder, AiSdkEncoder, Frame, StreamEncoder
 
 EVENT_STREAM = "text/event-stream"
 PAUSE = 15.0
@@ -33,14 +31,14 @@ class StreamFormat(StrEnum):
     AI_SDK = "ai-sdk"
     """The UI message stream of Vercel's AI SDK."""
 
-    def teller(self) -> Teller:
-        """Who tells an answer in this form."""
+    def encoder(self) -> StreamEncoder:
+        """A new encoder for an answer in this form."""
         match self:
             case StreamFormat.AG_UI:
-                return AgUiTeller()
+                return AgUiEncoder()
             case StreamFormat.AI_SDK:
-                return AiSdkTeller()
-        return PlainTeller()
+                return AiSdkEncoder()
+        return StreamEncoder()
 
 
 class EventStream(StreamingResponse):
@@ -73,7 +71,7 @@ class EventStream(StreamingResponse):
 
 def answer_stream(
     answer: Answer,
-    teller: Teller,
+    encoder: StreamEncoder,
     *,
     after: int,
     on_close: Callable[[], None],
@@ -82,15 +80,15 @@ def answer_stream(
 
     Args:
         answer: The answer.
-        teller: Tells it in the form that is wanted.
+        encoder: Encodes it in the form that is wanted.
         after: The number of the last event the client has; 0 for none.
         on_close: Called when the stream is over.
     """
     if answer.log.is_closed and after >= answer.log.last_id:
         on_close()
         return Response(status_code=204)  # tells a browser not to come back
-    headers = {"X-Run-Id": answer.run_id, **teller.headers}
-    return EventStream(_told(answer, teller, after), on_close, headers)
+    headers = {"X-Run-Id": answer.run_id, **encoder.headers}
+    return EventStream(_encoded(answer, encoder, after), on_close, headers)
 
 
 def encoded(frame: Frame, event_id: int | None = None) -> bytes:
@@ -102,12 +100,12 @@ def encoded(frame: Frame, event_id: int | None = None) -> bytes:
     return head.encode() + b"data: " + data + b"\n\n"
 
 
-async def _told(answer: Answer, teller: Teller, after: int) -> AsyncGenerator[bytes, Any]:
+async def _encoded(answer: Answer, encoder: StreamEncoder, after: int) -> AsyncGenerator[bytes, Any]:
     async for event in answer.log.read(pause=PAUSE):
         if event is None:
             yield _ALIVE
             continue
-        frames = teller.feed(event)
+        frames = encoder.encode(event)
         if event.id > after and frames:
             # The number goes with the last message: whoever has it has all of the event.
             yield b"".join((*map(encoded, frames[:-1]), encoded(frames[-1], event.id)))

@@ -1,26 +1,23 @@
-"""What an answer's stream tells: from the events of the loop to the few that a page needs."""
+"""The events of an answer's stream, and the log that any number of readers follow."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
-from maverick.loop.events import (
-    AgentActivityEvent,
-    ContentChunk,
-    ToolCallEnd,
-    ToolCallStart,
-)
+from maverick.loop.events import AgentActivityEvent, ContentChunk, ToolCallEnd, ToolCallStart
 
 
 class EventName(StrEnum):
-    """What is told of an answer, and with which data."""
+    """The events of a stream, and the data of each."""
 
     START = "start"
-    """It begins, or begins again: ``run_id``, ``conversation_id``. What was seen of it before is void."""
+    """It begins, or begins again: ``run_id``, ``conversation_id``. Discard what was received of it before."""
     TEXT = "text"
     """More of its words, which stay: ``text``."""
     TOOL_START = "tool_start"
@@ -33,12 +30,70 @@ class EventName(StrEnum):
     """It is over: ``status``, ``response`` and all else of the answer as it is kept. The last event."""
 
 
-TellingEvent: TypeAlias = tuple[EventName, Mapping[str, Any]]
-"""An event's name and data."""
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """One event of a stream."""
+
+    id: int
+    """Its number: larger than those of all events before it in the same answer."""
+    name: EventName
+    data: Mapping[str, Any]
 
 
-def tell(event: AgentActivityEvent) -> TellingEvent | None:
-    """An event of the loop as the stream tells it, if it does."""
+class EventLog:
+    """The events of one answer, written by one task and read by many."""
+
+    def __init__(self) -> None:
+        self.last_id = 0
+        """The number of the newest event; the writer may skip some before the first."""
+        self.is_closed = False
+        """Whether there will be no more events."""
+        self._events: list[StreamEvent] = []
+        self._changed = asyncio.Event()
+
+    @property
+    def newest(self) -> StreamEvent | None:
+        """The newest event, if there is one."""
+        return self._events[-1] if self._events else None
+
+    def append(self, name: EventName, data: Mapping[str, Any]) -> None:
+        """Add an event."""
+        self.last_id += 1
+        self._events.append(StreamEvent(self.last_id, name, data))
+        self._wake()
+
+    def close(self) -> None:
+        """End the log: there will be no more events."""
+        self.is_closed = True
+        self._wake()
+
+    async def closed(self) -> None:
+        """Wait until the log is closed."""
+        while not self.is_closed:
+            await self._changed.wait()
+
+    async def read(self, *, pause: float) -> AsyncGenerator[StreamEvent | None, None]:
+        """Yield all events, and new ones as they come; ``None`` after each pause without any."""
+        position = 0
+        while True:
+            while position < len(self._events):
+                yield self._events[position]
+                position += 1
+            if self.is_closed:
+                return
+            try:
+                async with asyncio.timeout(pause):
+                    await self._changed.wait()
+            except TimeoutError:
+                yield None
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+def stream_event(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any]] | None:
+    """The name and data of an event of the loop in the stream; ``None`` if it is not streamed."""
     if len(event.agent) > 1:  # a subagent's words are for its caller
         return None
     match event:

@@ -9,13 +9,12 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from maverick.chat.confirmations import ConfirmationStore
+from maverick.chat.confirmations import ConfirmationStore, pending_confirmations
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import owned_session
 from maverick.chat.tables import ChatMessage, Conversation, ToolCall, now
 from maverick.server.answer_body import ApprovalBody, ToolCallBody
 from maverick.server.answer_records import AnswerRecords
-from maverick.server.approvals import pending_approvals
 from maverick.server.refusal import not_found
 from maverick.server.request_parts import NOT_FOUND, REFUSALS, PathId
 from maverick.server.service import ChatService, Service
@@ -110,7 +109,7 @@ def get_conversation(conversation_id: PathId, user: User, service: Service) -> W
         messages, calls = store.messages(conversation_id), store.tool_calls(conversation_id)
         asked = [
             question
-            for question in pending_approvals(session, user.user_id)
+            for question in pending_confirmations(session, user.user_id)
             if question.conversation_id == conversation_id
         ]
     return WholeConversation(

@@ -9,8 +9,6 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from maverick.chat.prompt import MESSAGE_LENGTH
-from maverick.server.ag_ui import AgUiTeller
-from maverick.server.ai_sdk import AiSdkTeller
 from maverick.server.answer_store import Question
 from maverick.server.event_stream import EVENT_STREAM
 from maverick.server.refusal import RequestRefusedError
@@ -18,6 +16,7 @@ from maverick.server.request_parts import CONFLICT, NOT_FOUND, REFUSALS, Id
 from maverick.server.routes.chat import followed
 from maverick.server.service import Service
 from maverick.server.sign_in import User
+from maverick.server.stream_encoders import AgUiEncoder, AiSdkEncoder
 
 _STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}}
 router = APIRouter(
@@ -111,7 +110,7 @@ async def ag_ui(body: AgUiRun, user: User, service: Service) -> Response:
         said = body.messages[-1].words() if body.messages and body.messages[-1].role == "user" else ""
         question = Question(_spoken(said), body.threadId, may_create=True)
     answer = await service.answers.start(user.user_id, question, f"ag-ui {body.threadId} {body.runId}")
-    return followed(service, user, answer, AgUiTeller(body.runId))
+    return followed(service, user, answer, AgUiEncoder(body.runId))
 
 
 @router.post("/ai-sdk", response_model=None)
@@ -120,12 +119,12 @@ async def ai_sdk(body: AiSdkChat, user: User, service: Service) -> Response:
 
     A question whether to go ahead is an approval request of its tool call, which the next message answers.
     """
-    newest, teller = body.messages[-1], AiSdkTeller()
+    newest, encoder = body.messages[-1], AiSdkEncoder()
     decided = [part for part in newest.parts if part.approval and part.state == "approval-responded"]
     if newest.role == "assistant" and decided and (approval := decided[-1].approval):
         approved = approval.approved is True
         question = Question.deciding(approval.id, approved=approved)
-        teller = AiSdkTeller(decided[-1].toolCallId, approved=approved)
+        encoder = AiSdkEncoder(decided[-1].toolCallId, approved=approved)
     else:
         said = (
             "".join(part.text for part in newest.parts if part.type == "text")
@@ -134,7 +133,7 @@ async def ai_sdk(body: AiSdkChat, user: User, service: Service) -> Response:
         )
         question = Question(_spoken(said), body.id, may_create=True)
     answer = await service.answers.start(user.user_id, question)
-    return followed(service, user, answer, teller)
+    return followed(service, user, answer, encoder)
 
 
 def _spoken(said: str) -> str:

@@ -16,7 +16,7 @@ from maverick.server.principal import Principal
 from maverick.server.request_parts import REFUSALS
 from maverick.server.service import ChatService, Service
 from maverick.server.sign_in import User, bearer_of, signed_in, token_of
-from maverick.server.told import Frame
+from maverick.server.stream_encoders import Frame
 from maverick.server.updates import SESSION
 
 router = APIRouter(responses=REFUSALS)

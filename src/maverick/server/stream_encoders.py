@@ -1,0 +1,280 @@
+"""The forms in which an answer is streamed: our own events, the AG-UI protocol, and Vercel's AI SDK."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgspec
+
+from maverick.server.answer_body import AnswerStatus
+from maverick.server.events import EventName, StreamEvent
+
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One message of an event stream."""
+
+    data: Mapping[str, Any] | str
+    event: str = ""
+
+
+class StreamEncoder:
+    """Encodes the events of one answer, in order; as they are, unless a subclass says otherwise."""
+
+    headers: Mapping[str, str] = {}
+    """What a response in this form says about itself."""
+
+    def encode(self, event: StreamEvent) -> list[Frame]:
+        """The messages that are sent for the next event."""
+        return [Frame(event.data, event.name)]
+
+
+class _ProtocolEncoder(StreamEncoder, ABC):
+    """For protocols in which every piece of text has a start and an end, and calls have ids of their own."""
+
+    def __init__(self) -> None:
+        self._scope = ""
+        """The answer's id: ids of texts and calls begin with it, so that none appears twice in a conversation."""
+        self._text_id = ""
+        """The id of the text that is being streamed, if one is."""
+        self._has_text = False
+        """Whether there was text since the last tool call."""
+        self._text_count = 0
+        self._call_ids: dict[str, str] = {}
+        """The id of the last call of each tool."""
+
+    def encode(self, event: StreamEvent) -> list[Frame]:
+        """The messages that are sent for the next event."""
+        return [Frame(data) for data in self._encode(event.name, event.data)]
+
+    def _encode(self, name: EventName, data: Mapping[str, Any]) -> list[Json]:
+        match name:
+            case EventName.START:
+                return self._start(data)
+            case EventName.TEXT:
+                return self._text(data["text"])
+            case EventName.TOOL_START:
+                return [*self._end_text(), *self._tool_start(data)]
+            case EventName.TOOL_END:
+                return self._tool_end(data)
+            case EventName.APPROVAL:
+                return self._approval(data)
+        started = [] if self._scope else self._start(data)
+        if not self._has_text and data["status"] != AnswerStatus.FAILED:
+            started += self._text(data["response"])
+        return [*started, *self._end_text(), *self._done(data)]
+
+    def _text(self, text: str) -> list[Json]:
+        if not text:
+            return []
+        frames = []
+        if not self._text_id:
+            self._text_count += 1
+            self._text_id = f"{self._scope}_text_{self._text_count}"
+            frames.append(self._text_start(self._text_id))
+        self._has_text = True
+        return [*frames, self._text_delta(self._text_id, text)]
+
+    def _end_text(self) -> list[Json]:
+        ended, self._text_id, self._has_text = self._text_id, "", False
+        return [self._text_end(ended)] if ended else []
+
+    def _call_id(self, data: Mapping[str, Any]) -> str:
+        return f"{self._scope}_{data['id']}"
+
+    @abstractmethod
+    def _start(self, data: Mapping[str, Any]) -> list[Json]: ...
+
+    @abstractmethod
+    def _text_start(self, text_id: str) -> Json: ...
+
+    @abstractmethod
+    def _text_delta(self, text_id: str, text: str) -> Json: ...
+
+    @abstractmethod
+    def _text_end(self, text_id: str) -> Json: ...
+
+    @abstractmethod
+    def _tool_start(self, data: Mapping[str, Any]) -> list[Json]: ...
+
+    @abstractmethod
+    def _tool_end(self, data: Mapping[str, Any]) -> list[Json]: ...
+
+    @abstractmethod
+    def _approval(self, data: Mapping[str, Any]) -> list[Json]: ...
+
+    @abstractmethod
+    def _done(self, data: Mapping[str, Any]) -> list[Json]: ...
+
+
+class AgUiEncoder(_ProtocolEncoder):
+    """The events of the AG-UI protocol.
+
+    Args:
+        run_id: The id the client gave the run; by default ours.
+    """
+
+    def __init__(self, run_id: str = "") -> None:
+        super().__init__()
+        self._run_id = run_id
+        self._thread_id = ""
+        self._interrupts: list[Json] = []
+
+    def _start(self, data: Mapping[str, Any]) -> list[Json]:
+        self._run_id = self._run_id or data["run_id"]
+        self._scope, self._thread_id = data["run_id"], data["conversation_id"]
+        return [{"type": "RUN_STARTED", "threadId": self._thread_id, "runId": self._run_id}]
+
+    def _text_start(self, text_id: str) -> Json:
+        return {"type": "TEXT_MESSAGE_START", "messageId": text_id, "role": "assistant"}
+
+    def _text_delta(self, text_id: str, text: str) -> Json:
+        return {"type": "TEXT_MESSAGE_CONTENT", "messageId": text_id, "delta": text}
+
+    def _text_end(self, text_id: str) -> Json:
+        return {"type": "TEXT_MESSAGE_END", "messageId": text_id}
+
+    def _tool_start(self, data: Mapping[str, Any]) -> list[Json]:
+        call_id = self._call_ids[data["name"]] = self._call_id(data)
+        return [
+            {"type": "TOOL_CALL_START", "toolCallId": call_id, "toolCallName": data["name"]},
+            {
+                "type": "TOOL_CALL_ARGS",
+                "toolCallId": call_id,
+                "delta": msgspec.json.encode(data["arguments"]).decode(),
+            },
+            {"type": "TOOL_CALL_END", "toolCallId": call_id},
+        ]
+
+    def _tool_end(self, data: Mapping[str, Any]) -> list[Json]:
+        result = {
+            "type": "TOOL_CALL_RESULT",
+            "messageId": f"{self._call_id(data)}_result",
+            "toolCallId": self._call_id(data),
+            "content": msgspec.json.encode(data["result"]).decode(),
+            "role": "tool",
+        }
+        return [result]
+
+    def _approval(self, data: Mapping[str, Any]) -> list[Json]:
+        interrupt = {
+            "id": data["id"],
+            "reason": "approval",
+            "message": data["question"],
+            "expiresAt": data["expires_at"],
+        }
+        if (call_id := self._call_ids.get(data["tool_name"])) is not None:
+            interrupt["toolCallId"] = call_id
+        self._interrupts.append(interrupt)
+        return []
+
+    def _done(self, data: Mapping[str, Any]) -> list[Json]:
+        if data["status"] == AnswerStatus.FAILED:
+            return [{"type": "RUN_ERROR", "message": data.get("reason") or data["response"]}]
+        outcome: Json = {"type": "success"}
+        if data["status"] == AnswerStatus.STOPPED:
+            outcome = {"type": "cancelled"}
+        elif self._interrupts:
+            outcome = {"type": "interrupt", "interrupts": self._interrupts}
+        finished = {"type": "RUN_FINISHED", "threadId": self._thread_id, "runId": self._run_id}
+        return [{**finished, "outcome": outcome, "result": data["response"]}]
+
+
+class AiSdkEncoder(_ProtocolEncoder):
+    """The UI message stream of Vercel's AI SDK.
+
+    A tool that waits for the user's approval is reported as such, in place of its result ("the user is asked"). Its
+    result once the user has agreed is reported as the result of that same call.
+
+    Args:
+        decided_call: The call the user has decided on with this message, if they have.
+        approved: Whether they agreed.
+    """
+
+    headers: Mapping[str, str] = {"x-vercel-ai-ui-message-stream": "v1"}
+
+    def __init__(self, decided_call: str = "", *, approved: bool = False) -> None:
+        super().__init__()
+        self._approved_call = decided_call if approved else ""
+        self._denied_call = "" if approved else decided_call
+        self._resumed_calls: dict[str, str] = {}
+        """Calls that are reported under the id of the call they were approved as."""
+        self._asking: list[Json] = []
+
+    def encode(self, event: StreamEvent) -> list[Frame]:
+        """The messages that are sent for the next event."""
+        frames = super().encode(event)
+        return [*frames, Frame("[DONE]")] if event.name == EventName.DONE else frames
+
+    def _call_id(self, data: Mapping[str, Any]) -> str:
+        return self._resumed_calls.get(data["id"]) or super()._call_id(data)
+
+    def _start(self, data: Mapping[str, Any]) -> list[Json]:
+        self._scope = data["run_id"]
+        metadata = {"conversationId": data["conversation_id"], "runId": data["run_id"]}
+        start = {"type": "start", "messageId": data["run_id"], "messageMetadata": metadata}
+        denied = {"type": "tool-output-denied", "toolCallId": self._denied_call}
+        return [start, {"type": "start-step"}, *([denied] if self._denied_call else [])]
+
+    def _text_start(self, text_id: str) -> Json:
+        return {"type": "text-start", "id": text_id}
+
+    def _text_delta(self, text_id: str, text: str) -> Json:
+        return {"type": "text-delta", "id": text_id, "delta": text}
+
+    def _text_end(self, text_id: str) -> Json:
+        return {"type": "text-end", "id": text_id}
+
+    def _tool_start(self, data: Mapping[str, Any]) -> list[Json]:
+        if self._approved_call:
+            self._resumed_calls[data["id"]], self._approved_call = self._approved_call, ""
+            return []
+        self._call_ids[data["name"]] = self._call_id(data)
+        call = {"toolCallId": self._call_id(data), "toolName": data["name"], "dynamic": True}
+        return [
+            {"type": "tool-input-start", **call},
+            {"type": "tool-input-available", **call, "input": data["arguments"]},
+        ]
+
+    def _tool_end(self, data: Mapping[str, Any]) -> list[Json]:
+        output = {
+            "type": "tool-output-available",
+            "toolCallId": self._call_id(data),
+            "output": data["result"],
+            "dynamic": True,
+        }
+        if _asks(data["result"]):
+            self._asking.append(output)
+            return []
+        return [output]
+
+    def _approval(self, data: Mapping[str, Any]) -> list[Json]:
+        call_id = self._call_ids.get(data["tool_name"])
+        asked = {"type": "data-approval", "id": data["id"], "data": dict(data)}
+        if call_id is None or not self._asking:
+            return [asked]
+        self._asking = [output for output in self._asking if output["toolCallId"] != call_id]
+        return [asked, {"type": "tool-approval-request", "approvalId": data["id"], "toolCallId": call_id}]
+
+    def _done(self, data: Mapping[str, Any]) -> list[Json]:
+        frames = [*self._asking, {"type": "finish-step"}]
+        match data["status"]:
+            case AnswerStatus.FAILED:
+                return [
+                    *frames,
+                    {"type": "error", "errorText": data.get("reason") or data["response"]},
+                    {"type": "finish", "finishReason": "error"},
+                ]
+            case AnswerStatus.STOPPED:
+                return [*frames, {"type": "abort"}]
+        return [*frames, {"type": "finish", "finishReason": "stop"}]
+
+
+def _asks(result: object) -> bool:
+    error = result.get("error") if isinstance(result, dict) else None
+    return isinstance(error, dict) and error.get("code") == "confirmation_required"
