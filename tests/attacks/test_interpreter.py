@@ -16,7 +16,7 @@ import pytest
 
 import maverick
 from maverick import AgentDefinition, AgentExecutor, ToolConfig
-from maverick.loop.ruling import Verdict
+from maverick.loop.policy import Verdict
 from maverick.model import Tool, ToolCall
 from maverick.testing import ScriptedClient, call, reply
 from maverick.tools import Permissions, Workspace, coding_tools

@@ -21,7 +21,7 @@ from maverick.journal import Journal, SqliteJournal
 from maverick.loop import AgentLoop, Limits, ToolOutcome
 from maverick.loop.entries import CallRuled, ModelCalled, ModelReplied, RunStarted
 from maverick.loop.events import ToolCallEnd, ToolCallStart
-from maverick.loop.ruling import Ruling, Verdict
+from maverick.loop.policy import Ruling, Verdict
 from maverick.loop.steps import AwaitApproval, RunTools
 from maverick.model import Message, ModelInfo, Request, Response, ToolCall, Usage
 from maverick.model.untrusted import cut_out, mark_untrusted

@@ -17,7 +17,7 @@ from maverick.config import load_config
 from maverick.config.mcp_servers import load_mcp_servers
 from maverick.config.trust import SETTINGS_FILE, Trust, digest
 from maverick.exceptions import AgentError, ConfigError
-from maverick.loop.ruling import Verdict
+from maverick.loop.policy import Verdict
 from maverick.model import ToolCall
 from maverick.tools.coding.toolbox import coding_tools
 from maverick.tools.coding.workspace import Workspace

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from chaos.bench import BENCH
 from chaos.ledger import Deed
 from maverick.exceptions import ServerError
-from maverick.loop.compaction import request_tokens
+from maverick.loop.conversation import request_tokens
 from maverick.model import Request, Role, ToolCall, Usage
 from maverick.providers.scripted import Turn, TurnLike
 from maverick.testing import calls, reply

@@ -9,8 +9,8 @@ import pytest
 from claude_cli_runs.scripted_api import Body, Serve, calls, conversation, in_turn, ours, says
 from maverick import AgentExecutor, TerminateReason, tool
 from maverick.journal import Journal
+from maverick.loop.policy import Ruling, Verdict
 from maverick.loop.result import ToolOutcome
-from maverick.loop.ruling import Ruling, Verdict
 from maverick.model import Tool, ToolCall
 from maverick.providers.claude_cli import cli_tool
 from scenario import agent

@@ -12,7 +12,7 @@ from typing import Any
 from durable.office import by_turn
 from maverick import AgentExecutor, AgentResult, tool
 from maverick.journal import Journal, SqliteJournal
-from maverick.loop.ruling import Ruling, Verdict
+from maverick.loop.policy import Ruling, Verdict
 from maverick.model import Tool, ToolCall
 from maverick.testing import ScriptedClient, call, calls, reply
 from scenario import agent

@@ -133,7 +133,7 @@ def _check_next_turn(response: Response) -> None:
     step = loop.feed(ModelReplied(at=0.0, response=response))
     if isinstance(step, RunTools):
         step = _run_tools(loop, step, response)
-    messages = step.result.messages if isinstance(step, Finish) else loop.history
+    messages = step.result.messages if isinstance(step, Finish) else loop.conversation.history
     check_history(messages)
     following = Request((*messages, Message.user("And now?")))
     for codec, check_wire in zip(CODECS, (_check_claude_wire, _check_openai_wire), strict=True):

@@ -27,8 +27,8 @@ from maverick.loop.entries import (
 )
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
+from maverick.loop.policy import Verdict
 from maverick.loop.result import TerminateReason, ToolOutcome
-from maverick.loop.ruling import Verdict
 from maverick.model import (
     Message,
     ModelInfo,

@@ -76,7 +76,7 @@ def test_what_several_children_get_together_is_never_more_than_is_left(
     ],
 )
 def test_an_answer_gets_no_more_room_than_the_limits_leave(limit: Limits, asked: int, room: Any) -> None:
-    ledger = Ledger(limit)
+    ledger = Ledger(limit, Price(input=5.0, output=15.0))
     ledger.charge(Usage(80, 20, cost_usd=0.0))
 
-    assert ledger.answer_room(asked, input_tokens=200, price=Price(input=5.0, output=15.0)) == room
+    assert ledger.answer_room(asked, input_tokens=200) == room

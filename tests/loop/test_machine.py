@@ -165,12 +165,12 @@ def test_an_entry_that_can_not_have_happened_is_refused_and_changes_nothing(
     before: tuple[Entry, ...], entry: Entry
 ) -> None:
     machine = fresh(*before)
-    step, turn, history = machine.step, machine.turn, machine.history
+    step, turn, history = machine.step, machine.turn, machine.conversation.history
 
     with pytest.raises(InvalidInputError):
         machine.feed(entry)
 
-    assert (machine.step, machine.turn, machine.history) == (step, turn, history)
+    assert (machine.step, machine.turn, machine.conversation.history) == (step, turn, history)
 
 
 def test_a_decision_on_a_call_that_does_not_wait_is_refused() -> None:
@@ -229,7 +229,7 @@ def test_the_entries_are_the_checkpoint_replayed_they_lead_to_the_same_step(cut:
 
     assert isinstance(resumed.step, Finish)
     assert shape(resumed.step) == shape(live.step)
-    assert list(resumed.history) == list(live.history)
+    assert list(resumed.conversation.history) == list(live.conversation.history)
 
 
 @pytest.mark.requirement("P3")

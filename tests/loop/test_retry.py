@@ -3,27 +3,32 @@ from __future__ import annotations
 import pytest
 
 from maverick.exceptions import AgentError, NetworkError, RateLimitError, ServerError
-from maverick.loop.retry import backoff
+from maverick.loop.steps import CallModel
+from maverick.model import Request
+
+CALL = CallModel(Request(messages=()), turn=1)
 
 
 @pytest.mark.requirement("003-NFR2-RETRY")
 def test_each_wait_is_twice_the_one_before_up_to_half_a_minute() -> None:
-    waits = [backoff(NetworkError("Unreachable."), attempt, 0.5)[0] for attempt in range(1, 9)]
+    attempts = [CALL]
+    for _ in range(8):
+        attempts.append(attempts[-1].retry(NetworkError("Unreachable."), 0.5))
 
-    assert waits == [0.5, 1, 2, 4, 8, 16, 30, 30]
+    assert [attempt.delay for attempt in attempts] == [0, 0.5, 1, 2, 4, 8, 16, 30, 30]
 
 
 @pytest.mark.requirement("002-R8-RETRY")
 @pytest.mark.parametrize(
-    "error", [RateLimitError("Slow down.", retry_after=7), ServerError("Busy.", retry_after=7)]
+    ("error", "wait"),
+    [
+        (RateLimitError("Slow down.", retry_after=7), (7, True)),
+        (ServerError("Busy.", retry_after=7), (7, True)),
+        (RateLimitError("Slow down.", retry_after=-3), (0, True)),
+        (RateLimitError("Slow down."), (0.5, False)),
+    ],
 )
-def test_a_wait_the_provider_names_is_kept_exactly(error: AgentError) -> None:
-    assert backoff(error, 3, 0.5) == (7, True)
+def test_a_wait_the_provider_names_is_kept_exactly(error: AgentError, wait: tuple[float, bool]) -> None:
+    retry = CALL.retry(error, 0.5)
 
-
-def test_a_wait_in_the_past_is_no_wait() -> None:
-    assert backoff(RateLimitError("Slow down.", retry_after=-3), 1, 0.5) == (0, True)
-
-
-def test_a_wait_the_provider_leaves_open_is_ours() -> None:
-    assert backoff(RateLimitError("Slow down."), 2, 0.5) == (1, False)
+    assert (retry.delay, retry.exact_delay) == wait

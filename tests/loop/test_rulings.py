@@ -17,7 +17,7 @@ from maverick.loop.entries import (
     RunStarted,
     ToolsStarted,
 )
-from maverick.loop.ruling import Verdict
+from maverick.loop.policy import Verdict
 from maverick.loop.steps import AwaitApproval, RunTools
 from maverick.model import Message, ModelInfo, Response, Tool, ToolCall
 from scenario import agent

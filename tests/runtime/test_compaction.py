@@ -9,7 +9,7 @@ import pytest
 
 from maverick import AgentDefinition, ModelConfig, TerminateReason, tool
 from maverick.exceptions import AuthenticationError, ContextOverflowError
-from maverick.loop.compaction import without_thoughts
+from maverick.loop.conversation import without_thoughts
 from maverick.loop.events import Compacted
 from maverick.model import History, Message, ModelInfo, Request, Role, Thinking, ToolCall, Usage
 from maverick.testing import ScriptedClient, call, calls, reply

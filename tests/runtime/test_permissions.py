@@ -15,7 +15,7 @@ from maverick.journal.timeline import Timeline
 from maverick.loop import ToolOutcome
 from maverick.loop.entries import CallRuled
 from maverick.loop.events import ApprovalRequested
-from maverick.loop.ruling import Ruling, Verdict
+from maverick.loop.policy import Ruling, Verdict
 from maverick.model import Tool, ToolCall
 from maverick.providers.scripted import Script
 from maverick.testing import ScriptedClient, call, calls, reply

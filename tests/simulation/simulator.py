@@ -19,13 +19,13 @@ from maverick.loop.entries import (
     ToolFinished,
     ToolsStarted,
 )
+from maverick.loop.event_mapper import EventMapper
 from maverick.loop.events import AgentActivityEvent, RunResumed, ToolCallEnd, ToolCallStart
 from maverick.loop.machine import AgentLoop
-from maverick.loop.narrator import Narrator
+from maverick.loop.policy import Verdict
 from maverick.loop.result import TerminateReason, ToolOutcome, ToolRecord
-from maverick.loop.ruling import Verdict
+from maverick.loop.run_settings import RunSettings
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
-from maverick.loop.terms import Terms
 from maverick.model import Message, Role, Tool
 from simulation.world import TOOLS, World
 
@@ -39,7 +39,7 @@ class Simulation:
     def __init__(self, seed: int) -> None:
         self.world = World(seed)
         self.loop: AgentLoop[Any] = AgentLoop(self.world.definition, TOOLS)
-        self.narrator = Narrator(self.loop, "run", "trace", ("simulated",))
+        self.mapper = EventMapper(self.loop, "run", "trace", ("simulated",))
         self.entries: list[Entry] = []
         self.events: list[AgentActivityEvent] = []
         self.trace: list[str] = []
@@ -63,7 +63,7 @@ class Simulation:
                 head=len(messages),
                 limits=definition.run_config.limits,
                 info=world.info,
-                terms=Terms.of(definition, TOOLS),
+                settings=RunSettings.of(definition, TOOLS),
             )
         )
         while not isinstance(step, Finish):
@@ -110,7 +110,7 @@ class Simulation:
     def call_model(self, step: CallModel) -> Step:
         world = self.world
         self.check_request(step)
-        expected = self.loop.context.tokens
+        expected = self.loop.conversation.tokens
         if step.compaction:
             expected = sum(len(message.content) for message in step.request.messages) // 4
         self.feed(
@@ -150,9 +150,11 @@ class Simulation:
     def resume(self) -> Step:
         """Have the process die here, and another one go on."""
         definition = self.world.definition
-        terms = Terms.of(definition, TOOLS)
+        settings = RunSettings.of(definition, TOOLS)
         return self.feed(
-            Resumed(at=self.world.tick(), limits=definition.run_config.limits, terms=terms, worker="another")
+            Resumed(
+                at=self.world.tick(), limits=definition.run_config.limits, settings=settings, worker="another"
+            )
         )
 
     def interrupt(self, partial: str = "") -> Step:
@@ -164,7 +166,7 @@ class Simulation:
     def feed(self, entry: Entry) -> Step:
         step = self.loop.feed(entry)
         self.entries.append(entry)
-        told = list(self.narrator.tell(entry))
+        told = list(self.mapper.events_of(entry))
         self.events += told
         self.trace.append(account(self.loop, entry, told))
         self.check_limits()
@@ -221,12 +223,12 @@ class Simulation:
         self.check_refused(self.world.rng.choice(misplaced))
 
     def check_refused(self, entry: Entry) -> None:
-        step, length, tokens = self.loop.step, len(self.loop.history), self.loop.ledger.usage
+        step, length, tokens = self.loop.step, len(self.loop.conversation.history), self.loop.ledger.usage
         try:
             self.loop.feed(entry)
         except InvalidInputError:
             assert self.loop.step is step
-            assert (len(self.loop.history), self.loop.ledger.usage) == (length, tokens)
+            assert (len(self.loop.conversation.history), self.loop.ledger.usage) == (length, tokens)
         else:
             raise AssertionError(f"{entry!r} was taken at {outline(step)}")
 
@@ -254,15 +256,15 @@ def replay(simulation: Simulation) -> Step:
 def retrace(simulation: Simulation, tools: Mapping[str, Tool]) -> Iterator[str]:
     """The trace of the entries when they are folded by an agent with other tools."""
     loop: AgentLoop[Any] = AgentLoop(simulation.world.definition, tools)
-    narrator = Narrator(loop, "run", "trace", ("simulated",))
+    mapper = EventMapper(loop, "run", "trace", ("simulated",))
     for entry in simulation.entries:
         loop.feed(entry)
-        yield account(loop, entry, list(narrator.tell(entry)))
+        yield account(loop, entry, list(mapper.events_of(entry)))
 
 
 def account(loop: AgentLoop[Any], entry: Entry, told: Sequence[AgentActivityEvent]) -> str:
     """What an entry made of a run."""
-    spent = f"{loop.context.tokens} tokens, {loop.ledger.tool_calls} calls"
+    spent = f"{loop.conversation.tokens} tokens, {loop.ledger.tool_calls} calls"
     return f"{entry!r} -> {outline(loop.step)} {spent} {[event.type for event in told]}"
 
 

@@ -26,7 +26,8 @@ from maverick.exceptions import (
     TimeoutError,
 )
 from maverick.loop.result import ToolOutcome
-from maverick.loop.steps import CallModel, PlannedCall
+from maverick.loop.steps import CallModel
+from maverick.loop.tool_round import PlannedCall
 from maverick.model import ModelInfo, Part, Price, Response, StopReason, Text, Thinking, ToolCall, Usage
 
 PRICE = Price(input=3.0, output=15.0)

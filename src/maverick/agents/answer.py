@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from maverick.agents.partial_answer import PartialAnswer
 from maverick.agents.text import extract_all_text
 from maverick.exceptions import AgentError, MalformedResponseError, OutputValidationError, RefusalError
-from maverick.loop.endings import reason_of
 from maverick.loop.result import AgentResult
+from maverick.loop.termination import reason_of
 from maverick.providers.claude_cli import UsageMeter
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from maverick.agents.context import AgentContext
 from maverick.agents.named_tools import coding_registry, named_tools, names_tools, servers_named
 from maverick.config import AgentConfig
 from maverick.loop.definition import AgentDefinition
+from maverick.loop.policy import Policy
 from maverick.loop.result import AgentResult
-from maverick.loop.ruling import Policy
 from maverick.model import LLMClient
 from maverick.runtime import AgentExecutor
 

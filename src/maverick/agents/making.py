@@ -16,8 +16,8 @@ from maverick.agents.context import AgentContext
 from maverick.agents.defined import DefinedAgent
 from maverick.exceptions import AgentError, MaverickError, TimeoutError
 from maverick.loop.definition import AgentDefinition
-from maverick.loop.endings import reason_of
 from maverick.loop.result import AgentResult, AgentUsage
+from maverick.loop.termination import reason_of
 
 
 class Agent(Protocol):

@@ -45,8 +45,7 @@ from maverick.loop import (
     RunConfig,
     ToolConfig,
 )
-from maverick.loop.inputs import REQUIRED
-from maverick.loop.prompt import Template
+from maverick.loop.inputs import REQUIRED, Template
 
 _INPUT_TYPES = {"text": str, "string": str, "integer": int, "number": float, "boolean": bool}
 _LIMITS = ("max_turns", "max_cost_usd", "max_total_tokens", "max_tool_calls", "max_calls_per_turn")

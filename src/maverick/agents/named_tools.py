@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from maverick.config.mcp_name import group_of, server_of
 from maverick.exceptions import AgentError, ErrorKind
-from maverick.loop.definition import AgentDefinition
-from maverick.loop.subagent import AgentTool
+from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.model import ToolContext
 from maverick.tools import ToolRegistry
 

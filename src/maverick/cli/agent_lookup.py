@@ -15,7 +15,7 @@ from maverick.agents.python_source import definitions_in, load_python
 from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.loop import AgentDefinition
-from maverick.loop.subagent import AgentTool
+from maverick.loop.definition import AgentTool
 
 
 def discovery(config: MaverickConfig) -> Discovery:

@@ -18,11 +18,10 @@ from maverick.exceptions import (
 from maverick.journal.codec import to_plain
 from maverick.journal.compare import Divergence, first_difference
 from maverick.journal.store import Journal
-from maverick.loop.definition import AgentDefinition
+from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.loop.entries import Entry, ModelFailed, ModelReplied, RunStarted
 from maverick.loop.machine import AgentLoop
 from maverick.loop.steps import CallModel
-from maverick.loop.subagent import AgentTool
 from maverick.model import (
     ModelInfo,
     Request,

@@ -2,6 +2,7 @@
 
 from maverick.loop.definition import (
     AgentDefinition,
+    AgentTool,
     InputConfig,
     ModelConfig,
     OutputConfig,
@@ -13,7 +14,6 @@ from maverick.loop.inputs import Input
 from maverick.loop.limits import Limits
 from maverick.loop.machine import AgentLoop
 from maverick.loop.result import AgentResult, AgentUsage, TerminateReason, ToolOutcome, ToolRecord
-from maverick.loop.subagent import AgentTool
 
 __all__ = [
     "AgentDefinition",

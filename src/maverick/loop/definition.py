@@ -8,17 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic
+from typing import Any, Generic, NoReturn
 
 from typing_extensions import TypeVar
 
 from maverick.config.provider_names import model_name_problem
 from maverick.exceptions import InvalidInputError, InvalidToolError
-from maverick.loop.checks import check_optional_whole, check_text, check_type, check_whole, reject
-from maverick.loop.inputs import Input, bind_inputs
+from maverick.loop.inputs import Input, MessageTemplate, Template, bind_inputs, inputs_schema
 from maverick.loop.limits import Limits
 from maverick.loop.output import OutputFormat
-from maverick.loop.prompt import MessageTemplate, Template
 from maverick.model import Message, Tool
 
 T = TypeVar("T", default=str)
@@ -27,6 +25,27 @@ _NEED_A_MODEL = ("cassette:", "claude:", "claude-sdk:", "local:", "openai:")
 """Providers that have several models and choose none by themselves."""
 _AGENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+def _reject(field: str, expected: str, value: object) -> NoReturn:
+    raise InvalidInputError(f"{field}: expected {expected}, got {value!r}.", field=field)
+
+
+def _check_text(field: str, value: object) -> None:
+    if not isinstance(value, str) or not value.strip():
+        _reject(field, "a non-empty string", value)
+
+
+def _check_whole(field: str, value: object, *, minimum: int, optional: bool = False) -> None:
+    if optional and value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+        _reject(field, f"a whole number of at least {minimum}", value)
+
+
+def _check_type(field: str, value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        _reject(field, f"a {kind.__name__}", value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +58,14 @@ class PromptConfig:
     the words of a :class:`Message` too."""
 
     def __post_init__(self) -> None:
-        check_type("prompt_config.system_prompt", self.system_prompt, str)
+        _check_type("prompt_config.system_prompt", self.system_prompt, str)
         if isinstance(self.initial_messages, str) or not isinstance(self.initial_messages, Sequence):
-            reject("prompt_config.initial_messages", "a list of messages", self.initial_messages)
+            _reject("prompt_config.initial_messages", "a list of messages", self.initial_messages)
         if not self.initial_messages:
-            reject("prompt_config.initial_messages", "a list of at least one message", self.initial_messages)
+            _reject("prompt_config.initial_messages", "a list of at least one message", self.initial_messages)
         for index, message in enumerate(self.initial_messages):
             if not isinstance(message, Message):
-                check_text(f"prompt_config.initial_messages[{index}]", message)
+                _check_text(f"prompt_config.initial_messages[{index}]", message)
         object.__setattr__(self, "initial_messages", tuple(self.initial_messages))
 
 
@@ -68,18 +87,18 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         if self.model is not None:
-            check_text("model_config.model", self.model)
+            _check_text("model_config.model", self.model)
             if problem := model_name_problem(self.model):
                 raise InvalidInputError(f"model_config.model: {problem}", field="model_config.model")
             if self.model in _NEED_A_MODEL:
-                reject("model_config.model", f"a model after {self.model!r}", self.model)
+                _reject("model_config.model", f"a model after {self.model!r}", self.model)
         if isinstance(self.temperature, bool) or not isinstance(self.temperature, int | float):
-            reject("model_config.temperature", "a number", self.temperature)
+            _reject("model_config.temperature", "a number", self.temperature)
         if self.temperature != -1 and not 0 <= self.temperature <= 2:
-            reject("model_config.temperature", "0 to 2, or -1 for the default", self.temperature)
-        check_whole("model_config.max_tokens", self.max_tokens, minimum=0)
-        check_optional_whole("model_config.context_window", self.context_window, minimum=1000)
-        check_optional_whole("model_config.request_timeout_ms", self.request_timeout_ms, minimum=1)
+            _reject("model_config.temperature", "0 to 2, or -1 for the default", self.temperature)
+        _check_whole("model_config.max_tokens", self.max_tokens, minimum=0)
+        _check_whole("model_config.context_window", self.context_window, minimum=1000, optional=True)
+        _check_whole("model_config.request_timeout_ms", self.request_timeout_ms, minimum=1, optional=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +118,16 @@ class RunConfig:
     """The wait before the first retry; it doubles each time, with jitter."""
 
     def __post_init__(self) -> None:
-        check_optional_whole("run_config.max_turns", self.max_turns, minimum=1)
-        check_optional_whole("run_config.timeout_ms", self.timeout_ms, minimum=1)
-        check_optional_whole("run_config.max_tool_calls", self.max_tool_calls, minimum=0)
-        check_optional_whole("run_config.max_calls_per_turn", self.max_calls_per_turn, minimum=1)
-        check_optional_whole("run_config.max_total_tokens", self.max_total_tokens, minimum=1)
+        _check_whole("run_config.max_turns", self.max_turns, minimum=1, optional=True)
+        _check_whole("run_config.timeout_ms", self.timeout_ms, minimum=1, optional=True)
+        _check_whole("run_config.max_tool_calls", self.max_tool_calls, minimum=0, optional=True)
+        _check_whole("run_config.max_calls_per_turn", self.max_calls_per_turn, minimum=1, optional=True)
+        _check_whole("run_config.max_total_tokens", self.max_total_tokens, minimum=1, optional=True)
         cost = self.max_cost_usd
         if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or not cost > 0):
-            reject("run_config.max_cost_usd", "a number above 0", cost)
-        check_whole("run_config.max_retries", self.max_retries, minimum=0)
-        check_whole("run_config.retry_delay_ms", self.retry_delay_ms, minimum=0)
+            _reject("run_config.max_cost_usd", "a number above 0", cost)
+        _check_whole("run_config.max_retries", self.max_retries, minimum=0)
+        _check_whole("run_config.retry_delay_ms", self.retry_delay_ms, minimum=0)
 
     @property
     def limits(self) -> Limits:
@@ -132,7 +151,7 @@ class ToolConfig:
 
     def __post_init__(self) -> None:
         if isinstance(self.tools, str) or not isinstance(self.tools, Sequence):
-            reject("tool_config.tools", "a list of tools", self.tools)
+            _reject("tool_config.tools", "a list of tools", self.tools)
         object.__setattr__(self, "tools", tuple(self.tools))
         names: set[str] = set()
         for index, tool in enumerate(self.tools):
@@ -145,9 +164,9 @@ class ToolConfig:
                     field=where,
                 )
             names.add(name)
-        check_whole("tool_config.max_parallel", self.max_parallel, minimum=1)
-        check_whole("tool_config.timeout_ms", self.timeout_ms, minimum=1)
-        check_whole("tool_config.max_output", self.max_output, minimum=100)
+        _check_whole("tool_config.max_parallel", self.max_parallel, minimum=1)
+        _check_whole("tool_config.timeout_ms", self.timeout_ms, minimum=1)
+        _check_whole("tool_config.max_output", self.max_output, minimum=100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +176,10 @@ class InputConfig:
     inputs: Mapping[str, Input | type]
 
     def __post_init__(self) -> None:
-        check_type("input_config.inputs", self.inputs, Mapping)
+        _check_type("input_config.inputs", self.inputs, Mapping)
         for name in self.inputs:
             if not isinstance(name, str) or not name.isidentifier():
-                reject("input_config.inputs", "names made of letters, digits and '_'", name)
+                _reject("input_config.inputs", "names made of letters, digits and '_'", name)
         declared = {
             name: spec if isinstance(spec, Input) else Input(spec) for name, spec in self.inputs.items()
         }
@@ -184,8 +203,8 @@ class OutputConfig(Generic[T]):
     """Reads answers; built from the schema."""
 
     def __post_init__(self) -> None:
-        check_text("output_config.output_name", self.output_name)
-        check_whole("output_config.max_repairs", self.max_repairs, minimum=0)
+        _check_text("output_config.output_name", self.output_name)
+        _check_whole("output_config.max_repairs", self.max_repairs, minimum=0)
         object.__setattr__(self, "format", OutputFormat(self.output_name, self.schema))
 
 
@@ -218,21 +237,21 @@ class AgentDefinition(Generic[T]):
     _messages: tuple[MessageTemplate, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_text("name", self.name)
+        _check_text("name", self.name)
         if not _AGENT_NAME.fullmatch(self.name):
-            reject("name", "a letter, then up to 63 letters, digits, '_' or '-'", self.name)
-        check_text("description", self.description)
+            _reject("name", "a letter, then up to 63 letters, digits, '_' or '-'", self.name)
+        _check_text("description", self.description)
         for part, kind in (
             ("prompt_config", PromptConfig),
             ("model_config", ModelConfig),
             ("run_config", RunConfig),
             ("tool_config", ToolConfig),
         ):
-            check_type(part, getattr(self, part), kind)
+            _check_type(part, getattr(self, part), kind)
         if self.input_config is not None:
-            check_type("input_config", self.input_config, InputConfig)
+            _check_type("input_config", self.input_config, InputConfig)
         if self.output_config is not None:
-            check_type("output_config", self.output_config, OutputConfig)
+            _check_type("output_config", self.output_config, OutputConfig)
         self._parse_prompts()
 
     def _parse_prompts(self) -> None:
@@ -269,9 +288,31 @@ class AgentDefinition(Generic[T]):
 
     def as_tool(self, name: str | None = None, description: str | None = None) -> Tool:
         """This agent as a tool of another; its inputs are the arguments, its answer is the result."""
-        from maverick.loop.subagent import AgentTool
-
         return AgentTool(self, name or self.name, description or self.description)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTool:
+    """A definition that another agent can call. The driver runs it as a run of its own, nested in the caller's."""
+
+    definition: AgentDefinition[Any]
+    name: str
+    description: str
+    parameters: Mapping[str, Any] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", inputs_schema(self.definition.inputs))
+
+    async def execute(self, args: dict[str, Any], /) -> NoReturn:  # noqa: ARG002 - the shape of a Tool
+        """Refuse: an agent needs a driver to run it.
+
+        Raises:
+            InvalidToolError: Always.
+        """
+        raise InvalidToolError(
+            f"The agent {self.name!r} runs inside an AgentExecutor; put it into a ToolConfig there.",
+            tool_name=self.name,
+        )
 
 
 def check_tool(where: str, tool: object) -> str:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from maverick.exceptions import AgentError
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
+from maverick.loop.policy import Verdict
 from maverick.loop.result import TerminateReason, ToolOutcome
-from maverick.loop.ruling import Verdict
-from maverick.loop.terms import Terms
+from maverick.loop.run_settings import RunSettings
 from maverick.model import Message, ModelInfo, Response, Usage
 from maverick.model.response import NO_USAGE
 
@@ -44,8 +44,8 @@ class RunStarted(_Entry, frozen=True, kw_only=True):
     """What the client knows of the model."""
     fingerprint: Fingerprint | None = None
     """What the agent was when the run began; kept with runs that can be resumed."""
-    terms: Terms | None = None
-    """What the run is decided by; by default what its agent says."""
+    settings: RunSettings | None = field(name="terms", default=None)
+    """What the run is decided by; by default the settings of its agent. Journals call it ``terms``."""
     user_id: str | None = None
     """The verified user it acts for."""
     parent: str | None = None
@@ -133,8 +133,8 @@ class Resumed(_Entry, frozen=True, kw_only=True):
 
     limits: Limits
     """The limits from now on."""
-    terms: Terms | None = None
-    """What the run is decided by from now on; by default what its agent says."""
+    settings: RunSettings | None = field(name="terms", default=None)
+    """What the run is decided by from now on; by default the settings of its agent."""
     worker: str = ""
     """The process that works on the run from now on."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from maverick.loop.conversation import estimate_tokens
 from maverick.loop.result import TerminateReason
 from maverick.model import Price, Usage
 
@@ -33,12 +35,18 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 
 
 class Ledger:
-    """The limits of one run and what has been spent of them, subagents included."""
+    """The limits of one run and what has been spent of them, subagents included.
 
-    __slots__ = ("limits", "tool_calls", "turns", "usage")
+    Args:
+        limits: The limits.
+        price: What the model costs, if known.
+    """
 
-    def __init__(self, limits: Limits) -> None:
+    __slots__ = ("_price", "limits", "tool_calls", "turns", "usage")
+
+    def __init__(self, limits: Limits, price: Price | None = None) -> None:
         self.limits = limits
+        self._price = price
         self.turns = 0
         self.tool_calls = 0
         self.usage = Usage()
@@ -56,15 +64,14 @@ class Ledger:
             return TerminateReason.MAX_COST
         return None
 
-    def answer_room(self, asked: int, input_tokens: int, price: Price | None) -> int | TerminateReason:
+    def answer_room(self, asked: int, input_tokens: int) -> int | TerminateReason:
         """How many tokens the next answer may have so that no limit is passed; 0 leaves it to the client.
 
         Args:
             asked: The tokens the definition asks for; 0 is the client's default.
             input_tokens: An estimate of the request.
-            price: What the model costs, if known.
         """
-        room = asked
+        room, price = asked, self._price
         if self.limits.tokens is not None:
             left = self.limits.tokens - self.usage.total_tokens - input_tokens
             if left < 1:
@@ -77,6 +84,18 @@ class Ledger:
                 return TerminateReason.MAX_COST
             room = min(room or affordable, affordable)
         return room
+
+    def estimated_usage(self, input_tokens: int, answer: str, max_tokens: int) -> Usage:
+        """About what an answer used whose provider did not say.
+
+        Args:
+            input_tokens: An estimate of the request.
+            answer: The answer, or the part of it that arrived.
+            max_tokens: The most tokens it could have; 0 is not known.
+        """
+        said = estimate_tokens(answer)
+        usage = Usage(input_tokens, min(said, max_tokens or said))
+        return usage if self._price is None else replace(usage, cost_usd=self._price.cost(usage))
 
     def tool_call_room(self) -> int | None:
         """How many more tool calls may be made."""

@@ -6,23 +6,20 @@ and answers with what to do next (a step):
     entries ──▶ AgentLoop ──▶ steps ──▶ a driver does the I/O ──▶ entries …
 
 A driver records and feeds every entry, feeds the intents ``ModelCalled`` and ``ToolsStarted`` before it acts, feeds one
-``ToolFinished`` for each planned call, and stops at ``Finish``. Above this module are the drivers; below it are the
-rules it applies: limits, the round of tools, output, retry and the context window.
+``ToolFinished`` for each planned call, and stops at ``Finish``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, cast
 
 from msgspec.structs import replace
 from typing_extensions import TypeVar
 
 from maverick.exceptions import AgentError, ContextOverflowError, InvalidInputError, OutputValidationError
-from maverick.loop import endings
-from maverick.loop.compaction import estimate_tokens, request_tokens, without_thoughts
-from maverick.loop.context import ContextWindow
+from maverick.loop import termination
+from maverick.loop.conversation import Conversation, request_tokens
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import (
     ApprovalDecided,
@@ -40,33 +37,14 @@ from maverick.loop.entries import (
 )
 from maverick.loop.limits import Ledger, Limits
 from maverick.loop.output import repair_prompt
-from maverick.loop.result import AgentResult, AgentUsage, TerminateReason, ToolRecord
-from maverick.loop.retry import backoff
-from maverick.loop.round import NO_TOOLS, RoundPlanner, have_own_ids, with_own_ids
-from maverick.loop.ruling import Verdict
+from maverick.loop.policy import Verdict
+from maverick.loop.result import RESUMABLE, AgentResult, AgentUsage, TerminateReason, ToolRecord
+from maverick.loop.run_settings import RunSettings, ToolOffer
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
-from maverick.loop.terms import Offer, Terms
-from maverick.model import (
-    History,
-    Message,
-    OutputSchema,
-    Request,
-    RequestConfig,
-    Response,
-    Role,
-    StopReason,
-    Tool,
-    Usage,
-)
+from maverick.loop.tool_round import NO_TOOLS, RoundPlanner
+from maverick.model import Message, OutputSchema, Request, RequestConfig, Response, StopReason, Tool, Usage
 
 T = TypeVar("T", default=str)
-
-RESUMABLE = frozenset(TerminateReason) - {
-    TerminateReason.COMPLETE,
-    TerminateReason.REFUSED,
-    TerminateReason.MAX_TOKENS,
-}
-"""The ends a run can go on from: it was stopped, and did not come to an end of its own."""
 
 
 class AgentLoop(Generic[T]):
@@ -74,7 +52,7 @@ class AgentLoop(Generic[T]):
 
     Args:
         definition: The agent.
-        tools: Its tools by name, as they are today. What is written down was decided with the tools of then.
+        tools: Its tools by name, as they are today. Recorded entries were decided with the tools of their time.
         max_depth: How deep agents may be nested in each other.
     """
 
@@ -84,11 +62,10 @@ class AgentLoop(Generic[T]):
         self.definition = definition
         self.step: Step | None = None
         """What to do next; ``None`` until the run has started."""
-        self.history = History()
         self.turn = 0
         self.text = ""
-        """The newest words of the model."""
-        self.context = ContextWindow(None, 0)
+        """The newest text of the model."""
+        self.conversation = Conversation("", (), 0)
         self.ledger = Ledger(Limits())
         self.tool_round = NO_TOOLS
         """The tool calls of the turn; empty when there are none."""
@@ -98,7 +75,6 @@ class AgentLoop(Generic[T]):
         self._offered = tuple(tools.values())
         self._max_depth = max_depth
         self._records: list[ToolRecord] = []
-        self._call_ids: set[str] = set()
         self._repairs = 0
         self._answered = ""
         """The model that answered last, as its provider names it."""
@@ -106,16 +82,14 @@ class AgentLoop(Generic[T]):
         """The attempts already made at a turn that was stopped to make room for it."""
         self._in_flight = False
         """Whether the model was called and has not answered yet."""
-        self._whole: History | None = None
-        """The conversation without the piece of an answer that it ends with, if it does."""
         self._now = self._before = self._paused = 0.0
-        """The time of this entry and of the one before it; the seconds nobody drove the run."""
+        """The time of this entry and of the one before it; the seconds in which no driver worked on the run."""
 
     def feed(self, entry: Entry) -> Step:
         """Take in what happened and say what to do next.
 
         Raises:
-            InvalidInputError: The entry can not follow what happened before; the run is as it was.
+            InvalidInputError: The entry cannot follow what happened before; the run is as it was.
         """
         expected, handle = self._RULES[type(entry)]
         if type(self.step) not in expected:
@@ -145,13 +119,10 @@ class AgentLoop(Generic[T]):
             self._output = OutputSchema(output.output_name, output.format.json_schema)
             if not entry.info.native_output:
                 self._system = f"{entry.system}\n\n{output.format.instructions()}".lstrip()
-        self.ledger = Ledger(entry.limits)
+        self.ledger = Ledger(entry.limits, entry.info.price)
         self._planner = RoundPlanner(self.ledger, len(entry.agent), self._max_depth)
-        self.history = History(entry.messages)
-        self._call_ids = {call.id for message in entry.messages for call in message.tool_calls}
-        self.context = ContextWindow(None, entry.head, entry.earlier)
-        self._agree(entry.terms)
-        self.context.recount(self._system, self.history)
+        self.conversation = Conversation(self._system, entry.messages, entry.head, entry.earlier)
+        self._apply(entry.settings)
         return self._next_turn()
 
     def _on_model_called(self, entry: ModelCalled, step: CallModel) -> Step:
@@ -162,53 +133,52 @@ class AgentLoop(Generic[T]):
             # It was decided for a model that can read less than today's.
             return self._ask_for_summary() or step
         if step.compaction and not entry.compaction:
-            return CallModel(self._request(self._config), entry.turn, entry.attempt)
+            return CallModel(self._request(self._config.max_tokens), entry.turn, entry.attempt)
         return step
 
     def _on_model_replied(self, entry: ModelReplied, step: CallModel) -> Step:
         response = entry.response
         self._answered = response.model or self._answered
-        self.ledger.charge(self._known_usage(response, step))
+        usage = response.usage
+        if not usage.total_tokens and self.ledger.limits.tokens is not None:  # the limit needs to know it
+            usage = self._estimated_usage(response.content, step)
+        self.ledger.charge(usage)
         if step.compaction:
             return self._condense(response.content)
+        response = self.conversation.answer(response, self.turn)
         calls = response.tool_calls
-        if calls and not have_own_ids(calls, self._call_ids):
-            response = with_own_ids(response, self.turn, self._call_ids)
-            calls = response.tool_calls
-        for call in calls:
-            self._call_ids.add(call.id)
-        if response.parts:  # no provider takes an empty message back
-            self._say(response.message, response.usage.total_tokens)
         self.text = response.content or self.text
         if calls:
             self.tool_round = self._planner.plan(
                 self.turn, calls, response.stop_reason, self._elapsed, self._reserve
             )
         if self.ledger.limits.cost_usd is not None and response.usage.cost_usd is None:
-            return self._finish(TerminateReason.ERROR, endings.no_price(response.model or self._config.model))
+            return self._finish(
+                TerminateReason.ERROR, termination.no_price(response.model or self._config.model)
+            )
         if calls and response.stop_reason is not StopReason.REFUSAL:
-            return self._run_tools()
+            return self._ask_or_run()
         return self._conclude(response)
 
     def _on_model_failed(self, entry: ModelFailed, step: CallModel) -> Step:
-        error, terms = entry.error, self._terms
+        error, settings = entry.error, self._settings
         if isinstance(error, ContextOverflowError) and not step.compaction:
             self._reopened = step.attempt
-            self.context.overflowed()
+            self.conversation.overflowed()
             if (summary := self._ask_for_summary()) is not None:
                 return summary
-            if (shorter := self.context.shortened(self.history)) is not None:
-                return self._take_shorter(shorter)
-        elif error.retryable and step.attempt <= terms.max_retries:
-            delay, exact = backoff(error, step.attempt, terms.retry_delay_ms / 1000)
-            if self.ledger.breach(self._elapsed + delay) is not TerminateReason.TIMEOUT:
-                return replace(step, attempt=step.attempt + 1, delay=delay, exact_delay=exact)
+            if self.conversation.shorten():
+                return self._next_turn()
+        elif error.retryable and step.attempt <= settings.max_retries:
+            retry = step.retry(error, settings.retry_delay_ms / 1000)
+            if self.ledger.breach(self._elapsed + retry.delay) is not TerminateReason.TIMEOUT:
+                return retry
         return self._condense("") if step.compaction else self._finish(TerminateReason.ERROR, error)
 
     def _on_call_ruled(self, entry: CallRuled, step: RunTools | AwaitApproval) -> Step:
         tools = self.tool_round
         if not tools.may_rule(entry.index):
-            raise InvalidInputError(f"Tool call {entry.index} can not be ruled on now.", field="index")
+            raise InvalidInputError(f"Tool call {entry.index} cannot be ruled on now.", field="index")
         if entry.verdict is Verdict.ALLOW:
             return step
         if entry.verdict is Verdict.DENY:
@@ -245,25 +215,22 @@ class AgentLoop(Generic[T]):
     def _on_interrupted(self, entry: Interrupted, step: Step) -> Step:
         self.ledger.charge(entry.usage, turns=entry.turns, tool_calls=entry.tool_calls)
         if entry.partial_text:
-            self.text, self._whole = entry.partial_text, self.history
+            self.text = entry.partial_text
             if isinstance(step, CallModel):
                 self.ledger.charge(self._estimated_usage(entry.partial_text, step))
-            self._say(Message.assistant(entry.partial_text))
+            self.conversation.say_partly(entry.partial_text)
         if entry.reason is TerminateReason.TIMEOUT:
             return self._stop_at(entry.reason)
-        return self._finish(entry.reason, endings.interrupted(entry, step))
+        return self._finish(entry.reason, termination.interrupted(entry, step))
 
     def _on_resumed(self, entry: Resumed, step: Step) -> Step:
         self._paused += max(self._now - self._before, 0.0)
         self.ledger.limits = entry.limits
         offered = self._planner.offer
-        self._agree(entry.terms)
-        if self._whole is not None:
-            # The answer is given anew: half an answer in its place would confuse, or be refused.
-            self.history, self._whole = self._whole, None
-            self.context.recount(self._system, self.history)
+        self._apply(entry.settings)
+        self.conversation.drop_partial()
         if self._planner.offer != offered:
-            self._rewrite(self.history)
+            self.conversation.rewrite(self.conversation.history)
         if isinstance(step, Finish):
             reason = step.result.terminate_reason
             spent = reason is TerminateReason.MAX_TOOL_CALLS and self.ledger.tool_call_room() == 0
@@ -276,13 +243,12 @@ class AgentLoop(Generic[T]):
         if self.tool_round.started:
             self.tool_round.reopened = True
             return step
-        return self._plan_again()
+        self._planner.replan(self.tool_round, self._elapsed, self._reserve)
+        return self._ask_or_run()
 
     def _on_edited(self, entry: Edited, step: CallModel) -> Step:
-        if self.history[-1].role is Role.USER:
-            self.history = History(self.history[:-1])
-        self._say(Message.user(entry.content))
-        return replace(step, request=replace(step.request, messages=self.history))
+        self.conversation.edit(entry.content)
+        return replace(step, request=replace(step.request, messages=self.conversation.history))
 
     _RULES: ClassVar[dict[type[Any], tuple[tuple[type[Any], ...], Any]]] = {
         RunStarted: ((type(None),), _on_run_started),
@@ -305,46 +271,29 @@ class AgentLoop(Generic[T]):
         if not self._reopened and (reason := self.ledger.breach(self._elapsed)) is not None:
             return self._stop_at(reason)
         asked = self._config.max_tokens
-        if self.context.is_full(asked) and (summary := self._ask_for_summary()) is not None:
+        if self.conversation.is_full(asked) and (summary := self._ask_for_summary()) is not None:
             return summary
-        room = self._room(asked, self.context.tokens)
+        room = self.ledger.answer_room(asked, self.conversation.tokens)
         if isinstance(room, TerminateReason):
             return self._stop_at(room)
-        request = self._request(self._config if room == asked else replace(self._config, max_tokens=room))
+        request = self._request(room)
         attempts, self._reopened = self._reopened, 0
         return CallModel(request, self.turn, attempts + 1) if attempts else CallModel(request, self.turn + 1)
-
-    def _run_tools(self, agreed: AbstractSet[int] = frozenset()) -> Step:
-        """Run the calls once a person has agreed to those that want it, but for these."""
-        self.tool_round.waiting = [
-            planned.index
-            for planned in self.tool_round.calls
-            if planned.question is not None and not planned.refusal and planned.index not in agreed
-        ]
-        return self._ask_or_run()
 
     def _ask_or_run(self) -> Step:
         tools = self.tool_round
         return AwaitApproval(self.turn, tools) if tools.waiting else RunTools(self.turn, tools)
 
-    def _plan_again(self) -> Step:
-        """Plan calls that have not begun by the terms of today; what a person was asked, or has said, stays so."""
-        tools = self.tool_round
-        asked = {planned.index for planned in tools.calls if planned.question is not None}
-        agreed = asked.difference(tools.waiting)
-        self._planner.replan(tools, self._elapsed, self._reserve)
-        return self._run_tools(agreed)
-
     def _conclude(self, response: Response) -> Step:
-        if self.definition.output_config is not None:  # words beside earlier tool calls are no value
+        if self.definition.output_config is not None:  # text beside earlier tool calls is not a value
             self.text = response.content
         match response.stop_reason:
             case StopReason.PAUSE:
                 return self._next_turn()
             case StopReason.REFUSAL:
-                return self._finish(TerminateReason.REFUSED, endings.refused(response))
+                return self._finish(TerminateReason.REFUSED, termination.refused(response))
             case StopReason.MAX_TOKENS | StopReason.CONTEXT_OVERFLOW:
-                return self._finish(TerminateReason.MAX_TOKENS, endings.cut_off(response.stop_reason))
+                return self._finish(TerminateReason.MAX_TOKENS, termination.cut_off(response.stop_reason))
         return self._deliver(self.text)
 
     def _deliver(self, answer: str) -> Step:
@@ -355,37 +304,29 @@ class AgentLoop(Generic[T]):
         try:
             return self._finish(TerminateReason.COMPLETE, output=output.format.parse(answer))
         except OutputValidationError as error:
-            if self._repairs >= self._terms.max_repairs:
+            if self._repairs >= self._settings.max_repairs:
                 return self._finish(TerminateReason.COMPLETE, error)
             self._repairs += 1
-            self._say(Message.user(repair_prompt(error)))
+            self.conversation.say(Message.user(repair_prompt(error)))
             return self._next_turn()
 
     def _ask_for_summary(self) -> CallModel | None:
-        """Ask for a summary of the older turns, unless there are none or it can not be afforded."""
-        request = self.context.summary_request(self.history, self.turn, self._config)
+        """Ask for a summary of the older turns, unless there are none or it cannot be afforded."""
+        request = self.conversation.summary_request(self.turn, self._config)
         if request is None:
             return None
-        room = self._room(request.config.max_tokens, request_tokens(request))
+        room = self.ledger.answer_room(request.config.max_tokens, request_tokens(request))
         if isinstance(room, TerminateReason):
             return None
         request = replace(request, config=replace(request.config, max_tokens=room))
         return CallModel(request, self.turn, compaction=True)
 
     def _condense(self, summary: str) -> Step:
-        return self._take_shorter(self.context.condensed(self.history, summary))
-
-    def _take_shorter(self, history: History) -> Step:
-        self._rewrite(history)
+        self.conversation.condense(summary)
         return self._next_turn()
 
-    def _rewrite(self, history: History) -> None:
-        """Go on with a history that does not extend the one before it: thoughts are only valid behind that one."""
-        self.history = without_thoughts(history)
-        self.context.recount(self._system, self.history)
-
     def _stop_at(self, reason: TerminateReason) -> Finish:
-        return self._finish(reason, endings.limit_reached(reason, self.ledger.limits))
+        return self._finish(reason, termination.limit_reached(reason, self.ledger.limits))
 
     def _finish(
         self, reason: TerminateReason, error: AgentError | None = None, output: T | None = None
@@ -398,9 +339,9 @@ class AgentLoop(Generic[T]):
     ) -> AgentResult[T]:
         """The result of a run that stands where this one stands."""
         start, typed = self._start, self.definition.output_config is not None
-        result: AgentResult[Any] = AgentResult(
+        return AgentResult(
             success=error is None,
-            output=output if typed else self.text,
+            output=output if typed else cast("T", self.text),
             metadata={
                 "run_id": start.run_id,
                 "trace_id": start.trace_id,
@@ -412,42 +353,28 @@ class AgentLoop(Generic[T]):
             raw_content=self.text,
             terminate_reason=reason,
             turn_count=self.turn,
-            messages=self.history,
+            messages=self.conversation.history,
             tool_calls=self._records,
             validated=error is None or not typed,
         )
-        return result
 
     # The pieces -------------------------------------------------------------------------------------------------
 
-    def _agree(self, terms: Terms | None) -> None:
-        """Go on by these terms, or else by those of the agent."""
+    def _apply(self, settings: RunSettings | None) -> None:
+        """Go on with these settings, or else with those of the agent."""
         model = self.definition.model_config
-        terms = terms or Terms.of(self.definition, self._tools)
-        self._terms = terms
-        self._config = RequestConfig(terms.max_tokens, model.temperature, model.model or "")
-        self._planner.asking = terms.asking
-        self._planner.calls_per_turn = terms.max_calls_per_turn
-        self._planner.offer = terms.offer or Offer.of(self._tools)
-        self.context.offer(self._planner.offer.tokens)
-        self.context.resize(terms.context_window or self._start.info.context_window)
-
-    def _known_usage(self, response: Response, step: CallModel) -> Usage:
-        """What an answer used; an estimate where a limit needs to know it and the server does not say."""
-        if response.usage.total_tokens or self.ledger.limits.tokens is None:
-            return response.usage
-        return self._estimated_usage(response.content, step)
+        settings = settings or RunSettings.of(self.definition, self._tools)
+        self._settings = settings
+        self._config = RequestConfig(settings.max_tokens, model.temperature, model.model or "")
+        self._planner.asking = settings.asking
+        self._planner.calls_per_turn = settings.max_calls_per_turn
+        self._planner.offer = settings.offer or ToolOffer.of(self._tools)
+        self.conversation.offer_tools(self._planner.offer.tokens)
+        self.conversation.size = settings.context_window or self._start.info.context_window
 
     def _estimated_usage(self, answer: str, step: CallModel) -> Usage:
-        asked = request_tokens(step.request) if step.compaction else self.context.tokens
-        said = estimate_tokens(answer)
-        usage = Usage(asked, min(said, step.request.config.max_tokens or said))
-        price = self._start.info.price
-        return usage if price is None else replace(usage, cost_usd=price.cost(usage))
-
-    def _say(self, message: Message, counted: int = 0) -> None:
-        self.history = self.history.extended(message)
-        self.context.add(message, counted)
+        asked = request_tokens(step.request) if step.compaction else self.conversation.tokens
+        return self.ledger.estimated_usage(asked, answer, step.request.config.max_tokens)
 
     def _close_round(self) -> None:
         """Put the results into the history, in the order of the calls; an unfinished call is cancelled."""
@@ -455,20 +382,20 @@ class AgentLoop(Generic[T]):
         if tools.calls:
             self.tool_round, self.closed_round = NO_TOOLS, tools
             tools.cancel_open(self._now)
-            for message in tools.messages(self.context.result_share(len(tools.calls))):
-                self._say(message)
+            for message in tools.messages(self.conversation.result_share(len(tools.calls))):
+                self.conversation.say(message)
             self._records += tools.records()
 
-    def _request(self, config: RequestConfig) -> Request:
-        return Request(self.history, self._offered, config, self._system, self._output)
-
-    def _room(self, asked: int, input_tokens: int) -> int | TerminateReason:
-        return self.ledger.answer_room(asked, input_tokens, self._start.info.price)
+    def _request(self, max_tokens: int) -> Request:
+        config = self._config
+        if max_tokens != config.max_tokens:
+            config = replace(config, max_tokens=max_tokens)
+        return Request(self.conversation.history, self._offered, config, self._system, self._output)
 
     @property
     def _reserve(self) -> int:
         """The tokens kept from subagents for the turn after theirs."""
-        return self.context.next_turn_tokens(self._config.max_tokens)
+        return self.conversation.next_turn_tokens(self._config.max_tokens)
 
     @property
     def _elapsed(self) -> float:

@@ -36,6 +36,14 @@ class TerminateReason(StrEnum):
     ERROR = "error"
 
 
+RESUMABLE = frozenset(TerminateReason) - {
+    TerminateReason.COMPLETE,
+    TerminateReason.REFUSED,
+    TerminateReason.MAX_TOKENS,
+}
+"""The endings a run can be resumed from: it was stopped, and did not come to an end of its own."""
+
+
 class ToolOutcome(StrEnum):
     """What became of a tool call. Each call has exactly one."""
 

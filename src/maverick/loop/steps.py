@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from maverick.loop.limits import Limits
+from maverick.exceptions import AgentError, RateLimitError, ServerError
 from maverick.loop.result import AgentResult
-from maverick.model import Request, ToolCall
+from maverick.loop.tool_round import PlannedCall, ToolRound
+from maverick.model import Request
 
-if TYPE_CHECKING:
-    from maverick.loop.round import ToolRound
+_LONGEST_WAIT = 30.0
 
 
 class CallModel(Struct, frozen=True):
@@ -27,20 +28,17 @@ class CallModel(Struct, frozen=True):
     compaction: bool = False
     """Whether it is the loop's own question, for a summary of the conversation."""
 
+    def retry(self, error: AgentError, first_delay: float) -> CallModel:
+        """The next attempt after this one failed: when the provider says, or after a delay that doubles each time.
 
-class PlannedCall(Struct, frozen=True):
-    """A tool call of a turn, and what is to be done with it."""
-
-    index: int
-    call: ToolCall
-    refusal: str = ""
-    """Why it is not run, in words for the model; such a call gets this as its result."""
-    grant: Limits | None = None
-    """What it may use, when it is a subagent."""
-    question: str | None = None
-    """Why a person is asked about it, which may be left unsaid; ``None`` when nobody is."""
-    begun: bool = False
-    """Whether it was refused only after it had begun, in a process that stopped: it may have taken effect."""
+        Args:
+            error: Why this attempt failed.
+            first_delay: The seconds to wait after the first attempt.
+        """
+        delay, exact = min(first_delay * 2 ** (self.attempt - 1), _LONGEST_WAIT), False
+        if isinstance(error, RateLimitError | ServerError) and error.retry_after is not None:
+            delay, exact = max(error.retry_after, 0.0), True
+        return replace(self, attempt=self.attempt + 1, delay=delay, exact_delay=exact)
 
 
 class RunTools(Struct, frozen=True):
@@ -48,7 +46,7 @@ class RunTools(Struct, frozen=True):
 
     turn: int
     tools: ToolRound
-    """The round they are part of; the calls are looked up there, so that a step costs nothing to make."""
+    """The round they are part of. The calls are looked up there, so that a step costs nothing to make."""
 
     @property
     def calls(self) -> tuple[PlannedCall, ...]:

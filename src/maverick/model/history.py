@@ -9,9 +9,10 @@ newest view is O(1), extending an older one copies (that is a fork), and no view
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, overload
+from typing import Any, NoReturn, overload
 
-from maverick.model.message import Message
+from maverick.exceptions import InvalidInputError
+from maverick.model.message import Message, Role
 
 
 class _Log:
@@ -84,3 +85,34 @@ class History(Sequence[Message]):
 
     def __repr__(self) -> str:
         return f"History({list(self)!r})"
+
+
+def check_conversation(messages: Sequence[Message]) -> None:
+    """Make sure that each tool call is followed by its result, and each result follows its call.
+
+    Raises:
+        InvalidInputError: It is not so, or something in it is not a message.
+    """
+    open_calls: set[str] = set()
+    for index, message in enumerate(messages):
+        if not isinstance(message, Message):
+            _refuse(index, f"is a {type(message).__name__}, not a Message")
+        if message.role is Role.TOOL_RESULT:
+            if message.tool_call_id not in open_calls:
+                _refuse(
+                    index,
+                    f"answers the tool call {message.tool_call_id!r}, which was not made just before it",
+                )
+            open_calls.discard(message.tool_call_id)
+        elif open_calls:
+            _refuse(index, f"comes before the result of the tool call {min(open_calls)!r}")
+        else:
+            open_calls = {call.id for call in message.tool_calls}
+    if open_calls:
+        _refuse(len(messages) - 1, f"makes the tool call {min(open_calls)!r}, which has no result")
+
+
+def _refuse(index: int, why: str) -> NoReturn:
+    raise InvalidInputError(
+        f"messages[{index}] {why}. No provider accepts such a conversation.", field="messages"
+    )

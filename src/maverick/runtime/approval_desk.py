@@ -11,7 +11,8 @@ from maverick.exceptions import ApprovalError, ApprovalRequiredError
 from maverick.journal import Approval, ApprovalStatus
 from maverick.journal.approvals import approval_for, approval_id, expired, is_expired, still_fits
 from maverick.loop.entries import ApprovalDecided
-from maverick.loop.steps import AwaitApproval, PlannedCall
+from maverick.loop.steps import AwaitApproval
+from maverick.loop.tool_round import PlannedCall
 from maverick.runtime.keeper import RunKeeper
 from maverick.runtime.parking import RunParked
 from maverick.runtime.run import Run

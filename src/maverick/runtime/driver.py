@@ -27,11 +27,10 @@ from maverick.loop.entries import (
     ToolsStarted,
 )
 from maverick.loop.limits import Ledger, Limits
-from maverick.loop.machine import RESUMABLE
-from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
-from maverick.loop.ruling import Policy
+from maverick.loop.policy import Policy
+from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOutcome
+from maverick.loop.run_settings import RunSettings
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
-from maverick.loop.terms import Terms
 from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall
 from maverick.model.client import RunScope, run_scope
 from maverick.providers.request_timeout import RequestTimeout
@@ -99,8 +98,10 @@ class Driver(Generic[T]):
         *_, step = follow(self.run.start.run_id, self._entries, self.run.recall)
         if isinstance(step, Finish) and step.result.terminate_reason not in RESUMABLE:
             return self.run.leave(step.result)
-        terms = Terms.of(self.run.loop.definition, self.run.toolset.tools)
-        resumed = Resumed(at=self.run.clock.now(), limits=self._limits(), terms=terms, worker=worker_name())
+        settings = RunSettings.of(self.run.loop.definition, self.run.toolset.tools)
+        resumed = Resumed(
+            at=self.run.clock.now(), limits=self._limits(), settings=settings, worker=worker_name()
+        )
         return await self._drive_in_scope(resumed, signal)
 
     async def _drive_in_scope(

@@ -19,19 +19,19 @@ from maverick.config import AgentConfig, load_config
 from maverick.exceptions import InvalidInputError, InvalidToolError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.journal.records import Lease
-from maverick.loop.conversation import check_conversation
 from maverick.loop.definition import AgentDefinition, ModelConfig
 from maverick.loop.entries import Entry, RunStarted
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
 from maverick.loop.machine import AgentLoop
+from maverick.loop.policy import Policy
 from maverick.loop.result import AgentResult
-from maverick.loop.ruling import Policy
-from maverick.loop.steps import PlannedCall
-from maverick.loop.terms import Terms
+from maverick.loop.run_settings import RunSettings
+from maverick.loop.tool_round import PlannedCall
 from maverick.model import ExecutionMetrics, LLMClient, Message, ModelInfo, Role, model_info
 from maverick.model.client import NO_DEFAULTS, RequestDefaults, own_model, request_defaults
+from maverick.model.history import check_conversation
 from maverick.providers import Client
 from maverick.providers.catalog import open_client
 from maverick.providers.resolve import resolve
@@ -148,7 +148,7 @@ class AgentExecutor:
             limits=definition.run_config.limits,
             info=_info(client, definition),
             fingerprint=self._fingerprint(definition),
-            terms=self._terms(definition),
+            settings=self._run_settings(definition),
             worker=self._worker(),
             user_id=user_id,
         )
@@ -371,7 +371,7 @@ class AgentExecutor:
             limits=definition.run_config.limits.within(planned.grant or Limits()),
             info=_info(client, definition),
             fingerprint=self._fingerprint(definition),
-            terms=self._terms(definition),
+            settings=self._run_settings(definition),
             worker=self._worker(),
             user_id=parent.start.user_id,
             parent=parent.start.run_id,
@@ -404,8 +404,8 @@ class AgentExecutor:
     def _fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint | None:
         return None if self._journal is None else self._toolset(definition).fingerprint(definition)
 
-    def _terms(self, definition: AgentDefinition[Any]) -> Terms | None:
-        return None if self._journal is None else Terms.of(definition, self._toolset(definition).tools)
+    def _run_settings(self, definition: AgentDefinition[Any]) -> RunSettings | None:
+        return None if self._journal is None else RunSettings.of(definition, self._toolset(definition).tools)
 
     def _prepared(
         self, definition: AgentDefinition[T], inherited: str | None = None

@@ -15,13 +15,12 @@ from maverick.journal import Journal, RunRecord
 from maverick.journal.codec import decode_entry
 from maverick.journal.damage import damaged_run
 from maverick.journal.records import DAMAGED
-from maverick.loop.definition import AgentDefinition
+from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.loop.entries import Edited, Entry, ModelCalled, RunStarted
+from maverick.loop.event_mapper import EventMapper
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.machine import AgentLoop
-from maverick.loop.narrator import Narrator
-from maverick.loop.subagent import AgentTool
 from maverick.model import ModelInfo, Tool
 from maverick.tools import ToolRegistry
 
@@ -121,11 +120,11 @@ def retell(
     """The events of a run, told from its entries."""
     start = beginning(run_id, entries)
     loop: AgentLoop[Any] = AgentLoop(definition, tools, max_depth=max_depth)
-    narrator = Narrator(loop, start.run_id, start.trace_id, start.agent)
+    mapper = EventMapper(loop, start.run_id, start.trace_id, start.agent)
 
     def tell(entry: Entry) -> list[AgentActivityEvent]:
         loop.feed(entry)
-        return list(narrator.tell(entry))
+        return list(mapper.events_of(entry))
 
     for events in follow(run_id, entries, tell):
         yield from events

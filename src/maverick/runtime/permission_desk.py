@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from maverick.loop.entries import CallRuled
-from maverick.loop.round import ToolRound
-from maverick.loop.ruling import Policy, Ruling, Verdict
-from maverick.loop.steps import PlannedCall
+from maverick.loop.policy import Policy, Ruling, Verdict
+from maverick.loop.tool_round import PlannedCall, ToolRound
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.run import Run
 

@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeAlias
 from typing_extensions import TypeVar
 
 from maverick.loop.entries import Entry, RunStarted, ToolFinished
+from maverick.loop.event_mapper import EventMapper
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.machine import AgentLoop
-from maverick.loop.narrator import Narrator
 from maverick.loop.result import AgentResult
 from maverick.loop.steps import Finish, RunTools, Step
 from maverick.model import LLMClient, TextDelta, ThinkingDelta
@@ -44,7 +44,7 @@ class Run(Generic[T]):
     """
 
     __slots__ = (
-        "_narrator",
+        "_mapper",
         "client",
         "clock",
         "keeper",
@@ -80,7 +80,7 @@ class Run(Generic[T]):
         self.listeners = listeners
         self.processes = ChildProcesses(start)
         """What its tool calls start; it is entered for the length of the run, and ends what they leave."""
-        self._narrator = Narrator(loop, start.run_id, start.trace_id, start.agent) if listeners else None
+        self._mapper = EventMapper(loop, start.run_id, start.trace_id, start.agent) if listeners else None
 
     @property
     def ids(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Run(Generic[T]):
     @property
     def watched(self) -> bool:
         """Whether anybody listens, so that the answer is worth streaming."""
-        return self._narrator is not None
+        return self._mapper is not None
 
     async def record(self, entry: Entry) -> Step:
         """Write down what happened, tell those who watch, and say what to do next.
@@ -113,16 +113,16 @@ class Run(Generic[T]):
                 keeper.write_soon()
         if self.tracer is not None:
             self.tracer.observe(entry, step)
-        if self._narrator is not None:
-            for event in self._narrator.tell(entry):
+        if self._mapper is not None:
+            for event in self._mapper.events_of(entry):
                 self._emit(event)
         return step
 
     def recall(self, entry: Entry) -> Step:
         """Take in what is already written down; those who watch were told of it when it happened."""
         step = self.loop.feed(entry)
-        if self._narrator is not None:
-            for _ in self._narrator.tell(entry):
+        if self._mapper is not None:
+            for _ in self._mapper.events_of(entry):
                 pass
         return step
 
@@ -131,14 +131,14 @@ class Run(Generic[T]):
         now = self.clock.now()
         if self.tracer is not None:
             self.tracer.end(now, result)
-        if self._narrator is not None:
-            self._emit(self._narrator.parked(result, now))
+        if self._mapper is not None:
+            self._emit(self._mapper.end(result, now))
         return result
 
     def hear(self, delta: TextDelta | ThinkingDelta, at: float) -> None:
         """Tell those who watch of a piece of the answer."""
-        if self._narrator is not None:
-            event = self._narrator.delta(delta, at)
+        if self._mapper is not None:
+            event = self._mapper.delta(delta, at)
             if event is not None:
                 self._emit(event)
 

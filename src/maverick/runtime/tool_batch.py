@@ -13,7 +13,7 @@ from typing import Any
 
 from maverick.loop.entries import ToolFinished
 from maverick.loop.result import ToolOutcome
-from maverick.loop.steps import PlannedCall
+from maverick.loop.tool_round import PlannedCall
 from maverick.runtime.deadlines import deadlines_of
 from maverick.runtime.parking import RunParked
 from maverick.runtime.run_clock import RunClock

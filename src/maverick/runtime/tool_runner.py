@@ -15,7 +15,7 @@ from maverick.journal.transaction import Transaction
 from maverick.loop.entries import ToolFinished
 from maverick.loop.limits import Ledger
 from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
-from maverick.loop.steps import PlannedCall
+from maverick.loop.tool_round import PlannedCall
 from maverick.model import Effect, Outcome, ToolContext
 from maverick.model.untrusted import is_marked, mark_untrusted
 from maverick.runtime.event_log import log_failure

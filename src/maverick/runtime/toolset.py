@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from maverick.exceptions import InvalidToolError
-from maverick.loop.definition import AgentDefinition, check_tool
+from maverick.loop.definition import AgentDefinition, AgentTool, check_tool
 from maverick.loop.fingerprint import Fingerprint
-from maverick.loop.steps import PlannedCall
-from maverick.loop.subagent import AgentTool
+from maverick.loop.tool_round import PlannedCall
 from maverick.model import Effect, Outcome, Tool, ToolContext
 from maverick.tools import FunctionTool, ToolRegistry
 

@@ -24,7 +24,8 @@ from maverick.loop.entries import (
     ToolsStarted,
 )
 from maverick.loop.result import AgentResult, ToolOutcome
-from maverick.loop.steps import Finish, PlannedCall, RunTools, Step
+from maverick.loop.steps import Finish, RunTools, Step
+from maverick.loop.tool_round import PlannedCall
 from maverick.telemetry import Instruments
 
 if TYPE_CHECKING:

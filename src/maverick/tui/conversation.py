@@ -25,8 +25,7 @@ from maverick.loop.events import (
     UsageUpdated,
 )
 from maverick.loop.limits import Limits
-from maverick.loop.machine import RESUMABLE
-from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
+from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOutcome
 from maverick.model import Message, Role, Text, ToolCall
 from maverick.model import Thinking as ThinkingPart
 from maverick.model.untrusted import unmarked

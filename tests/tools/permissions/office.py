@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from maverick import tool
-from maverick.loop.ruling import Policy, Ruling
+from maverick.loop.policy import Policy, Ruling
 from maverick.model import Tool, ToolCall
 from maverick.tools.coding.toolbox import CodingTool
 from maverick.tools.permissions import Access, CommandSubject, PathSubject, UrlSubject

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from maverick.exceptions import ConfigError, InvalidInputError
-from maverick.loop.ruling import Policy
+from maverick.loop.policy import Policy
 from maverick.tools import load_permissions
 from tools.permissions.office import verdict
 

@@ -8,7 +8,7 @@ import pytest
 
 from maverick import AgentDefinition
 from maverick.exceptions import InvalidInputError
-from maverick.loop.ruling import Verdict
+from maverick.loop.policy import Verdict
 from maverick.model import ToolCall
 from maverick.tools import Permissions
 from tools.permissions.office import ruled, verdict

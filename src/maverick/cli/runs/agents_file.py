@@ -9,7 +9,7 @@ from maverick.agents import registry
 from maverick.agents.python_source import definitions_in, load_python
 from maverick.exceptions import AgentNotFoundError, InvalidInputError, describe_unknown
 from maverick.loop import AgentDefinition
-from maverick.loop.subagent import AgentTool
+from maverick.loop.definition import AgentTool
 
 
 def find_agent(source: str, name: str) -> AgentDefinition[Any]:

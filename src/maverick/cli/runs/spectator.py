@@ -22,7 +22,7 @@ from maverick.loop.events import (
     ToolCallStart,
     TurnStart,
 )
-from maverick.loop.machine import RESUMABLE
+from maverick.loop.result import RESUMABLE
 from maverick.model import ToolContext
 
 

@@ -1,6 +1,6 @@
 """Permissions: which tool calls run, which need a person's consent, and which never run."""
 
-from maverick.loop.ruling import Policy, Ruling, Verdict
+from maverick.loop.policy import Policy, Ruling, Verdict
 from maverick.tools.permissions.access import Access
 from maverick.tools.permissions.mode import Mode
 from maverick.tools.permissions.permission_file import load_permissions

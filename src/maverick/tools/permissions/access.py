@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from maverick.loop.subagent import AgentTool
+from maverick.loop.definition import AgentTool
 from maverick.model import Effect, Tool
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from maverick.exceptions import InvalidInputError
-from maverick.loop.ruling import Verdict
+from maverick.loop.policy import Verdict
 from maverick.tools.permissions.access import Access
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from maverick.config.loading import persons_home, read_small_file
 from maverick.config.trust import PERMISSIONS_FILE, Trust
 from maverick.exceptions import ConfigError, InvalidInputError
-from maverick.loop.ruling import Policy
+from maverick.loop.policy import Policy
 from maverick.tools.permissions.mode import Mode
 from maverick.tools.permissions.policy import Permissions
 

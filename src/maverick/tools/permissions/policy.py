@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from maverick.exceptions import InvalidInputError
-from maverick.loop.ruling import Policy, Ruling, Verdict
+from maverick.loop.policy import Policy, Ruling, Verdict
 from maverick.model import Tool, ToolCall
 from maverick.tools.permissions.access import Access, access_of
 from maverick.tools.permissions.mode import Mode

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError, describe_unknown
-from maverick.loop.compaction import truncate
+from maverick.loop.conversation import truncate
 from maverick.loop.entries import ToolFinished
 from maverick.loop.limits import Ledger, Limits
 from maverick.loop.result import ToolOutcome, ToolRecord
-from maverick.loop.steps import PlannedCall
-from maverick.loop.terms import Offer
-from maverick.model import Message, Part, Response, StopReason, ToolCall
+from maverick.loop.run_settings import ToolOffer
+from maverick.model import Message, StopReason, ToolCall
 
 _CUT_OFF = (
     "Not run: your reply was cut off at its token limit, so the call may be incomplete. "
@@ -30,6 +29,21 @@ _NO_BUDGET = "Not run: not enough of the budget is left for another agent. Finis
 _TOO_MANY_CALLS = "Not run: at most {most} calls of one answer are run. Ask again for what is still needed."
 _MAY_HAVE_ACTED = "It was under way when the process stopped, and may or may not have taken effect."
 _NO_CALLS_LEFT = "Not run: the limit of {limit} tool calls is reached."
+
+
+class PlannedCall(Struct, frozen=True):
+    """A tool call of a turn, and what is to be done with it."""
+
+    index: int
+    call: ToolCall
+    refusal: str = ""
+    """Why it is not run, in words for the model; such a call gets this as its result."""
+    grant: Limits | None = None
+    """What it may use, when it is a subagent."""
+    question: str | None = None
+    """Why a person is asked about it, which may be left unsaid; ``None`` when nobody is."""
+    begun: bool = False
+    """Whether it was refused only after it had begun, in a process that stopped: it may have taken effect."""
 
 
 class ToolRound:
@@ -99,9 +113,16 @@ class ToolRound:
         return ((planned, self._results[planned.index]) for planned in self._planned)
 
     def replan(self, calls: Iterable[PlannedCall]) -> None:
-        """Put other plans for the same calls in place of these."""
+        """Replace the plans for the calls; what a person has agreed to stays so."""
+        asked = {planned.index for planned in self._planned if planned.question is not None}
+        agreed = asked.difference(self.waiting)
         self._planned = list(calls)
         self._calls = None
+        self.waiting = [
+            planned.index
+            for planned in self._planned
+            if planned.question is not None and not planned.refusal and planned.index not in agreed
+        ]
 
     def settle(self, result: ToolFinished) -> None:
         """Take the result of a call.
@@ -189,7 +210,7 @@ class RoundPlanner:
     __slots__ = ("_depth", "_ledger", "_max_depth", "asking", "calls_per_turn", "offer")
 
     def __init__(self, ledger: Ledger, depth: int, max_depth: int) -> None:
-        self.offer = Offer()
+        self.offer = ToolOffer()
         """The tools there are."""
         self.asking: Mapping[str, str] = {}
         """The tools that want a person asked about each call, and why if they say so."""
@@ -267,38 +288,6 @@ class RoundPlanner:
             else p
             for p in planned
         )
-
-
-def have_own_ids(calls: Sequence[ToolCall], taken: AbstractSet[str]) -> bool:
-    """Whether each call has an id, and one that no other call of the run has."""
-    if len(calls) == 1:
-        return calls[0].id != "" and calls[0].id not in taken
-    ids = {call.id for call in calls}
-    return len(ids) == len(calls) and "" not in ids and ids.isdisjoint(taken)
-
-
-def with_own_ids(response: Response, turn: int, used: AbstractSet[str]) -> Response:
-    """The response with an id of its own for each tool call, where the model sent none or one twice."""
-    taken: set[str] = set()
-    parts: list[Part] = []
-    for index, part in enumerate(response.parts):
-        if isinstance(part, ToolCall):
-            own = part.id
-            if not own or own in taken or own in used:
-                own = f"{part.id or 'call'}_{turn}_{index}"
-            while own in taken or own in used:
-                own += "_"
-            taken.add(own)
-            parts.append(replace(part, id=own))
-        else:
-            parts.append(part)
-    return Response(
-        parts,
-        usage=response.usage,
-        stop_reason=response.stop_reason,
-        model=response.model,
-        request_id=response.request_id,
-    )
 
 
 def _enough(grant: Limits) -> bool:

@@ -1,4 +1,4 @@
-"""Tells a run's entries as events. The same entries make the same events, live and replayed."""
+"""Maps the entries of a run to the events its observers see: the same entries make the same events, live or replayed."""
 
 from __future__ import annotations
 
@@ -39,18 +39,19 @@ from maverick.loop.events import (
     UsageUpdated,
 )
 from maverick.loop.machine import AgentLoop
+from maverick.loop.policy import Verdict
 from maverick.loop.result import AgentResult
-from maverick.loop.ruling import Verdict
-from maverick.loop.steps import AwaitApproval, CallModel, Finish, PlannedCall
+from maverick.loop.steps import AwaitApproval, CallModel, Finish
+from maverick.loop.tool_round import PlannedCall
 from maverick.model import Text, TextDelta, ThinkingDelta
 from maverick.model import Thinking as ThinkingPart
 
 
-class Narrator:
-    """Watches one run and tells what an observer should know.
+class EventMapper:
+    """Makes the events of one run.
 
     Args:
-        loop: The run, which each entry is fed to before it is told.
+        loop: The run, which is fed each entry before the entry is mapped.
         run_id: Its id.
         trace_id: Its trace id.
         agent: The path of agent names.
@@ -60,7 +61,7 @@ class Narrator:
         self._loop = loop
         self._who: dict[str, Any] = {"run_id": run_id, "trace_id": trace_id, "agent": agent, "at": 0.0}
         self._started: set[int] = set()
-        """The calls of the turn whose start was told, and whose end was not."""
+        """The calls of the turn that have a start event and no end event yet."""
         self._round = loop.closed_round
         self._asked: set[str] = set()
         self._open_turn = 0
@@ -68,21 +69,21 @@ class Narrator:
         self._streamed = False
 
     def delta(self, delta: TextDelta | ThinkingDelta, at: float) -> AgentActivityEvent | None:
-        """Tell a piece of the answer as it arrives; the whole answer is then not told again."""
+        """The event of a piece of the answer as it arrives; the whole answer then makes none of its own."""
         if self._compacting:
             return None
         self._streamed = True
         kind = ContentChunk if type(delta) is TextDelta else Thinking
         return kind(**self._who | {"at": at}, content=delta.text)
 
-    def parked(self, result: AgentResult[Any], at: float) -> AgentActivityEvent:
-        """Tell that nothing more happens: until a person has decided, or at all."""
+    def end(self, result: AgentResult[Any], at: float) -> AgentActivityEvent:
+        """The event of a run that is parked until a person has decided, or that had ended before."""
         return RunEnd(**self._who | {"at": at}, result=result)
 
-    def tell(self, entry: Entry) -> Iterator[AgentActivityEvent]:
-        """The events of an entry that the loop has just been fed."""
+    def events_of(self, entry: Entry) -> Iterator[AgentActivityEvent]:
+        """The events of an entry that was just fed to the loop."""
         self._who["at"] = entry.at
-        yield from self._TELLERS[type(entry)](self, entry)
+        yield from self._RULES[type(entry)](self, entry)
         yield from self._closed_round()
         step = self._loop.step
         over = isinstance(step, Finish)
@@ -91,9 +92,9 @@ class Narrator:
             yield TurnEnd(**self._who, turn_number=self._open_turn)
             self._open_turn = 0
         if isinstance(step, Finish):
-            told = entry.error if isinstance(entry, ModelFailed) else None
+            known = entry.error if isinstance(entry, ModelFailed) else None
             for error in step.result.errors:
-                if error is not told:
+                if error is not known:
                     yield ErrorEvent(**self._who, error=error)
             yield RunEnd(**self._who, result=step.result)
 
@@ -118,10 +119,10 @@ class Narrator:
             **self._who,
             usage=entry.response.usage,
             total=self._loop.ledger.usage,
-            context_tokens=self._loop.context.tokens,
+            context_tokens=self._loop.conversation.tokens,
         )
         if self._compacting:
-            yield Compacted(**self._who, context_tokens=self._loop.context.tokens)
+            yield Compacted(**self._who, context_tokens=self._loop.conversation.tokens)
         step = self._loop.step
         if isinstance(step, AwaitApproval):
             for planned in step.calls:
@@ -134,7 +135,7 @@ class Narrator:
         if isinstance(step, CallModel) and asks_again:
             yield RetryScheduled(**self._who, attempt=step.attempt, delay=step.delay)
         elif self._compacting:
-            yield Compacted(**self._who, context_tokens=self._loop.context.tokens)
+            yield Compacted(**self._who, context_tokens=self._loop.conversation.tokens)
 
     def _call_ruled(self, entry: CallRuled) -> Iterator[AgentActivityEvent]:
         planned = self._loop.tool_round.planned(entry.index)
@@ -172,9 +173,9 @@ class Narrator:
         )
 
     def _closed_round(self) -> Iterator[AgentActivityEvent]:
-        """Tell of the calls that the end of the run has left without a result of their own."""
-        closed, told = self._loop.closed_round, self._round
-        if closed is told:
+        """The events of calls that the end of the run has left without a result of their own."""
+        closed = self._loop.closed_round
+        if closed is self._round:
             return
         self._round = closed
         for planned, result in closed.settled():
@@ -200,7 +201,7 @@ class Narrator:
     def _edited(self, entry: Edited) -> Iterator[AgentActivityEvent]:
         yield MessageAdded(**self._who, content=entry.content)
 
-    _TELLERS: ClassVar[dict[type[Any], Any]] = {
+    _RULES: ClassVar[dict[type[Any], Any]] = {
         RunStarted: _run_started,
         ModelCalled: _model_called,
         ModelReplied: _model_replied,

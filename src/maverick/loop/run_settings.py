@@ -1,8 +1,7 @@
-"""What the loop decides by that its agent sets, written down with the run.
+"""The settings of an agent that the loop decides by, recorded with the run.
 
-A run that is told again, resumed or forked is decided once more, entry by entry. It has to come out as it did, whatever
-the agent is by then, and whatever tools it has; so the loop goes by the terms that were in force when each entry was
-written.
+A run that is replayed, resumed or forked is decided again, entry by entry. It has to come out the same, whatever the
+agent and its tools are by then; so the loop uses the settings that were in force when each entry was written.
 """
 
 from __future__ import annotations
@@ -12,30 +11,29 @@ from typing import Any
 
 from msgspec import Struct
 
-from maverick.loop.compaction import tool_tokens
-from maverick.loop.definition import AgentDefinition
-from maverick.loop.subagent import AgentTool
+from maverick.loop.conversation import tool_tokens
+from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.model import Tool
 
 
-class Offer(Struct, frozen=True, omit_defaults=True):
+class ToolOffer(Struct, frozen=True, omit_defaults=True):
     """The tools a model may call, as far as they change the course of a run."""
 
     names: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
-    """Those that are agents, and share what is left of the limits."""
+    """The tools that are agents, and share what is left of the limits."""
     tokens: int = 0
     """About how many tokens of each request they take."""
 
     @classmethod
-    def of(cls, tools: Mapping[str, Tool]) -> Offer:
-        """The offer of these tools."""
+    def of(cls, tools: Mapping[str, Tool]) -> ToolOffer:
+        """What is recorded of these tools."""
         agents = tuple(name for name, tool in tools.items() if isinstance(tool, AgentTool))
         return cls(tuple(tools), agents, tool_tokens(tools.values()))
 
 
-class Terms(Struct, frozen=True, omit_defaults=True):
-    """The settings of an agent that change the course of a run; its limits are kept beside them."""
+class RunSettings(Struct, frozen=True, omit_defaults=True):
+    """The settings of an agent that change the course of a run; its limits are recorded beside them."""
 
     max_tokens: int = 0
     context_window: int | None = None
@@ -43,14 +41,14 @@ class Terms(Struct, frozen=True, omit_defaults=True):
     retry_delay_ms: int = 0
     max_repairs: int = 0
     asking: dict[str, str] = {}
-    """The tools that want a person asked about each call, and why if they say so."""
-    offer: Offer | None = None
-    """The tools there are; by default those of the agent."""
+    """The tools that need approval for each call, and the reason they give, if any."""
+    offer: ToolOffer | None = None
+    """The tools on offer; by default those of the agent."""
     max_calls_per_turn: int | None = None
 
     @classmethod
-    def of(cls, definition: AgentDefinition[Any], tools: Mapping[str, Tool]) -> Terms:
-        """The terms of a definition and the tools it was given."""
+    def of(cls, definition: AgentDefinition[Any], tools: Mapping[str, Tool]) -> RunSettings:
+        """The settings of a definition and the tools it was given."""
         model, run, output = definition.model_config, definition.run_config, definition.output_config
         return cls(
             model.max_tokens,
@@ -63,6 +61,6 @@ class Terms(Struct, frozen=True, omit_defaults=True):
                 for name, tool in tools.items()
                 if (wanted := getattr(tool, "approval", False))
             },
-            Offer.of(tools),
+            ToolOffer.of(tools),
             run.max_calls_per_turn,
         )
