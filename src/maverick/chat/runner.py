@@ -263,7 +263,8 @@ class AgentRunner:
                 **options,
             )
         except RunExistsError:  # the request was sent before: its run goes on, or gives its answer again
-            return await self._executor.resume(run_id, agent, **options)
+            # The agent is Maverick's own, so it may have changed with an upgrade, and with nothing else.
+            return await self._executor.resume(run_id, agent, accept_changes=True, **options)
 
     def _hear(self, context: AgentContext, message: str, request: str | None) -> None:
         """See whether the message answers a question that was asked before; it is the user's, and not the model's."""

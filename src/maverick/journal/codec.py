@@ -22,7 +22,8 @@ from maverick.loop.entries import Entry, ModelReplied, RunStarted
 from maverick.model import ToolCall
 
 VERSION = 1
-"""The version entries are written in."""
+"""The version of the format that entries are written in. Every version before it can be read, always: a change that old
+entries do not fit gets the next number, and a step here that turns what is older into it."""
 
 R = TypeVar("R")
 
@@ -67,9 +68,10 @@ def decode_entry(payload: bytes, version: int) -> Entry:
         JournalDamagedError: It is damaged.
         JournalError: It was written by a newer Maverick.
     """
-    if version != VERSION:
+    if version > VERSION:
         raise JournalError(
-            f"The journal holds entries of format {version}; this Maverick reads {VERSION}. Use the version that wrote it."
+            f"The journal holds entries of format {version}, and this Maverick reads formats up to {VERSION}. "
+            "Update Maverick."
         )
     return _decode(payload, _entry_decoder)
 

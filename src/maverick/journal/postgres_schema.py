@@ -79,7 +79,7 @@ async def migrate(connection: Connection, name: str) -> None:
         form = await _form(connection)  # another process may have been faster
         if form > len(MIGRATIONS):
             raise JournalError(
-                f"The journal {name!r} has form {form}; this Maverick knows {len(MIGRATIONS)}. Use a newer one."
+                f"The journal {name!r} has form {form}, and this Maverick knows {len(MIGRATIONS)}. Update Maverick."
             )
         for statements in MIGRATIONS[form:]:
             await connection.execute(statements)

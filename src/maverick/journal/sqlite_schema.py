@@ -164,7 +164,7 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
     form = _form(connection)  # another process may have been faster
     if form > len(MIGRATIONS):
         raise JournalError(
-            f"The journal {path!r} has form {form}; this Maverick knows {len(MIGRATIONS)}. Use a newer one."
+            f"The journal {path!r} has form {form}, and this Maverick knows {len(MIGRATIONS)}. Update Maverick."
         )
     for statements in MIGRATIONS[form:]:
         for statement in statements.split(";"):

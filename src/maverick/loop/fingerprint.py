@@ -23,6 +23,8 @@ class Fingerprint(Struct, frozen=True):
     """The model that the agent names; not a hash. Empty when it names none."""
     output: str
     tools: dict[str, str]
+    """By tool, a hash of what it tells the model. Empty for a tool that Maverick brings along: an upgrade may word it
+    better, and runs that were begun before it can still be resumed."""
     conduct: dict[str, dict[str, str]] | None = None
     """By tool, what decides how its calls are treated: its effect, whether a person is asked, how far it reaches, and
     whose words it returns. Not hashes; ``None`` in runs that were made before it was kept."""
@@ -37,7 +39,7 @@ class Fingerprint(Struct, frozen=True):
             _hash([prompt.system_prompt, first]),
             definition.model_config.model or "",
             "" if output is None else _hash([output.output_name, dict(output.format.json_schema)]),
-            {name: hash_tool(tool) for name, tool in tools.items()},
+            {name: "" if _is_builtin(tool) else hash_tool(tool) for name, tool in tools.items()},
             {name: conduct_of(tool) for name, tool in tools.items()},
         )
 
@@ -59,7 +61,7 @@ class Fingerprint(Struct, frozen=True):
         said += [
             f"the tool {name!r} has changed"
             for name in self.tools.keys() & now.tools.keys()
-            if self.tools[name] != now.tools[name]
+            if now.tools[name] and self.tools[name] != now.tools[name]
         ]
         return sorted(said + self._conduct_changes(now))
 
@@ -88,6 +90,11 @@ def conduct_of(tool: Tool) -> dict[str, str]:
         "access": str(getattr(tool, "access", None)),
         "untrusted": str(getattr(tool, "untrusted", False)),
     }
+
+
+def _is_builtin(tool: Tool) -> bool:
+    function = getattr(tool, "function", None)
+    return str(getattr(function, "__module__", "")).startswith("maverick.")
 
 
 def _hash(value: object) -> str:
