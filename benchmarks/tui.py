@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.figure import Figure, Target
 from benchmarks.stopwatch import cpu_of, median_of
 from maverick import AgentDefinition, AgentExecutor
-from maverick.agents.found import FoundAgent, Origin
+from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.journal import MemoryJournal
 from maverick.loop.events import ContentChunk
 from maverick.loop.limits import Limits
@@ -145,8 +145,8 @@ class _Workplace:
     def __init__(self) -> None:
         self.journal = MemoryJournal()
 
-    def agents(self) -> Sequence[FoundAgent]:
-        return [FoundAgent("teller", _TELLER, Origin.READY, "benchmarks")]
+    def agents(self) -> Sequence[DiscoveredAgent]:
+        return [DiscoveredAgent("teller", _TELLER, Origin.BUILTIN, "benchmarks")]
 
     def problems(self) -> Sequence[str]:
         return []

@@ -8,8 +8,7 @@ import pytest
 
 from maverick import AgentDefinition, MaverickConfig, ModelConfig, TerminateReason
 from maverick.agents import AgentContext, AgentRegistry, AgentResult
-from maverick.agents.discovery import Discovery
-from maverick.agents.found import Origin
+from maverick.agents.discovery import Discovery, Origin
 from maverick.exceptions import AgentError, AgentNotFoundError, InvalidInputError
 
 PORTER = """\
@@ -107,7 +106,7 @@ def test_a_file_of_ours_is_used_before_one_for_claude_code_and_neither_is_a_prob
 @pytest.mark.requirement("005-DISCOVERY")
 def test_a_package_can_not_take_the_name_of_a_ready_agent_but_a_file_can(place: Place) -> None:
     place.install("hotel", PORTER.replace("porter", "general"), "general = hotel:general")
-    assert place.look().find("general").origin is Origin.READY
+    assert place.look().find("general").origin is Origin.BUILTIN
 
     place.add("general", "Mine.", place.home)
     place.add("code-reviewer", "The project's.")
@@ -125,8 +124,8 @@ def test_the_agent_that_works_when_none_is_named_is_never_one_of_the_project(kin
 
     looking = place.look()
 
-    assert looking.find("general").origin is Origin.READY
-    assert [agent.origin for agent in looking.all() if agent.name == "general"] == [Origin.READY]
+    assert looking.find("general").origin is Origin.BUILTIN
+    assert [agent.origin for agent in looking.all() if agent.name == "general"] == [Origin.BUILTIN]
     told = sorted(map(str, looking.problems))
     assert [problem.partition(": ")[0] for problem in told] == [str(file), str(renamed)]
     assert "no agent of a project can take that name. Rename it, or run it by its file" in told[0]
@@ -138,7 +137,7 @@ def test_a_project_can_not_take_the_general_agent_away_either(place: Place) -> N
 
     looking = place.look()
 
-    assert looking.find("general").origin is Origin.READY
+    assert looking.find("general").origin is Origin.BUILTIN
     assert "general.md, line 2: " in str(looking.problems[0])
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from maverick import AgentDefinition, PromptConfig, ToolConfig
 from maverick.agents import AgentContext
-from maverick.agents.claude_names import CODING_TOOLS
-from maverick.agents.defined import DefinedAgent
+from maverick.agents.definition_agent import DefinitionAgent
 from maverick.agents.markdown import AgentFile, read_agent
 from maverick.agents.named_tools import servers_named
+from maverick.agents.tool_names import CODING_TOOLS
 from maverick.config import MaverickConfig
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.model.untrusted import mark_untrusted
@@ -95,7 +95,7 @@ async def test_a_definition_that_is_used_like_a_class_has_its_servers_for_each_r
     (settings / "permissions.yaml").write_text("allow: [mcp__shop__*]\n", encoding="utf-8")
     servers = {"shop": {"command": sys.executable, "args": [str(SHOP), str(spec)]}}
     definition = AgentDefinition("clerk", "Sells.", tool_config=ToolConfig(tools=["mcp__shop"]))
-    agent = DefinedAgent(
+    agent = DefinitionAgent(
         definition, client=ScriptedClient([call("mcp__shop__sell", text="tea"), reply("Sold.")])
     )
     context = AgentContext(tmp_path, "main", MaverickConfig(), {"prompt": "sell"})

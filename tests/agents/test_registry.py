@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from maverick import AgentDefinition, AgentExecutor, ModelConfig, PromptConfig
-from maverick.agents import AgentContext, AgentRegistry, AgentResult, AgentUsage, DefinedAgent, registry
+from maverick.agents import AgentContext, AgentRegistry, AgentResult, AgentUsage, DefinitionAgent, registry
 from maverick.config import MaverickConfig
 from maverick.exceptions import (
     AgentError,
@@ -174,7 +174,7 @@ async def test_a_definition_is_made_and_run_in_the_same_way(agents: AgentRegistr
     made = agents.create("reporter", client=client)
     again = agents.create("reporter", executor=AgentExecutor(client))
 
-    assert isinstance(made, DefinedAgent)
+    assert isinstance(made, DefinitionAgent)
     assert (await made.execute(context(tmp_path, topic="whales"))).output == "All is well."
     assert (await again.execute(context(tmp_path, topic="tides"))).output == "Still well."
     assert [request.messages[0].content for request in client.requests] == [
@@ -187,7 +187,7 @@ async def test_a_definition_is_given_the_folder_and_the_branch_if_it_asks_for_th
     local = AgentDefinition("local", "Looks.", PromptConfig("${branch}", ["Look at ${cwd}: ${what}."]))
     client = ScriptedClient(["Seen."])
 
-    await DefinedAgent(local, client=client).execute(context(tmp_path, what="all"))
+    await DefinitionAgent(local, client=client).execute(context(tmp_path, what="all"))
 
     (request,) = client.requests
     assert (request.system, request.messages[0].content) == ("main", f"Look at {tmp_path}: all.")
@@ -359,7 +359,7 @@ async def test_a_defined_agent_lets_go_of_the_models_it_has_connected_to(
     monkeypatch.setattr(AgentExecutor, "aclose", close)
     prompt = PromptConfig(initial_messages=["Hello."])
     offline = AgentDefinition("offline", "Answers.", prompt, model_config=ModelConfig(model="offline:"))
-    async with DefinedAgent(offline) as made:
+    async with DefinitionAgent(offline) as made:
         await made.execute(context(tmp_path))
 
     assert len(closed) == 1

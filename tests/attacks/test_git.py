@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from maverick.agents.context import AgentContext
-from maverick.agents.ready.repository import changes_since, staged_changes
+from maverick.agents.git_changes import changes_since, staged_changes
 from maverick.config import MaverickConfig
 from maverick.exceptions import ProcessError
 

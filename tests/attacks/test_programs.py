@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from canary import CANARY
-from maverick.agents.ready.repository import changes_since
+from maverick.agents.git_changes import changes_since
 from maverick.config.programs import find_program, helper_environment
 from maverick.tools import Workspace
 from maverick.tools.coding.search import Search

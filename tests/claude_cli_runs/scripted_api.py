@@ -16,7 +16,7 @@ from canary import CANARY
 from maverick import AgentDefinition, AgentExecutor, AgentResult
 from maverick.loop.events import AgentActivityEvent
 from maverick.model import LLMClient
-from maverick.providers.claude_cli.whole_run.client import CliClient, connect
+from maverick.providers.claude_cli.client import CliClient, connect
 from wire.claude_answers import Answer, error_body, sse, text, tool_use
 
 Body = dict[str, Any]

@@ -8,7 +8,7 @@ import pytest
 from claude_agent_sdk import ResultMessage
 
 from maverick.model import Usage
-from maverick.providers.claude_cli.whole_run.hidden_usage import hidden_usage
+from maverick.providers.claude_cli.usage import hidden_usage
 
 
 def summed_up(cost: float | None, **models: tuple[int, int, int, int]) -> ResultMessage:

@@ -9,9 +9,10 @@ import pytest
 
 from cli.folder import Folder
 from cli.runs_command import fits
-from maverick.agents.discovery import READY
+from maverick.agents.discovery import BUILTIN_CLASSES, GENERAL
 from maverick.agents.markdown import read_agent
 
+BUILTIN = [GENERAL.name, *BUILTIN_CLASSES]
 REPORTER = """
     ---
     name: reporter
@@ -35,10 +36,10 @@ def test_all_agents_are_listed_with_where_they_come_from(folder: Folder) -> None
     head, *lines = done.stdout.splitlines()
     assert head.split() == ["AGENT", "FROM", "WHAT", "IT", "DOES"]
     assert [line.split()[:2] for line in lines] == sorted(
-        [[name, "ready"] for name in READY] + [["reporter", "project"]]
+        [[name, "builtin"] for name in BUILTIN] + [["reporter", "project"]]
     )
     assert fits(done.stdout)
-    assert folder.main("agents", "list", "--names").stdout.split() == sorted([*READY, "reporter"])
+    assert folder.main("agents", "list", "--names").stdout.split() == sorted([*BUILTIN, "reporter"])
 
 
 @pytest.mark.requirement("007-AGENTS", "005-BAD-FILES")

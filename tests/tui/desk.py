@@ -21,7 +21,7 @@ from maverick import (
     tool,
 )
 from maverick.agents import AgentContext, AgentResult
-from maverick.agents.found import FoundAgent, Origin
+from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.exceptions import AgentNotFoundError, InvalidInputError
 from maverick.journal import Journal, MemoryJournal, RunRecord, RunStatus
 from maverick.journal.codec import encode_entry
@@ -115,15 +115,15 @@ class Desk:
         self.journal = MemoryJournal() if journal is None else journal
         self.user = "ana"
         self.client = ScriptedClient(script, info=INFO)
-        self.found: list[FoundAgent] = [
-            FoundAgent("editor", editor, Origin.PROJECT, "editor.md"),
-            FoundAgent("greeter", Greeter, Origin.REGISTERED, "greeter.py"),
-            FoundAgent("reporter", reporter, Origin.HOME, "reporter.md"),
+        self.found: list[DiscoveredAgent] = [
+            DiscoveredAgent("editor", editor, Origin.PROJECT, "editor.md"),
+            DiscoveredAgent("greeter", Greeter, Origin.REGISTERED, "greeter.py"),
+            DiscoveredAgent("reporter", reporter, Origin.HOME, "reporter.md"),
         ]
         self.remark = remark
         self.unreadable: list[str] = []
 
-    def agents(self) -> Sequence[FoundAgent]:
+    def agents(self) -> Sequence[DiscoveredAgent]:
         return self.found
 
     def problems(self) -> Sequence[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from maverick import AgentDefinition
-from maverick.agents.found import FoundAgent, Origin
+from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.exceptions import JournalError, NetworkError
 from maverick.testing import call, fail, reply
 from maverick.tui.approval_dialog import ApprovalDialog
@@ -77,7 +77,9 @@ async def test_a_run_whose_agent_is_gone_can_be_read() -> None:
 @pytest.mark.requirement("007-TUI-ERRORS")
 async def test_of_a_run_that_its_agent_would_have_gone_on_otherwise_with_the_beginning_is_told() -> None:
     async with screen(kept=True) as at:
-        at.desk.found[0] = FoundAgent("editor", AgentDefinition("editor", "Has no tools."), Origin.HOME, "")
+        at.desk.found[0] = DiscoveredAgent(
+            "editor", AgentDefinition("editor", "Has no tools."), Origin.HOME, ""
+        )
         await at.open()
         await at.until(at.said)
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from maverick.agents.context import AgentContext
-from maverick.agents.defined import DefinedAgent
+from maverick.agents.definition_agent import DefinitionAgent
 from maverick.agents.registry import AgentRegistry, registry
 from maverick.agents.result import AgentResult, AgentUsage
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         DEFAULT_PERMISSION_MODE,
         MaverickAgent,
     )
-    from maverick.agents.text import extract_all_text, extract_text
+    from maverick.agents.query import extract_all_text, extract_text
     from maverick.providers.claude_cli import extract_usage
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
     "AgentRegistry",
     "AgentResult",
     "AgentUsage",
-    "DefinedAgent",
+    "DefinitionAgent",
     "MaverickAgent",
     "extract_all_text",
     "extract_text",
@@ -44,8 +44,8 @@ _FOR_CLASSES = {
     "DEFAULT_MODEL": "maverick.agents.base",
     "DEFAULT_PERMISSION_MODE": "maverick.agents.base",
     "MaverickAgent": "maverick.agents.base",
-    "extract_all_text": "maverick.agents.text",
-    "extract_text": "maverick.agents.text",
+    "extract_all_text": "maverick.agents.query",
+    "extract_text": "maverick.agents.query",
     "extract_usage": "maverick.providers.claude_cli",
 }
 """Where to find what only agents on the Claude CLI need; definitions do without it."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from maverick.agents.partial_answer import PartialAnswer
-from maverick.agents.text import extract_all_text
+from maverick.agents.query import PartialAnswer, extract_all_text
 from maverick.exceptions import AgentError, MalformedResponseError, OutputValidationError, RefusalError
 from maverick.loop.result import AgentResult
 from maverick.loop.termination import reason_of

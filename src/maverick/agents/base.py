@@ -16,9 +16,7 @@ from weakref import WeakKeyDictionary, finalize
 
 from maverick.agents.answer import Answer
 from maverick.agents.context import AgentContext
-from maverick.agents.message_stream import MessageStream
-from maverick.agents.partial_answer import PartialAnswer
-from maverick.agents.stopping import Stopping
+from maverick.agents.query import MessageStream, PartialAnswer, Stopping
 from maverick.agents.tool_names import BUILTIN_TOOLS, LATER_TOOLS, find_invalid_tool
 from maverick.config import DEFAULT
 from maverick.exceptions import AgentError, InvalidInputError, InvalidToolError

@@ -29,9 +29,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from maverick.agents.claude_names import CLAUDE_MODELS, CODING_TOOLS, tools_for
 from maverick.agents.front_matter import FrontMatter, read_front_matter
 from maverick.agents.json_schema import JsonSchema
+from maverick.agents.tool_names import CLAUDE_MODELS, CODING_TOOLS, tools_for
 from maverick.config.duration import parse_duration
 from maverick.config.mcp_name import group_of, server_of
 from maverick.exceptions import AgentError, InvalidInputError, describe_unknown

@@ -1,9 +1,9 @@
-"""The tools that an agent on the Claude CLI may be allowed, and how they are written."""
+"""The names of tools and models in Claude Code: which there are, how they are written, and what they are called here."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 BUILTIN_TOOLS: frozenset[str] = frozenset(
     {
@@ -42,6 +42,29 @@ LATER_TOOLS: frozenset[str] = frozenset(
     }
 )
 """Tools that today's CLI has besides."""
+
+CLAUDE_MODELS: Mapping[str, str] = {
+    "sonnet": "claude:claude-sonnet-5-5",
+    "opus": "claude:claude-opus-5-5",
+    "haiku": "claude:claude-haiku-5-5",
+}
+"""The models that its agent files name in short."""
+
+_CLAUDE_TOOLS: Mapping[str, str] = {
+    "Read": "read_file",
+    "Write": "write_file",
+    "Edit": "edit_file",
+    "MultiEdit": "edit_file",
+    "Glob": "list_files",
+    "LS": "list_files",
+    "Grep": "grep",
+    "Bash": "shell",
+    "WebFetch": "web_fetch",
+    "TodoWrite": "update_plan",
+}
+
+CODING_TOOLS: tuple[str, ...] = tuple(dict.fromkeys(_CLAUDE_TOOLS.values()))
+"""The tools an agent file can name."""
 
 _TOOL = re.compile(r"[\w.*-]+")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")  # what the CLI makes an underscore of in a server's name
@@ -83,3 +106,16 @@ def _is_of_a_server(tool: str, prefixes: Iterable[str]) -> bool:
         tool == prefix or (tool.startswith(f"{prefix}__") and _TOOL.fullmatch(tool, len(prefix) + 2))
         for prefix in prefixes
     )
+
+
+def tools_for(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Our tools for those of Claude Code, and the names of those that have none here."""
+    ours: dict[str, None] = {}
+    missing: list[str] = []
+    for name in names:
+        tool = _CLAUDE_TOOLS.get(name)  # "Bash(git:*)" is less than Bash, so it has none
+        if tool is None:
+            missing.append(name)
+        else:
+            ours[tool] = None
+    return tuple(ours), tuple(missing)

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from maverick.agents import registry
-from maverick.agents.discovery import DEFAULT_AGENT, Discovery
-from maverick.agents.found import FoundAgent, Origin
-from maverick.agents.making import Registered
+from maverick.agents.discovery import GENERAL, DiscoveredAgent, Discovery, Origin
 from maverick.agents.markdown import read_agent
 from maverick.agents.python_source import definitions_in, load_python
+from maverick.agents.registry import Registered
 from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.loop import AgentDefinition
@@ -23,7 +22,7 @@ def discovery(config: MaverickConfig) -> Discovery:
     return Discovery(modules=config.agents)
 
 
-def look_up(source: str | None, config: MaverickConfig) -> FoundAgent:
+def look_up(source: str | None, config: MaverickConfig) -> DiscoveredAgent:
     """The agent that is meant.
 
     Args:
@@ -34,13 +33,15 @@ def look_up(source: str | None, config: MaverickConfig) -> FoundAgent:
         AgentNotFoundError: No agent has this name.
         InvalidInputError: The file is missing or wrong, or has no agent, or several.
     """
-    source = source or DEFAULT_AGENT
+    source = source or GENERAL.name
     path, name = split_source(source)
     if path.endswith(".py"):
         return _in_python(path, name)
     if path.endswith(".md"):
         read = read_agent(Path(path))
-        return FoundAgent(read.definition.name, read.definition, Origin.PROJECT, path, read.missing_tools)
+        return DiscoveredAgent(
+            read.definition.name, read.definition, Origin.PROJECT, path, read.missing_tools
+        )
     if len(Path(path).parts) > 1:
         raise InvalidInputError(
             f"{source!r} is neither the name of an agent nor a file that ends with .md or .py. "
@@ -56,7 +57,7 @@ def split_source(source: str) -> tuple[str, str]:
     return (path, name) if colon and path.endswith(".py") else (source, "")
 
 
-def _in_python(path: str, name: str) -> FoundAgent:
+def _in_python(path: str, name: str) -> DiscoveredAgent:
     agents: dict[str, Registered] = {}
     definitions = list(dict.fromkeys(definitions_in(load_python(path, "agent"))))
     for definition in definitions:
@@ -65,7 +66,7 @@ def _in_python(path: str, name: str) -> FoundAgent:
     if name:
         if name not in agents:
             raise InvalidInputError(f"{path}: {describe_unknown('agent', name, list(agents))}", field="agent")
-        return FoundAgent(name, agents[name], Origin.REGISTERED, path)
+        return DiscoveredAgent(name, agents[name], Origin.REGISTERED, path)
     called = _called_by_others(definitions)
     callers = [definition.name for definition in definitions if definition.name not in called]
     if len(callers) != 1:  # else it is that one, whatever its imports have registered
@@ -74,7 +75,7 @@ def _in_python(path: str, name: str) -> FoundAgent:
         has = f"has {len(callers)} agents: {', '.join(callers)}" if callers else "has no agent"
         advice = f"Name one of them: {path}:{callers[0]}" if callers else "Define one with AgentDefinition(…)"
         raise InvalidInputError(f"{path} {has}. {advice}", field="agent")
-    return FoundAgent(callers[0], agents[callers[0]], Origin.REGISTERED, path)
+    return DiscoveredAgent(callers[0], agents[callers[0]], Origin.REGISTERED, path)
 
 
 def _called_by_others(definitions: Sequence[AgentDefinition[Any]]) -> set[str]:

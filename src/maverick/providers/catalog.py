@@ -48,7 +48,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "cassette": BuiltIn("maverick.providers.cassette"),
     "claude": BuiltIn("maverick.providers.claude_api"),
     "claude-code": BuiltIn(
-        "maverick.providers.claude_cli.whole_run.client", extra="claude-code", package="claude_agent_sdk"
+        "maverick.providers.claude_cli.client", extra="claude-code", package="claude_agent_sdk"
     ),
     "claude-sdk": BuiltIn("maverick.providers.claude_sdk", extra="claude-sdk", package="anthropic"),
     "local": BuiltIn("maverick.providers.local.client", extra="local", package="xllamacpp"),

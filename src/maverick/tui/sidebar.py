@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import Label, OptionList
 from textual.widgets.option_list import Option
 
-from maverick.agents.found import FoundAgent
+from maverick.agents.discovery import DiscoveredAgent
 from maverick.journal import RunRecord, RunStatus
 from maverick.tui.figures import age
 from maverick.tui.plain_text import one_line
@@ -39,7 +39,7 @@ class Sidebar(Vertical):
         listed = self.query_one("#agents", OptionList)
         return None if listed.highlighted is None else listed.get_option_at_index(listed.highlighted).id
 
-    def show_agents(self, agents: Sequence[FoundAgent], chosen: str) -> None:
+    def show_agents(self, agents: Sequence[DiscoveredAgent], chosen: str) -> None:
         """List agents."""
         listed = self.query_one("#agents", OptionList)
         listed.set_options(

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from maverick.agents.found import FoundAgent
+from maverick.agents.discovery import DiscoveredAgent
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 from maverick.model import ToolContext
@@ -42,7 +42,7 @@ class Workplace(Protocol):
         """Who decides when something is asked."""
         ...
 
-    def agents(self) -> Sequence[FoundAgent]:
+    def agents(self) -> Sequence[DiscoveredAgent]:
         """All agents there are, by name."""
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from string import Template
 
-from maverick.agents.claude_names import CODING_TOOLS
+from maverick.agents.tool_names import CODING_TOOLS
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from maverick.agents.found import FoundAgent
+from maverick.agents.discovery import DiscoveredAgent
 from maverick.cli.agent_lookup import look_up
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.figures import duration, money
@@ -36,7 +36,7 @@ def show_agent(source: str, *, as_json: bool) -> int:
     return SUCCESS
 
 
-def agent_fields(found: FoundAgent) -> dict[str, Any]:
+def agent_fields(found: DiscoveredAgent) -> dict[str, Any]:
     """An agent, as JSON tells it."""
     fields: dict[str, Any] = {
         "name": found.name,
@@ -58,7 +58,7 @@ def agent_fields(found: FoundAgent) -> dict[str, Any]:
     }
 
 
-def _lines(found: FoundAgent, source: str) -> Iterator[str]:
+def _lines(found: DiscoveredAgent, source: str) -> Iterator[str]:
     yield f"{'agent':<8} {found.name}"
     yield f"{'does':<8} {one_line(found.description)}"
     yield f"{'from':<8} {found.where}"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from maverick.agents import AgentContext, AgentResult, AgentUsage, MaverickAgent
-from maverick.agents.found import FoundAgent
-from maverick.agents.making import Agent, make_agent
+from maverick.agents.discovery import DiscoveredAgent
+from maverick.agents.registry import Agent, make_agent
 from maverick.cli.changes import Changes
 from maverick.cli.run.inputs import gather_inputs
 from maverick.cli.run.narration import Narration
@@ -42,7 +42,7 @@ _NOT_FOR_CLASSES = {
 
 
 def run_class_agent(
-    found: FoundAgent, options: argparse.Namespace, config: MaverickConfig, screen: Screen
+    found: DiscoveredAgent, options: argparse.Namespace, config: MaverickConfig, screen: Screen
 ) -> int:
     """Run the agent to its end; its run is kept nowhere. Returns the exit code.
 
@@ -65,7 +65,7 @@ def run_class_agent(
     return asyncio.run(_run(found.name, agent, context, console))
 
 
-def _made(found: FoundAgent, wanted: Mapping[str, Any]) -> Agent:
+def _made(found: DiscoveredAgent, wanted: Mapping[str, Any]) -> Agent:
     assert isinstance(found.agent, type)  # noqa: S101 - it is no definition
     takes = inspect.signature(found.agent).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from maverick.agents.found import FoundAgent
+from maverick.agents.discovery import DiscoveredAgent
 from maverick.cli.agent_lookup import discovery, look_up
 from maverick.cli.changes import Changes
 from maverick.cli.executing import executor_for, explain_stand_in, who_answers
@@ -39,7 +39,7 @@ class CommandLineWorkplace:
         self,
         config: MaverickConfig,
         journal: Journal,
-        named: FoundAgent,
+        named: DiscoveredAgent,
         *,
         file: str | None = None,
         model: str | None = None,
@@ -71,7 +71,7 @@ class CommandLineWorkplace:
                 cause=error,
             ) from error
 
-    def agents(self) -> Sequence[FoundAgent]:
+    def agents(self) -> Sequence[DiscoveredAgent]:
         """All agents there are, by name."""
         found = discovery(self._config)
         agents = {agent.name: agent for agent in found.all()} | {self._named.name: self._named}

@@ -8,8 +8,8 @@ from maverick.providers.claude_cli.errors import api_error, result_error, wrap_s
 from maverick.providers.claude_cli.options import build_options, check_numbers
 from maverick.providers.claude_cli.pool import SessionPool
 from maverick.providers.claude_cli.session import CliSession
+from maverick.providers.claude_cli.tool import CliTool, cli_tool
 from maverick.providers.claude_cli.usage import UsageMeter, extract_usage
-from maverick.providers.claude_cli.whole_run.tool import CliTool, cli_tool
 
 __all__ = [
     "CliSession",

@@ -106,9 +106,9 @@ class CliSession:
         self._answering = True
         await self.open()
         await self._forgotten()
-        await self._send(prompt)
+        await self.send(prompt)
         failed = answer = ""
-        async with aclosing(self._messages()) as messages:
+        async with aclosing(self.messages()) as messages:
             async for message in messages:
                 if isinstance(message, sdk().ResultMessage):
                     if not _answers_us(message):
@@ -146,9 +146,14 @@ class CliSession:
         if self._transport is not None:
             self._transport.kill()
 
-    async def aclose(self) -> None:
-        """End the CLI: politely if it is done, at once if it is still answering. Cancelling this changes nothing."""
-        if self._answering or self._opening.locked():
+    async def aclose(self, *, at_once: bool = False) -> None:
+        """End the CLI: politely if it is done, at once if it is still answering. Cancelling this changes nothing.
+
+        Args:
+            at_once: Whether to kill it in any case. One that is told that its input has ended takes every open
+                question for a no, and asks its model what to do next.
+        """
+        if at_once or self._answering or self._opening.locked():
             self.kill()
         closing = asyncio.create_task(self._close())
         _closing.add(closing)
@@ -174,7 +179,12 @@ class CliSession:
             await client.disconnect()
             self._client = None
 
-    async def _send(self, prompt: str) -> None:
+    async def send(self, prompt: str) -> None:
+        """Say something to the CLI, which has to be open.
+
+        Raises:
+            AgentError: It does not run any more.
+        """
         try:
             await self.client.query(prompt)
         except Exception as error:  # as in open()
@@ -183,14 +193,18 @@ class CliSession:
     async def _forgotten(self) -> None:
         """Wait for the end of the last conversation, if it was told to end."""
         if self._forgetting:
-            async with aclosing(self._messages()) as messages:
+            async with aclosing(self.messages()) as messages:
                 async for message in messages:
                     if isinstance(message, sdk().ResultMessage) and _answers_us(message):
                         self._forgetting = False
                         return
 
-    async def _messages(self) -> AsyncGenerator[Message, None]:
-        """Yield what comes from the CLI; that it ends is an error."""
+    async def messages(self) -> AsyncGenerator[Message, None]:
+        """Yield what comes from the CLI; that it ends is an error.
+
+        Raises:
+            AgentError: It ended, or what it says cannot be understood.
+        """
         received: Any = self.client.receive_messages()
         async with aclosing(received):
             while True:

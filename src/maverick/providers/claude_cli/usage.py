@@ -23,7 +23,7 @@ from maverick.providers.prices import PriceTable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from claude_agent_sdk import Message
+    from claude_agent_sdk import Message, ResultMessage
 
 _OF_A_RESPONSE = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _OF_A_MODEL = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
@@ -74,8 +74,7 @@ class UsageMeter:
     def _see_result(self, result: Any) -> None:  # noqa: ANN401 - the SDK's ResultMessage, loaded on use
         self.turns = _count(result.num_turns)
         self._cost = _number(result.total_cost_usd)
-        by_model = _mapping(result.model_usage).values()
-        reported = sum((_usage(figures, _OF_A_MODEL) for figures in by_model), Usage())
+        reported = _by_model(result)
         self._reported = reported if reported.total_tokens else _usage(result.usage, _OF_A_RESPONSE)
 
     def _note(self, answer: str, said: object) -> None:
@@ -100,6 +99,30 @@ def extract_usage(messages: Iterable[Message]) -> AgentUsage:
         if isinstance(message, sdk().ResultMessage):
             duration = _count(message.duration_ms)
     return replace(meter.read(), duration_ms=duration)
+
+
+def hidden_usage(result: ResultMessage, charged: Usage) -> Usage:
+    """What the CLI says it has used since it was started, less what its turns have said.
+
+    Args:
+        result: How the CLI sums up.
+        charged: What its turns have used, and what of this was found earlier.
+    """
+    used = _by_model(result)
+    hidden = Usage(
+        max(used.input_tokens - charged.input_tokens, 0),
+        max(used.output_tokens - charged.output_tokens, 0),
+        max(used.cache_read_tokens - charged.cache_read_tokens, 0),
+        max(used.cache_write_tokens - charged.cache_write_tokens, 0),
+    )
+    if not hidden.total_tokens or result.total_cost_usd is None or charged.cost_usd is None:
+        return hidden
+    return msgspec.structs.replace(hidden, cost_usd=max(result.total_cost_usd - charged.cost_usd, 0.0))
+
+
+def _by_model(result: ResultMessage) -> Usage:
+    """What the models of a conversation have used together."""
+    return sum((_usage(figures, _OF_A_MODEL) for figures in _mapping(result.model_usage).values()), Usage())
 
 
 def _higher(one: Usage, other: Usage) -> Usage:

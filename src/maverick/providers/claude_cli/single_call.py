@@ -18,11 +18,11 @@ from claude_agent_sdk import (
 )
 
 from maverick.model import Request, ToolCall
-from maverick.providers.claude_cli.whole_run.calls import Answer, answer_of, dangerous
-from maverick.providers.claude_cli.whole_run.lifetime import LiveCli
-from maverick.providers.claude_cli.whole_run.settings import CliSettings
-from maverick.providers.claude_cli.whole_run.tool import cli_tool
-from maverick.providers.claude_cli.whole_run.transcript import transcript_file, write_pending_call
+from maverick.providers.claude_cli.options import CliSettings
+from maverick.providers.claude_cli.session import CliSession
+from maverick.providers.claude_cli.tool import cli_tool
+from maverick.providers.claude_cli.tool_calls import Answer, answer_of, dangerous
+from maverick.providers.claude_cli.transcript import transcript_file, write_pending_call
 
 _NO_MODEL = {
     "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
@@ -35,7 +35,7 @@ _NO_MODEL = {
 _NOT_RUN = "The CLI ended without a result. It may or may not have taken effect."
 
 
-async def run_alone(settings: CliSettings, call: ToolCall, *, approved: bool) -> Answer:
+async def run_single_call(settings: CliSettings, call: ToolCall, *, approved: bool) -> Answer:
     """Run a call in a CLI that is started for it.
 
     Args:
@@ -60,15 +60,15 @@ async def run_alone(settings: CliSettings, call: ToolCall, *, approved: bool) ->
             settings=msgspec.json.encode({"permissions": {"allow": [call.tool_name]}}).decode(),
             can_use_tool=may_use,
         )
-        cli = LiveCli(options)
+        cli = CliSession(options)
         try:
-            await cli.start()
+            await cli.open()
             return await _result(cli, call.id)
         finally:
-            await cli.end()
+            await cli.aclose(at_once=True)
 
 
-async def _result(cli: LiveCli, call_id: str) -> Answer:
+async def _result(cli: CliSession, call_id: str) -> Answer:
     async with aclosing(cli.messages()) as messages:
         async for message in messages:
             if isinstance(message, ResultMessage):

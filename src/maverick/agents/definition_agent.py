@@ -20,7 +20,7 @@ from maverick.runtime import AgentExecutor
 T = TypeVar("T", default=str)
 
 
-class DefinedAgent(Generic[T]):
+class DefinitionAgent(Generic[T]):
     """An agent made from a definition; its inputs are the context's ``extra``.
 
     Args:

@@ -1,7 +1,7 @@
 """A conversation with one CLI, turn by turn, in which the CLI does nothing that the loop has not asked for.
 
 The CLI drives itself: it calls its model, runs tools, and calls its model again. Three gates hold it: a call of a tool
-of ours waits in the :mod:`tool_server`, a call of its own tools in the hook before the tool, and its next question to
+of ours waits in the :func:`~maverick.providers.claude_cli.tool_calls.tool_server`, a call of its own tools in the hook before the tool, and its next question to
 the model in the hook after the tools.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +31,22 @@ from maverick.exceptions import InvalidToolError, MalformedResponseError, Proces
 from maverick.model import Message, Part, Request, Response, Role, StopReason, StreamItem, ToolCall, Usage
 from maverick.providers.answer_stream import AnswerStream
 from maverick.providers.claude_cli.errors import result_error
-from maverick.providers.claude_cli.whole_run.calls import Answer, Leave, WaitingCalls, answer_of, dangerous
-from maverick.providers.claude_cli.whole_run.hidden_usage import hidden_usage
-from maverick.providers.claude_cli.whole_run.lifetime import LiveCli
-from maverick.providers.claude_cli.whole_run.settings import (
-    FOREVER_SECONDS,
-    CliSettings,
-    max_tokens_of,
-    own_tools,
+from maverick.providers.claude_cli.options import FOREVER_SECONDS, CliSettings, max_tokens_of, own_tools
+from maverick.providers.claude_cli.session import CliSession
+from maverick.providers.claude_cli.tool import CliTool
+from maverick.providers.claude_cli.tool_calls import (
+    SERVER,
+    Answer,
+    Leave,
+    WaitingCalls,
+    answer_of,
+    dangerous,
+    own_name,
+    tool_server,
+    wire_name,
 )
-from maverick.providers.claude_cli.whole_run.tool import CliTool
-from maverick.providers.claude_cli.whole_run.tool_server import SERVER, own_name, tool_server, wire_name
-from maverick.providers.claude_cli.whole_run.transcript import divide, transcript_file, write_transcript
+from maverick.providers.claude_cli.transcript import divide, transcript_file, write_transcript
+from maverick.providers.claude_cli.usage import hidden_usage
 from maverick.providers.claude_exchange import ClaudeExchange
 
 _ALLOW = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}
@@ -75,7 +79,7 @@ class Conversation:
         self._charged = Usage()
         self._fault = ""
         self._files = ExitStack()
-        self._cli: LiveCli | None = None
+        self._cli: CliSession | None = None
         self._reading: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -99,10 +103,10 @@ class Conversation:
             hooks=hooks,
             can_use_tool=self._may_use,
         )
-        self._cli = LiveCli(options)
-        await self._cli.start()
+        self._cli = CliSession(options)
+        await self._cli.open()
         self._reading = asyncio.create_task(self._read(self._cli))
-        await self._cli.say(prompt)
+        await self._send(self._cli, prompt)
 
     async def close(self) -> None:
         """End the CLI and whatever it has started."""
@@ -111,7 +115,7 @@ class Conversation:
             self._reading.cancel()
         try:
             if self._cli is not None:
-                await self._cli.end()
+                await self._cli.aclose(at_once=True)
         finally:
             self._calls.cut_off()
             self._files.close()
@@ -132,7 +136,7 @@ class Conversation:
             self._calls.decide(call_id, Answer(result.content, result.is_error))
         self._told_to_ask = True
         if said and self._cli is not None:
-            await self._cli.say("\n\n".join(said))
+            await self._send(self._cli, "\n\n".join(said))
         return True
 
     async def turn(self) -> AsyncGenerator[StreamItem, None]:
@@ -200,11 +204,21 @@ class Conversation:
 
     # What the CLI says --------------------------------------------------------------------------------------------
 
-    async def _read(self, cli: LiveCli) -> None:
+    async def _send(self, cli: CliSession, prompt: str) -> None:
         try:
-            async for message in cli.messages():
-                self._take(message)
+            await cli.send(prompt)
+        except ProcessError as error:
+            error.retryable = True  # another CLI can be handed the conversation
+            raise
+
+    async def _read(self, cli: CliSession) -> None:
+        try:
+            async with aclosing(cli.messages()) as messages:
+                async for message in messages:
+                    self._take(message)
         except Exception as error:  # noqa: BLE001 - whatever it was, those who wait must not wait for good
+            if isinstance(error, ProcessError):
+                error.retryable = True  # as above
             self.over = True
             self._calls.cut_off()
             self._inbox.put_nowait(error)

@@ -1,1 +1,0 @@
-"""Agents that Maverick comes with. ``maverick agents list`` shows them; each is an example of how one is written."""

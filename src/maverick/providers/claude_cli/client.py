@@ -1,0 +1,209 @@
+"""The client of models on the Claude Code CLI: ``claude-code:…``."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maverick.exceptions import InvalidInputError, ToolError
+from maverick.model import History, ModelInfo, Price, Request, Response, StreamItem, ToolCall
+from maverick.providers.claude_cli.options import CliSettings, max_tokens_of, sdk
+from maverick.providers.claude_cli.tool import current_run
+from maverick.providers.client import Client
+from maverick.providers.model_names import ModelNames
+from maverick.providers.network import check_network_allowed
+from maverick.providers.prices import PriceTable
+
+if TYPE_CHECKING:
+    from maverick.providers.claude_cli.conversation import Conversation
+    from maverick.providers.claude_cli.tool_calls import Answer
+
+PROVIDER = "claude-code"
+
+
+def connect(
+    model: str,
+    *,
+    cwd: str | os.PathLike[str] | None = None,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    cli_path: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    prices: Mapping[str, Price] | None = None,
+) -> CliClient:
+    """Make a client of the Claude Code CLI.
+
+    Args:
+        model: The model as the CLI names it, such as ``claude-sonnet-5-5`` or ``opus``; empty is the CLI's own choice.
+        cwd: The folder the CLI works in; by default, the current one.
+        api_key: The key; by default the CLI signs in as it is set up to.
+        base_url: The address of the API; by default the CLI's own.
+        cli_path: The program; by default the one that comes with the SDK.
+        env: What to add to the CLI's environment.
+        prices: Prices that replace, or add to, those Maverick knows.
+    """
+    named = {"ANTHROPIC_API_KEY": api_key, "ANTHROPIC_BASE_URL": base_url}
+    settings = CliSettings(
+        names=ModelNames(PROVIDER, model),
+        cwd=str(Path.cwd() if cwd is None else Path(cwd)),
+        cli_path=None if cli_path is None else str(cli_path),
+        env={**(env or {}), **{name: value for name, value in named.items() if value is not None}},
+        prices=PriceTable(prices),
+    )
+    return CliClient(settings)
+
+
+class CliClient(Client):
+    """A client of the Claude Code CLI; :func:`connect` makes one.
+
+    In a run it keeps one CLI, which waits between two turns. Outside of one, each request starts a CLI that is handed
+    the conversation so far and ends with its answer.
+    """
+
+    def __init__(self, settings: CliSettings) -> None:
+        self.model = settings.names.own
+        self._settings = settings
+
+    async def run(self, request: Request) -> Response:
+        """Send a request and return the whole answer."""
+        async for item in self.stream(request):
+            if isinstance(item, Response):
+                response = item
+        return response
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
+        check_network_allowed(PROVIDER, self._settings.url)
+        request = self.defaults.applied_to(request)
+        if request.config.temperature >= 0:
+            raise InvalidInputError(
+                "temperature: the Claude Code CLI takes none. Leave it at -1, or use 'claude:…'.",
+                field="temperature",
+            )
+        async with self._run_for(request) as run, aclosing(run.stream(request)) as items:
+            async for item in items:
+                yield item
+
+    def model_info(self, model: str) -> ModelInfo:
+        """What is known of a model: its context window and price."""
+        return self._settings.prices.find(self._settings.names.bare(model))
+
+    @asynccontextmanager
+    async def for_run(self) -> AsyncIterator[RunSession]:
+        """Keep one CLI for the length of a run."""
+        async with aclosing(RunSession(self, self._settings)) as run:
+            token = current_run.set(run)
+            try:
+                yield run
+            finally:
+                current_run.reset(token)
+
+    def _run_for(self, request: Request) -> AbstractAsyncContextManager[RunSession]:
+        """The run the request is part of, or one for this request alone."""
+        run = current_run.get()
+        if isinstance(run, RunSession) and run.client is self and isinstance(request.messages, History):
+            return nullcontext(run)
+        return aclosing(RunSession(self, self._settings))
+
+
+class RunSession:
+    """The CLI of one run.
+
+    Args:
+        client: Whose run it is.
+        settings: How the CLI is set up.
+    """
+
+    def __init__(self, client: object, settings: CliSettings) -> None:
+        self.client = client
+        self._settings = settings
+        self._conversation: Conversation | None = None
+        self._log: object = None
+        self._seen = 0
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamItem, None]:
+        """Its next turn, as it arrives; the last item is the whole of it."""
+        try:
+            conversation = await self._gone_on(request) or await self._opened(request)
+            async with aclosing(conversation.turn()) as items:
+                async for item in items:
+                    if isinstance(item, Response):
+                        response = item
+                    else:
+                        yield item
+        except BaseException:  # the CLI must not go on with a turn that nobody waits for
+            await self.aclose()
+            raise
+        if conversation.over:
+            await self.aclose()
+        self._seen, self._log = len(request.messages), _log_of(request)
+        yield response
+
+    def tool_finished(self, call_id: str, content: str, *, failed: bool) -> None:
+        """Hand the CLI the result of a call that it waits with."""
+        waiting = self._conversation
+        if waiting is not None and waiting.waits_with(call_id):
+            waiting.tool_finished(call_id, content, failed=failed)
+
+    async def perform(self, call: ToolCall, *, approved: bool) -> str:
+        """Have a CLI run a call: the one that waits with it, or else one that is started for it alone.
+
+        Raises:
+            ToolError: The CLI says that it failed.
+        """
+        waiting = self._conversation
+        if waiting is None or not waiting.waits_with(call.id):
+            return _text(await self._alone(call, approved=approved), call.tool_name)
+        try:
+            return _text(await waiting.perform(call.id, approved=approved), call.tool_name)
+        except asyncio.CancelledError:
+            await self.aclose()  # nothing else stops what the CLI has begun
+            raise
+
+    async def aclose(self) -> None:
+        """End the CLI."""
+        conversation, self._conversation = self._conversation, None
+        if conversation is not None:
+            await conversation.close()
+
+    async def _gone_on(self, request: Request) -> Conversation | None:
+        """The conversation there is, if the request follows on what it has seen."""
+        held = self._conversation
+        if (
+            held is not None
+            and self._log is _log_of(request)
+            and max_tokens_of(request) >= held.max_tokens
+            and await held.go_on(request.messages[self._seen :])
+        ):
+            return held
+        await self.aclose()
+        return None
+
+    async def _opened(self, request: Request) -> Conversation:
+        sdk()  # or else it says what to install
+        from maverick.providers.claude_cli.conversation import Conversation
+
+        self._conversation = Conversation(self._settings, request)
+        await self._conversation.open()
+        return self._conversation
+
+    async def _alone(self, call: ToolCall, *, approved: bool) -> Answer:
+        sdk()
+        from maverick.providers.claude_cli.single_call import run_single_call
+
+        return await run_single_call(self._settings, call, approved=approved)
+
+
+def _log_of(request: Request) -> object:
+    """What all requests of one conversation have in common."""
+    return request.messages.derived if isinstance(request.messages, History) else None
+
+
+def _text(answer: Answer, tool_name: str) -> str:
+    if answer.is_error:
+        raise ToolError(answer.content, tool_name=tool_name)
+    return answer.content
