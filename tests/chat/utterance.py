@@ -30,7 +30,7 @@ class Utterance:
         meaning = meaning_of(self.say, self.after, self.before, TODAY)
         if meaning.kind is not Kind.REQUEST:
             return meaning.kind.value
-        return [[wish.tool_name, _telling(wish.arguments)] for wish in meaning.wishes]
+        return [[call.tool_name, _telling(call.arguments)] for call in meaning.calls]
 
     def expected(self) -> Any:
         if isinstance(self.do, str):

@@ -8,7 +8,17 @@ import time
 from typing import Any
 
 from maverick import AgentDefinition, ModelConfig, PromptConfig, ToolConfig, tool
-from maverick.cli.everyday_tools import calculate
+
+
+@tool(effect="pure")
+async def calculate(expression: str) -> str:
+    """Work out a product or a sum.
+
+    Args:
+        expression: Two numbers with * or + between them.
+    """
+    left, sign, right = expression.split()
+    return f"{expression} = {int(left) * int(right) if sign == '*' else int(left) + int(right)}."
 
 
 @tool(approval=True)

@@ -87,8 +87,8 @@ def is_safe(text: str) -> bool:
 async def fill(journal: Journal) -> None:
     """Make a run of every kind; the newest comes last."""
     offline = AgentExecutor(journal=journal)
-    await offline.execute(clerk, inputs={"prompt": "what is 12 * 7?"}, run_id="sum")
-    await offline.execute(chief, inputs={"prompt": "ask the clerk 'what is 3 * 4?'"}, run_id="nest")
+    await offline.execute(clerk, inputs={"prompt": "calculate 12 * 7"}, run_id="sum")
+    await offline.execute(chief, inputs={"prompt": "ask the clerk 'calculate 3 * 4'"}, run_id="nest")
     await offline.execute(clerk, inputs={"prompt": "delete the file 'a.txt'"}, run_id="wait")
     await offline.execute(
         clerk, inputs={"prompt": "delete the file 'b.txt' and delete the file 'c.txt'"}, run_id="two"
@@ -97,7 +97,7 @@ async def fill(journal: Journal) -> None:
         chief, inputs={"prompt": "ask the clerk \"delete the file 'd.txt'\""}, run_id="deep"
     )
     await offline.execute(
-        clerk_with(run_config=RunConfig(max_turns=1)), inputs={"prompt": "what is 1 + 1?"}, run_id="limit"
+        clerk_with(run_config=RunConfig(max_turns=1)), inputs={"prompt": "calculate 1 + 1"}, run_id="limit"
     )
     scripted = [calls(call("calculate", expression=WILD), text=WILD), reply(WILD)]
     await AgentExecutor(ScriptedClient(scripted), journal=journal).execute(
@@ -106,7 +106,7 @@ async def fill(journal: Journal) -> None:
     broken = AgentExecutor(ScriptedClient([AuthenticationError("Wrong key. Set another.")]), journal=journal)
     await broken.execute(clerk, inputs={"prompt": "hello"}, run_id="fail")
     await die_after(
-        journal, "ToolsStarted", offline.execute(clerk, inputs={"prompt": "what is 5 * 5?"}, run_id="crash")
+        journal, "ToolsStarted", offline.execute(clerk, inputs={"prompt": "calculate 5 * 5"}, run_id="crash")
     )
 
 

@@ -73,7 +73,7 @@ def test_an_agent_is_run_by_its_name_with_inputs(folder: Folder) -> None:
     done = folder.main("run", "echo", "-i", "tone=French", "-p", "hello")
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Hello!")
+    assert done.stdout.startswith("This is Maverick's offline model")
     assert folder.runs()[0].agent == "echo"
 
 
@@ -82,13 +82,13 @@ def test_an_agent_is_run_by_its_name_with_inputs(folder: Folder) -> None:
 def test_an_agent_is_run_from_a_python_file(name: str, folder: Folder) -> None:
     folder.write("clerk.py", CLERK)
 
-    assert folder.main("run", name, "-p", "what is 12 * 7?").stdout == SUM
+    assert folder.main("run", name, "-p", "calculate 12 * 7").stdout == SUM
 
 
 def test_a_python_file_with_a_chief_runs_the_chief_and_not_those_who_work_for_it(folder: Folder) -> None:
     folder.write("office.py", "from cli.office_agents import chief, clerk\n")
 
-    folder.main("run", "office.py", "-p", "ask the clerk 'what is 3 * 4?'")
+    folder.main("run", "office.py", "-p", "ask the clerk 'calculate 3 * 4'")
 
     assert folder.runs()[0].agent == "chief"
 
@@ -103,14 +103,16 @@ def test_a_python_file_with_one_definition_runs_it_whatever_else_is_registered(f
     """,
     )
 
-    assert folder.main("run", "clerk.py", "-p", "what is 12 * 7?").stdout == SUM
+    assert folder.main("run", "clerk.py", "-p", "calculate 12 * 7").stdout == SUM
 
 
 @pytest.mark.requirement("007-RUN")
 def test_an_agent_is_run_from_a_markdown_file(folder: Folder) -> None:
     folder.write("anywhere/echo.md", ECHO)
 
-    assert folder.main("run", "anywhere/echo.md", "-i", "tone=x", "-p", "hello").stdout.startswith("Hello!")
+    assert folder.main("run", "anywhere/echo.md", "-i", "tone=x", "-p", "hello").stdout.startswith(
+        "This is Maverick's offline model"
+    )
 
 
 def test_a_tool_that_an_agent_for_claude_code_can_not_have_here_is_told(folder: Folder) -> None:
@@ -129,7 +131,7 @@ def test_a_tool_that_an_agent_for_claude_code_can_not_have_here_is_told(folder: 
 def test_what_is_piped_in_is_the_prompt(folder: Folder) -> None:
     folder.write("clerk.py", CLERK)
 
-    done = folder.start("run", "clerk.py", said="what is 12 * 7?\n", env={"PYTHONPATH": ":".join(sys.path)})
+    done = folder.start("run", "clerk.py", said="calculate 12 * 7\n", env={"PYTHONPATH": ":".join(sys.path)})
 
     assert (done.returncode, done.stdout) == (0, SUM), done.stderr
 
@@ -200,7 +202,7 @@ def test_inputs_that_are_no_text_are_written_as_json(folder: Folder) -> None:
 def test_as_json_each_event_is_a_line(folder: Folder) -> None:
     folder.write("clerk.py", CLERK)
 
-    done = folder.main("run", "clerk.py", "-p", "what is 12 * 7?", "--json")
+    done = folder.main("run", "clerk.py", "-p", "calculate 12 * 7", "--json")
 
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert [events[0]["type"], events[-1]["type"]] == ["run_start", "run_end"]
@@ -241,9 +243,9 @@ def test_a_schema_that_is_none_is_refused(content: str | None, words: str, folde
 @pytest.mark.parametrize(
     ("option", "prompt", "reason", "code"),
     [
-        (["--max-turns", "1"], "what is 12 * 7?", "max_turns", 4),
-        (["--max-tool-calls", "0"], "what is 12 * 7?", "max_tool_calls", 4),
-        (["--max-tokens", "1"], "what is 12 * 7?", "max_total_tokens", 4),
+        (["--max-turns", "1"], "calculate 12 * 7", "max_turns", 4),
+        (["--max-tool-calls", "0"], "calculate 12 * 7", "max_tool_calls", 4),
+        (["--max-tokens", "1"], "calculate 12 * 7", "max_total_tokens", 4),
         (["--timeout", "500ms"], "ring Ana", "timeout", 124),
     ],
 )
@@ -283,7 +285,7 @@ def test_the_command_that_goes_on_after_a_limit_goes_on_as_it_is_shown(
         """,
     )
     asked = [option, limit] if is_option else []
-    stopped = folder.main("run", "clerk.py", "-p", "what is 12 * 7?", *asked)
+    stopped = folder.main("run", "clerk.py", "-p", "calculate 12 * 7", *asked)
     command = stopped.stderr.rpartition("Raise the limit and go on with: maverick ")[2]
     done = folder.main(*shlex.split(command))
 
@@ -293,7 +295,7 @@ def test_the_command_that_goes_on_after_a_limit_goes_on_as_it_is_shown(
 @pytest.mark.requirement("007-RUN-LIMITS", "P5")
 def test_a_limit_holds_when_the_run_is_resumed_and_can_be_raised_then(folder: Folder) -> None:
     folder.write("clerk.py", CLERK)
-    folder.main("run", "clerk.py", "-p", "what is 12 * 7?", "--max-turns", "1", "--run-id", "limited")
+    folder.main("run", "clerk.py", "-p", "calculate 12 * 7", "--max-turns", "1", "--run-id", "limited")
     resume = ("runs", "resume", "limited", "--agents", "clerk.py")
 
     assert folder.main(*resume, "--max-turns", "1").returncode == 4
@@ -323,7 +325,7 @@ def test_a_run_that_waits_for_a_decision_goes_on_with_the_commands_it_shows(fold
 
 @pytest.mark.requirement("007-RUN")
 def test_the_command_that_a_decision_shows_goes_on_with_the_model_the_run_began_with(folder: Folder) -> None:
-    folder.main("run", "-p", 'create a file a.txt with "tea"', "--run-id", "waits")
+    folder.main("run", "-p", "write the file 'a.txt' with content 'tea'", "--run-id", "waits")
 
     decided = folder.main("runs", "approve", "waits")
 

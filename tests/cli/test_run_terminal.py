@@ -34,7 +34,7 @@ def resume_words(shown: str) -> list[str]:
 def test_tool_calls_and_words_are_shown_as_they_come_and_what_it_used_at_the_end(folder: Folder) -> None:
     folder.write("clerk.py", CLERK)
 
-    with Terminal("run", "clerk.py", "-p", "what is 12 * 7?", home=folder.path, env=ENV) as terminal:
+    with Terminal("run", "clerk.py", "-p", "calculate 12 * 7", home=folder.path, env=ENV) as terminal:
         terminal.expect("· calculate(expression='12 * 7')")
         terminal.expect("· calculate → 12 * 7 = 84.")
         terminal.expect("12 * 7 = 84.")

@@ -155,7 +155,7 @@ def test_a_changed_agent_is_named_and_only_accepted_on_request(runs: Runs) -> No
     assert "the prompt has changed; the tool 'calculate' is gone" in refused.stderr
     assert "--accept-changes" in refused.stderr
     assert accepted.returncode == 0, accepted.stderr
-    assert accepted.stdout.startswith("Hello!")
+    assert accepted.stdout.startswith("This is Maverick's offline model")
 
 
 def test_the_key_and_address_of_the_settings_are_used(runs: Runs, server: ClaudeServer) -> None:
@@ -311,7 +311,7 @@ def test_nothing_that_a_run_says_reaches_the_terminal_as_a_command(
 
 def test_a_fork_runs_again_from_a_turn_on_with_other_words(runs: Runs) -> None:
     done = runs.run(
-        *("fork", "sum", "--agents", AGENTS, "--turn", "1", "--edit", "what is 6 * 6?", "--new-id", "again")
+        *("fork", "sum", "--agents", AGENTS, "--turn", "1", "--edit", "calculate 6 * 6", "--new-id", "again")
     )
 
     assert (done.returncode, done.stdout) == (0, "6 * 6 = 36.\n")

@@ -102,7 +102,7 @@ def test_a_run_is_shown_turn_by_turn_with_its_tools(runs: Runs) -> None:
     fields = {line[:8].strip(): line[8:].strip() for line in head.splitlines()}
     assert fields["agent"] == "clerk, on offline:"
     assert fields["status"] == "complete"
-    assert fields["asked"] == "what is 12 * 7?"
+    assert fields["asked"] == "calculate 12 * 7"
     assert fields["used"].startswith("2 turns, 1 tool call, ")
     assert fields["used"].endswith(", cost $0")
     titles, first, tool, second = timeline.splitlines()

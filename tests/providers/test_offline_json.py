@@ -78,7 +78,7 @@ async def test_asked_for_a_schema_it_answers_with_json_of_that_shape(shape: Any,
 
 async def test_the_json_holds_what_was_said_and_what_tools_found() -> None:
     output = OutputSchema("report", TypeAdapter(Everything).json_schema())
-    said = "the mood is bad, count 4, ratio 0.5"
+    said = "the mood is bad, count: 4, ratio: 0.5"
 
     answer = json.loads((await connect().run(Request([Message.user(said)], output=output))).content)
 
@@ -87,7 +87,7 @@ async def test_the_json_holds_what_was_said_and_what_tools_found() -> None:
 
 async def test_it_uses_its_tools_before_it_answers_in_json() -> None:
     output = OutputSchema("report", TypeAdapter(Report).json_schema())
-    said = [Message.user("Weather in Brest and Paris, please.")]
+    said = [Message.user("Weather in Brest, please.")]
 
     asked = await connect().run(Request(said, tools=[WEATHER], output=output))
     results = [
@@ -96,7 +96,7 @@ async def test_it_uses_its_tools_before_it_answers_in_json() -> None:
     answer = await connect().run(Request([*said, asked.message, *results], tools=[WEATHER], output=output))
 
     report = json.loads(answer.content)
-    assert sorted(report["cities"]) == ["Brest", "Paris"]
+    assert report["cities"] == ["Brest"]
     assert "sunny in Brest" in report["summary"]
 
 

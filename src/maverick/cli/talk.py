@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from maverick.cli.everyday_tools import EVERYDAY_TOOLS
 from maverick.config import load_config
 from maverick.config.loading import own_folder
 from maverick.exceptions import AgentError, TimeoutError
@@ -78,7 +77,6 @@ class Talk:
             client=self._client,
             model=self._model,
             journal=self._journal,
-            tools=EVERYDAY_TOOLS,
             toolsets=plugged_in(folder / "mcp.json", ToolPins(folder / "mcp-tools.json")),
         )
 

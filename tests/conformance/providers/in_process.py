@@ -60,12 +60,17 @@ class OfflineProvider(Provider):
     """The offline model."""
 
     name = "offline"
-    hello = "Hello! What can I do for you? Say “help” to see what I can do here."
+    hello = (
+        "This is Maverick's offline model, which is no language model: it only calls tools. "
+        "Name a tool and give its values, for example in quotation marks.\n"
+        "There are no tools here.\nFor a real model, set ANTHROPIC_API_KEY and start again."
+    )
     cannot: ClassVar[Mapping[Scenario, str]] = {
         **_NO_WIRE,
         Scenario.CACHED: "it has no cache",
         Scenario.ECHO: "it answers questions and repeats nobody",
         Scenario.LOOP: "it calls the tools of a request once",
+        Scenario.PARALLEL_TOOLS: "it calls one tool for a request",
         Scenario.THINKING: "it does not think",
         Scenario.REFUSAL: "it refuses nothing",
         Scenario.PAUSE: "it answers in one go",

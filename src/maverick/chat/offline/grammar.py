@@ -29,7 +29,7 @@ from maverick.chat.offline.readings import (
     unsaid,
 )
 from maverick.chat.offline.wording import plain_request, quoted
-from maverick.providers.offline.rules import Wish
+from maverick.providers.offline import RequestedCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,16 @@ class _Sentence:
     read: Reader
 
 
-def understand(said: str, answered: str, today: date) -> list[Wish] | None:
+def understand(said: str, answered: str, today: date) -> list[RequestedCall] | None:
     """The tool calls a request asks for, or ``None`` when it is not about tasks."""
     text = plain_request(said)
     parts = _parts(text)
     if len(parts) > 1:
-        wishes = [_one(part, answered, today) for part in parts]
-        if all(wishes):
-            return [wish for found in wishes for wish in found or ()]
-    wishes_of_all = _one(text, answered, today)
-    return _one(_command_in(text), answered, today) if wishes_of_all is None else wishes_of_all
+        calls = [_one(part, answered, today) for part in parts]
+        if all(calls):
+            return [call for found in calls for call in found or ()]
+    calls_of_all = _one(text, answered, today)
+    return _one(_command_in(text), answered, today) if calls_of_all is None else calls_of_all
 
 
 def _command_in(text: str) -> str:
@@ -56,12 +56,12 @@ def _command_in(text: str) -> str:
     return found[1] if found else ""
 
 
-def _one(text: str, answered: str, today: date) -> list[Wish] | None:
+def _one(text: str, answered: str, today: date) -> list[RequestedCall] | None:
     heard = Heard(plain_request(text), answered, today)
     for sentence in _SENTENCES:
         match = sentence.pattern.fullmatch(heard.text)
-        if match is not None and (wishes := sentence.read(heard, match)) is not None:
-            return wishes
+        if match is not None and (calls := sentence.read(heard, match)) is not None:
+            return calls
     return None
 
 

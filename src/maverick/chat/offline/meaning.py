@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from maverick.chat.offline.grammar import understand
 from maverick.chat.offline.wording import ordinal, plain_request, quoted
-from maverick.providers.offline.rules import Wish
+from maverick.providers.offline import RequestedCall
 
 
 class Kind(StrEnum):
@@ -33,7 +33,7 @@ class Meaning:
     """What a remark means."""
 
     kind: Kind
-    wishes: Sequence[Wish] = ()
+    calls: Sequence[RequestedCall] = ()
     """The tools a request asks for."""
 
 
@@ -92,9 +92,9 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
     for kind, pattern in _SMALL_TALK:
         if re.fullmatch(pattern, remark, re.IGNORECASE):
             return Meaning(kind)
-    wishes = understand(said, answered, today)
-    if wishes is not None:
-        return Meaning(Kind.REQUEST, wishes)
+    calls = understand(said, answered, today)
+    if calls is not None:
+        return Meaning(Kind.REQUEST, calls)
     if answered.endswith(_ASKED_TITLE) and len(remark.split()) < 12:
         return Meaning(Kind.REQUEST, understand(f"add {said}", "", today) or ())
     return Meaning(Kind.UNSUPPORTED)
@@ -102,10 +102,10 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
 
 def _answer_to_question(said: str, answered: str, said_before: str, today: date) -> Meaning | None:
     if asked := _ASKED_DELETE.search(answered):
-        return _decided(said, Wish("delete_task", {"task": asked["task"]}))
+        return _decided(said, RequestedCall("delete_task", {"task": asked["task"]}))
     if asked := _ASKED_BULK.search(answered):
         operation = asked["operation"].replace(" ", "_")
-        return _decided(said, Wish("change_all_tasks", {"operation": operation}))
+        return _decided(said, RequestedCall("change_all_tasks", {"operation": operation}))
     if asked := _ASKED_WHICH.search(answered):
         return _chosen(said, quoted(asked["options"]), said_before, today)
     if answered.endswith(_ASKED_TASK) and understand(said, "", today) is None:
@@ -113,10 +113,10 @@ def _answer_to_question(said: str, answered: str, said_before: str, today: date)
     return None
 
 
-def _decided(said: str, wish: Wish) -> Meaning | None:
+def _decided(said: str, call: RequestedCall) -> Meaning | None:
     words = plain_request(said)
     if _YES.fullmatch(said.strip()):
-        return Meaning(Kind.REQUEST, [wish])
+        return Meaning(Kind.REQUEST, [call])
     return Meaning(Kind.DECLINED) if _NO.fullmatch(words) else None
 
 
@@ -137,7 +137,7 @@ def _chosen(said: str, options: Sequence[str], said_before: str, today: date) ->
 
 def _completed(said_before: str, task: str, today: date) -> Meaning | None:
     """The request that was not clear, about this task."""
-    wishes = understand(said_before, "", today)
-    if not wishes:
+    calls = understand(said_before, "", today)
+    if not calls:
         return None
-    return Meaning(Kind.REQUEST, [replace(wishes[0], arguments={**wishes[0].arguments, "task": task})])
+    return Meaning(Kind.REQUEST, [replace(calls[0], arguments={**calls[0].arguments, "task": task})])

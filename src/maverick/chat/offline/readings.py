@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from maverick.chat.offline.dates import find_date, take_date
 from maverick.chat.offline.wording import QUOTED, quoted, reference, several, take_priority, title_of
-from maverick.providers.offline.rules import Wish
+from maverick.providers.offline import RequestedCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,33 +24,33 @@ class Heard:
     today: date
 
 
-Reader: TypeAlias = Callable[[Heard, re.Match[str]], list[Wish] | None]
+Reader: TypeAlias = Callable[[Heard, re.Match[str]], list[RequestedCall] | None]
 """Makes tool calls of a sentence that fits a pattern, or ``None`` when it does not mean that after all."""
 
 
 # Adding ---------------------------------------------------------------------------------------------------------------
 
 
-def add(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+def add(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add, or several that are each in quotation marks."""
     what = match["what"] or ""
     if len(quoted(what)) > 1 and not title_of(QUOTED.sub("", what).replace(" and ", " ").replace(",", " ")):
-        return [Wish("add_task", {"title": title}) for title in quoted(what)]
+        return [RequestedCall("add_task", {"title": title}) for title in quoted(what)]
     return [_added(what, heard.today)]
 
 
-def add_several(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+def add_several(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """Several tasks to add."""
     return [_added(part, heard.today) for part in several(match["what"])]
 
 
-def schedule(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+def schedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add, if it says when."""
-    wish = _added(match["what"], heard.today)
-    return [wish] if "due_date" in wish.arguments else None
+    call = _added(match["what"], heard.today)
+    return [call] if "due_date" in call.arguments else None
 
 
-def _added(what: str, today: date) -> Wish:
+def _added(what: str, today: date) -> RequestedCall:
     arguments: dict[str, Any] = {}
     inside = quoted(what)
     priority, rest = take_priority(QUOTED.sub("", what) if inside else what)
@@ -65,7 +65,7 @@ def _added(what: str, today: date) -> Wish:
         arguments["priority"] = priority
     if due is not None:
         arguments["due_date"] = due.isoformat()
-    return Wish("add_task", arguments)
+    return RequestedCall("add_task", arguments)
 
 
 # Looking --------------------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ _SPANS = (
 )
 
 
-def list_tasks(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+def list_tasks(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """Tasks to show, if that is what it is about."""
     asked = match.group()
     if not _ABOUT_TASKS.search(asked):
@@ -104,7 +104,7 @@ def list_tasks(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
         arguments["due"] = due
     if "due" in arguments and _AGENDA.search(asked):
         arguments.pop("status", None)
-    return [Wish("list_tasks", arguments)]
+    return [RequestedCall("list_tasks", arguments)]
 
 
 _AGENDA = re.compile(r"\b(?:do i have|have i|anything)\b", re.IGNORECASE)
@@ -128,63 +128,65 @@ def _task(heard: Heard, text: str) -> str:
     return reference(text, heard.answered)
 
 
-def complete(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+def complete(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task that is done."""
-    return [Wish("complete_task", {"task": _task(heard, match["task"])})]
+    return [RequestedCall("complete_task", {"task": _task(heard, match["task"])})]
 
 
-def reopen(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+def reopen(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task that is not done after all."""
-    return [Wish("update_task", {"task": _task(heard, match["task"]), "completed": False})]
+    return [RequestedCall("update_task", {"task": _task(heard, match["task"]), "completed": False})]
 
 
-def delete(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+def delete(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to delete."""
-    return [Wish("delete_task", {"task": _task(heard, match["task"])})]
+    return [RequestedCall("delete_task", {"task": _task(heard, match["task"])})]
 
 
-def rename(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+def rename(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task, and its new title."""
-    return [Wish("update_task", {"task": _task(heard, match["task"]), "title": title_of(match["title"])})]
+    return [
+        RequestedCall("update_task", {"task": _task(heard, match["task"]), "title": title_of(match["title"])})
+    ]
 
 
-def rename_quoted(_heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+def rename_quoted(_heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task and its new title, if both are in quotation marks."""
     names = quoted(match.group())
-    return [Wish("update_task", {"task": names[0], "title": names[1]})] if len(names) == 2 else None
+    return [RequestedCall("update_task", {"task": names[0], "title": names[1]})] if len(names) == 2 else None
 
 
-def prioritise(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+def prioritise(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task, and how important it is."""
     priority, _ = take_priority(f"{match['priority']} priority")
     if re.search(r"urgent|important|asap", match["priority"], re.IGNORECASE):
         priority = "Low" if match["priority"].lower().startswith("not") else "High"
-    return [Wish("update_task", {"task": _task(heard, match["task"]), "priority": priority})]
+    return [RequestedCall("update_task", {"task": _task(heard, match["task"]), "priority": priority})]
 
 
-def reschedule(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+def reschedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task and its new date, if it is one."""
     due, rest = take_date(f"on {match['when']}", heard.today)
     if due is None or rest:
         return None
-    return [Wish("update_task", {"task": _task(heard, match["task"]), "due_date": due.isoformat()})]
+    return [RequestedCall("update_task", {"task": _task(heard, match["task"]), "due_date": due.isoformat()})]
 
 
-def undate(heard: Heard, match: re.Match[str]) -> list[Wish] | None:
+def undate(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task that is not due any more."""
-    return [Wish("update_task", {"task": _task(heard, match["task"]), "due_date": "none"})]
+    return [RequestedCall("update_task", {"task": _task(heard, match["task"]), "due_date": "none"})]
 
 
 def unsaid(tool_name: str) -> Reader:
     """A request that does not say which task it is about; the tool asks."""
-    return lambda _heard, _match: [Wish(tool_name, {})]
+    return lambda _heard, _match: [RequestedCall(tool_name, {})]
 
 
 def bulk(operation: str) -> Reader:
     """What is to be done with many tasks."""
-    return lambda _heard, _match: [Wish("change_all_tasks", {"operation": operation})]
+    return lambda _heard, _match: [RequestedCall("change_all_tasks", {"operation": operation})]
 
 
-def undo(_heard: Heard, _match: re.Match[str]) -> list[Wish] | None:
+def undo(_heard: Heard, _match: re.Match[str]) -> list[RequestedCall] | None:
     """The last change is to be undone."""
-    return [Wish("undo_last_change", {})]
+    return [RequestedCall("undo_last_change", {})]

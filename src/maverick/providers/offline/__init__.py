@@ -1,12 +1,11 @@
-"""A small deterministic model that needs no network, no key and no download.
+"""The offline model: it needs no network, no key and no download, and it is no language model.
 
-It looks at a request as a :mod:`scene <maverick.providers.offline.scene>`, and the first
-:mod:`rule <maverick.providers.offline.rules>` that applies answers it. The rules rest on
-:mod:`choosing <maverick.providers.offline.choosing>` tools, filling their
-:mod:`arguments <maverick.providers.offline.arguments>` and
-:mod:`phrasing <maverick.providers.offline.phrasing>` what came back.
+It calls the tool whose name or words a request has, with the values in the request, and answers with what the tool
+returned (:mod:`reading <maverick.providers.offline.reading>`). Asked for structured output, it answers in that shape.
+Anything else it declines, and says what it is.
 """
 
-from maverick.providers.offline.client import OfflineClient, connect
+from maverick.providers.offline.client import FinishedCall, OfflineClient, Turn, connect
+from maverick.providers.offline.reading import RequestedCall
 
-__all__ = ["OfflineClient", "connect"]
+__all__ = ["FinishedCall", "OfflineClient", "RequestedCall", "Turn", "connect"]
