@@ -380,11 +380,7 @@ _SCREEN = {
 }
 
 _PROCESSES = {
-    "PROC-LEFT": "A process that a tool call has left ends with the run, with all that descends from it.",
-    "PROC-CUT": "A call that is cut off loses its processes at once, and starts no more.",
-    "PROC-KEPT": "A tool that says so keeps its processes beyond the run.",
-    "PROC-OWNER": "A process is ended by the run whose tool call has started it, and by no other.",
-    "PROC-LOG": "The log names the call that has left processes, and their numbers.",
+    "PROC-TOOL": "A program that a tool runs through its context ends with the call, the run and the process.",
 }
 
 _CANARY = {

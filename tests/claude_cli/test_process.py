@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from claude_cli.census import gone, marked, open_handles, parent_of, state_of, there, until
+from claude_cli.census import gone, marked, open_handles, parent_of, there, until
 from maverick.exceptions import CLINotFoundError, InvalidInputError, ProcessError
-from maverick.providers.claude_cli.guard import guard
 from maverick.providers.claude_cli.process import CliProcess
 
 pytestmark = [
@@ -133,37 +132,27 @@ async def test_a_forked_child_of_ours_does_not_keep_it_alive(tmp_path: Path, mar
 
 
 async def test_when_its_keeper_is_killed_it_dies_and_we_are_told(tmp_path: Path, mark: str) -> None:
-    program = "echo started; exec sleep 600"
-    process = await CliProcess.start(["/bin/sh", "-c", program], env=marked_env(mark), cwd=tmp_path)
-    await process.stdout.readline()
+    process = await family(mark, tmp_path)
 
-    os.kill(parent_of(await process.started()), signal.SIGKILL)
+    os.kill(parent_of(process.pid), signal.SIGKILL)
 
     assert await process.wait() == -signal.SIGKILL
     assert await gone(mark) == []
     await process.aclose()
 
 
-def children_of(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+async def test_a_new_supervisor_is_started_when_somebody_killed_the_old_one(
+    tmp_path: Path, mark: str
+) -> None:
+    first = await family(mark, tmp_path)
 
+    os.kill(parent_of(parent_of(first.pid)), signal.SIGKILL)
 
-async def test_a_new_helper_is_started_when_somebody_killed_the_old_one(tmp_path: Path) -> None:
-    first = await CliProcess.start(["/bin/sh", "-c", "exec sleep 600"], env={}, cwd=tmp_path)
-    helper = guard.pid
-    assert helper is not None
-    assert await until(lambda: len(children_of(helper)) == 2)  # the keeper of the first, and one that waits
-    os.kill(helper, signal.SIGKILL)
-    assert await until(lambda: state_of(helper) in "ZX")
-
-    codes = []
-    for _ in range(3):  # a keeper is still waiting for the next one
-        second = await CliProcess.start(["/bin/sh", "-c", "exit 5"], env={}, cwd=tmp_path)
-        codes.append(await second.wait())
-        await second.aclose()
-
-    assert codes == [5, 5, 5]
+    assert await gone(mark) == []
+    second = await CliProcess.start(["/bin/sh", "-c", "exit 5"], env={}, cwd=tmp_path)
+    assert await second.wait() == 5
     await first.aclose()
+    await second.aclose()
 
 
 async def test_cancelling_the_wait_for_its_end_does_not_keep_it_from_ending(
@@ -218,19 +207,16 @@ async def test_the_socket_that_a_cli_leaves_when_it_is_killed_is_removed(tmp_pat
         (["/no/such/claude"], ".", CLINotFoundError, "The Claude CLI was not found at /no/such/claude"),
         (["/bin/true"], "/no/such/folder", InvalidInputError, "cwd: the Claude CLI cannot run in"),
         (["/bin/true", "x" * 200_000], ".", InvalidInputError, "too long for a command line"),
-        (["/etc/passwd"], ".", ProcessError, "could not be started: EACCES"),
+        (["/etc/passwd"], ".", ProcessError, "could not be started: Permission denied"),
     ],
 )
 async def test_why_it_did_not_start_is_said(
     argv: list[str], cwd: str, error: type[Exception], words: str
 ) -> None:
-    process = await CliProcess.start(argv, env={}, cwd=Path(cwd))
-
     with pytest.raises(error, match=words) as raised:
-        await process.started()
+        await CliProcess.start(argv, env={}, cwd=Path(cwd))
 
     assert isinstance(raised.value.__cause__, OSError)
-    await process.aclose()
 
 
 async def test_the_last_lines_of_its_standard_error_are_kept_and_told(tmp_path: Path) -> None:

@@ -21,21 +21,13 @@ from cli.command import PATIENCE, environment
 from cli.folder import Folder
 
 WORKER = """
-    import asyncio
-    import os
-    from asyncio.subprocess import DEVNULL
-    from pathlib import Path
-
-    from maverick import AgentDefinition, ModelConfig, ToolConfig, tool
+    from maverick import AgentDefinition, ModelConfig, ToolConfig, ToolContext, tool
 
 
     @tool
-    async def dig(place: str) -> str:
+    async def dig(place: str, context: ToolContext) -> str:
         "Dig somewhere, which takes very long."
-        child = await asyncio.create_subprocess_exec("sleep", "600", stdout=DEVNULL, stderr=DEVNULL)
-        Path("new.pid").write_text(str(child.pid))
-        os.rename("new.pid", "child.pid")
-        await child.wait()
+        await context.run_program(["sh", "-c", "echo $$ > new.pid; mv new.pid child.pid; exec sleep 600"])
         return "done"
 
 
@@ -121,7 +113,7 @@ def test_a_run_that_is_told_to_end_leaves_no_process_and_says_how_it_goes_on(
 
     assert started.returncode == 128 + number
     assert "(stopped)\n" in told
-    assert is_gone(int((folder.path / "child.pid").read_text()))
+    assert eventually(lambda: is_gone(int((folder.path / "child.pid").read_text())))
     (record,) = folder.runs()
     assert (record.status, record.reason) == ("stopped", "aborted")
     found = re.search(r"Go on with: maverick (runs resume .*)", told)
@@ -142,7 +134,7 @@ def test_a_resumed_run_that_is_told_to_end_stops_in_the_same_way(start: Start, f
     said(forked)
 
     assert forked.returncode == 128 + signal.SIGTERM
-    assert is_gone(int((folder.path / "child.pid").read_text()))
+    assert eventually(lambda: is_gone(int((folder.path / "child.pid").read_text())))
     assert folder.runs()[0].reason == "aborted"
 
 
@@ -155,7 +147,7 @@ def test_being_told_several_times_is_no_reason_to_leave_anything_behind(start: S
 
     assert started.returncode in (128 + signal.SIGTERM, 128 + signal.SIGHUP)
     assert "Go on with: " in told
-    assert is_gone(int((folder.path / "child.pid").read_text()))
+    assert eventually(lambda: is_gone(int((folder.path / "child.pid").read_text())))
 
 
 @pytest.mark.requirement("007-RUN-SIGNALS")
@@ -184,7 +176,7 @@ def test_a_run_whose_terminal_is_closed_stops_as_well(start: Start, folder: Fold
     finally:
         started.kill()
         started.wait()
-    assert is_gone(int((folder.path / "child.pid").read_text()))
+    assert eventually(lambda: is_gone(int((folder.path / "child.pid").read_text())))
     assert folder.runs()[0].reason == "aborted"
 
 

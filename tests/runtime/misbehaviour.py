@@ -7,17 +7,16 @@ shell tool is asked to run.
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
-import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from multiprocessing import resource_tracker
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
+
+from maverick.model import ToolContext
 
 RELEASE = threading.Event()
 """Set at the end of a test, so that no thread stays behind for good."""
@@ -244,129 +243,24 @@ class Forks(Kind):
 
 SLEEPER = ("sleep", "3607")
 """A program that does nothing for long."""
-PARENT = ("/bin/sh", "-c", "(sleep 3608 & sleep 3608 & wait) & sleep 3608 & wait")
-"""A program that has children, and grandchildren."""
-DEAF = (
-    sys.executable,
-    "-c",
-    "import signal, time; signal.signal(15, signal.SIG_IGN); print(flush=True); time.sleep(3609)",
-)
-"""A program that says so once it pays no attention to being told to end."""
 
 
-def leaving(*argv: str, **options: Any) -> type[Kind]:
-    """A kind that starts a program and leaves it."""
-
-    class Leaving(Kind):
-        fails = False
-
-        async def awaited(self) -> str:
-            """Start a program and forget it."""
-            LEFTOVERS.append(await asyncio.create_subprocess_exec(*argv, **options))
-            return "left"
-
-        def blocking(self) -> str:
-            """Start a program and forget it."""
-            LEFTOVERS.append(subprocess.Popen(argv, **options))  # noqa: S603 - a program of ours
-            return "left"
-
-    return Leaving
-
-
-class LeavesADeafProcess(Kind):
-    fails = False
-
-    async def awaited(self) -> str:
-        """Leave a program that does not end when it is told to."""
-        program = await asyncio.create_subprocess_exec(*DEAF, stdout=subprocess.PIPE)
-        LEFTOVERS.append(program)
-        assert program.stdout is not None
-        await program.stdout.readline()
-        return "left"
-
-    def blocking(self) -> str:
-        """Leave a program that does not end when it is told to."""
-        program = subprocess.Popen(DEAF, stdout=subprocess.PIPE)  # noqa: S603 - a program of ours
-        LEFTOVERS.append(program)
-        assert program.stdout is not None
-        program.stdout.readline()
-        return "left"
-
-
-class LeavesABareProcess(Kind):
-    fails = False
-
-    def start(self) -> str:
-        os.posix_spawn("/bin/sleep", SLEEPER, {})
-        if os.fork() == 0:
-            os.execv("/bin/sleep", SLEEPER)  # noqa: S606 - that is what is tested
-        pid, terminal = os.forkpty()
-        if pid == 0:
-            os.execv("/bin/sleep", SLEEPER)  # noqa: S606 - that is what is tested
-        os.close(terminal)
-        return "left"
-
-    async def awaited(self) -> str:
-        """Start programs in the ways that are left to start one."""
-        return self.start()
-
-    def blocking(self) -> str:
-        """Start programs in the ways that are left to start one."""
-        return self.start()
-
-
-class LeavesAWorker(Kind):
-    fails = False
-
-    def __init__(self) -> None:
-        resource_tracker.ensure_running()  # multiprocessing keeps this one for the whole program
-
-    def start(self) -> str:
-        for method in ("fork", "spawn"):
-            worker = multiprocessing.get_context(method).Process(target=time.sleep, args=(3600,), daemon=True)  # type: ignore[attr-defined]
-            worker.start()
-        return "left"
-
-    async def awaited(self) -> str:
-        """Leave processes that compute."""
-        return self.start()
-
-    def blocking(self) -> str:
-        """Leave processes that compute."""
-        return self.start()
-
-
-class HangsWithAProcess(Kind):
+class HangsWithAProgram(Kind):
     hangs = True
 
-    async def awaited(self) -> None:
+    async def awaited(self, context: ToolContext) -> None:
         """Wait for a program that does not end."""
-        program = await asyncio.create_subprocess_exec(*SLEEPER)
-        LEFTOVERS.append(program)
-        await program.wait()
-
-    def blocking(self) -> None:
-        """Wait for a program that does not end."""
-        subprocess.run(SLEEPER, check=False)  # noqa: S603 - a program of the system
+        await context.run_program(SLEEPER)
 
 
-class StartsProcessesForever(Kind):
+class ClingsToAProgram(Kind):
     hangs = True
 
-    async def awaited(self) -> None:
-        """Start another program whenever one ends, whatever happens."""
-        while not RELEASE.is_set():
-            program = await asyncio.create_subprocess_exec(*SLEEPER)
-            LEFTOVERS.append(program)
-            try:
-                await program.wait()
-            except asyncio.CancelledError:
-                continue
-
-    def blocking(self) -> None:
-        """Start another program whenever one ends."""
-        while not RELEASE.is_set():
-            subprocess.run(SLEEPER, check=False)  # noqa: S603 - a program of the system
+    async def awaited(self, context: ToolContext) -> None:
+        """Start a program again when it is ended."""
+        with suppress(asyncio.CancelledError):
+            await context.run_program(SLEEPER)
+        await context.run_program(["true"])
 
 
 class LosesItsFolder(Kind):
@@ -478,14 +372,8 @@ KINDS: dict[str, type[Kind]] = {
     "returns a coroutine": ReturnsACoroutine,
     "leaves something running": LeavesSomethingRunning,
     "forks": Forks,
-    "leaves a process": leaving(*SLEEPER),
-    "leaves a process with children": leaving(*PARENT),
-    "leaves a process in a session of its own": leaving(*PARENT, start_new_session=True),
-    "leaves a process that is deaf": LeavesADeafProcess,
-    "leaves a process without a handle": LeavesABareProcess,
-    "leaves a process that computes": LeavesAWorker,
-    "hangs with a process": HangsWithAProcess,
-    "starts processes forever": StartsProcessesForever,
+    "hangs with a program": HangsWithAProgram,
+    "clings to a program": ClingsToAProgram,
     "loses its folder": LosesItsFolder,
     "closes its output": ClosesItsOutput,
     "asks for input": AsksForInput,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -17,6 +16,7 @@ import pytest
 from maverick import TerminateReason, tool
 from maverick.loop import ToolOutcome
 from maverick.model import Tool
+from maverick.processes import run_program
 from maverick.providers.scripted import Script
 from maverick.testing import call, calls
 from maverick.tools import FunctionTool, Workspace, coding_tools
@@ -42,8 +42,6 @@ def _tidy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             left.close()
         elif isinstance(left, asyncio.Future) and not left.get_loop().is_closed():
             left.cancel()
-        elif isinstance(left, subprocess.Popen):
-            left.communicate()
 
 
 def children() -> set[int]:
@@ -107,6 +105,7 @@ async def test_however_a_tool_misbehaves_its_call_gets_one_result_and_the_run_go
     name: str, form: str, tmp_path: Path
 ) -> None:
     bad, arguments = made(name, form, tmp_path)
+    await run_program(["true"], lambda _: True)  # from the first program on, there is a supervisor
     before = children()
 
     script: Script = [calls(call(bad.name, **arguments), call("work")), call("work"), "Done."]

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 
 from maverick.config.programs import find_program, helper_environment
 from maverick.exceptions import ProcessError, ToolError
-from maverick.tools.coding.process import run_program
+from maverick.processes import run_program
 
 _LARGEST_DIFF = 200_000
 """Characters of a diff that are kept: a model can read no more at once."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from maverick.processes import ProgramResult
 
 
 @runtime_checkable
@@ -15,10 +19,9 @@ class Tool(Protocol):
 
     Any object with these four members is a tool; ``@tool`` makes one from a function. A tool may also have
     ``effect``, ``timeout`` (seconds), ``approval`` (whether a person is asked about each call, or the words why),
-    ``max_output`` (characters), ``untrusted`` (whether what it returns was written by others), ``keeps_processes``
-    (whether what it starts may outlive the run) and ``sequential`` (whether a call waits for those before it in the
-    turn, and those after it wait for it), and its ``execute`` may take a second argument, the
-    :class:`ToolContext`.
+    ``max_output`` (characters), ``untrusted`` (whether what it returns was written by others) and
+    ``sequential`` (whether a call waits for those before it in the turn, and those after it wait for it), and its
+    ``execute`` may take a second argument, the :class:`ToolContext`.
     """
 
     @property
@@ -75,6 +78,38 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """The verified user the run acts for; never taken from the model."""
     session: Any = None
     """For a transactional tool: the open transaction in the journal's database."""
+
+    async def run_program(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        max_output: int = 1_000_000,
+    ) -> ProgramResult:
+        """Run a program to its end. When the call or the run is stopped, it ends with everything it has started.
+
+        It also ends when this process dies, whatever it dies of. It has no input.
+
+        Args:
+            argv: The program and its arguments; no shell reads them.
+            cwd: The folder it runs in; by default the current one.
+            env: Its whole environment; by default ``PATH``, ``HOME``, the locale and the like, and no keys.
+            max_output: Bytes of its output that are kept.
+
+        Raises:
+            ToolError: It could not be started.
+        """
+        from maverick.processes import ProgramResult, run_program  # here, since few tools start programs
+
+        output = bytearray()
+
+        def take(chunk: bytes) -> bool:
+            output.extend(chunk[: max_output - len(output)])
+            return True
+
+        exit_code = await run_program(argv, take, cwd=cwd, env=env)
+        return ProgramResult(exit_code, output.decode("utf-8", "replace"))
 
 
 class Outcome(Struct, frozen=True):

@@ -108,7 +108,7 @@ class Driver(Generic[T]):
         self, first: RunStarted | Resumed, signal: AbortSignal | None
     ) -> AgentResult[T]:
         with at_work(self.run.start.run_id):
-            async with self.run.processes, run_scope(self.run.client) as self._scope:
+            async with run_scope(self.run.client) as self._scope:
                 return await self._drive(first, signal)
 
     def _limits(self) -> Limits:

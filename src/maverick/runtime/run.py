@@ -21,7 +21,6 @@ from maverick.runtime.run_clock import RunClock
 from maverick.runtime.toolset import Toolset
 from maverick.runtime.tracing import RunTracer
 from maverick.runtime.worker import Predecessor
-from maverick.tools.child_processes import ChildProcesses
 
 T = TypeVar("T", default=str)
 
@@ -51,7 +50,6 @@ class Run(Generic[T]):
         "listeners",
         "loop",
         "predecessor",
-        "processes",
         "start",
         "toolset",
         "tracer",
@@ -78,8 +76,6 @@ class Run(Generic[T]):
         self.predecessor = predecessor
         self.tracer = tracer
         self.listeners = listeners
-        self.processes = ChildProcesses(start)
-        """What its tool calls start; it is entered for the length of the run, and ends what they leave."""
         self._mapper = EventMapper(loop, start.run_id, start.trace_id, start.agent) if listeners else None
 
     @property

@@ -101,8 +101,7 @@ class ToolRunner:
         return True
 
     def cut_off(self, planned: PlannedCall) -> None:
-        """End the processes and the transaction of a call that is not waited for any more."""
-        self._run.processes.cut_off(planned.call)
+        """End the transaction of a call that is not waited for any more."""
         self._expired.add(planned.index)
         if (transaction := self._transactions.get(planned.index)) is not None:
             undoing = asyncio.ensure_future(transaction.roll_back())
@@ -133,7 +132,6 @@ class ToolRunner:
         self, planned: PlannedCall, ready: ReadyTool, began: float, session: object = None
     ) -> ToolFinished:
         """Run the tool and make a result of what it returns, or raises."""
-        self._watch(planned, ready)
         arguments = planned.call.arguments
         watched = watchdog.enter(planned.call, self._run)
         try:
@@ -219,7 +217,6 @@ class ToolRunner:
     async def _reconcile(self, planned: PlannedCall, ready: ReadyTool) -> Outcome:
         if ready.reconcile is None:
             return Outcome.unknown()
-        self._watch(planned, ready)
         try:
             return await ready.reconcile(planned.call.arguments, self._context(planned, ready))
         except Exception as error:  # noqa: BLE001 - whatever went wrong, nobody knows whether the call took effect
@@ -263,10 +260,6 @@ class ToolRunner:
             content=content,
             duration_ms=0 if began is None else _milliseconds(began),
         )
-
-    def _watch(self, planned: PlannedCall, ready: ReadyTool) -> None:
-        if not ready.keeps_processes:
-            self._run.processes.watch(planned.call)
 
     def _context(self, planned: PlannedCall, ready: ReadyTool, session: object = None) -> ToolContext:
         start = self._run.start

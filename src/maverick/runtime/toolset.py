@@ -18,7 +18,7 @@ class ReadyTool:
     """A tool with everything settled that running it needs."""
 
     __slots__ = (
-        "agent", "effect", "execute", "keeps_processes", "max_output", "reconcile", "sequential", "takes_context", "timeout",
+        "agent", "effect", "execute", "max_output", "reconcile", "sequential", "takes_context", "timeout",
         "tool", "untrusted", "validates",
     )  # fmt: skip
 
@@ -33,7 +33,6 @@ class ReadyTool:
         """Whether what it returns was written by others."""
         self.sequential: bool = getattr(tool, "sequential", False)
         """Whether a call of it waits for those before it in the turn, and those after wait for it."""
-        self.keeps_processes: bool = getattr(tool, "keeps_processes", False)
         """Whether the processes it starts may outlive the run."""
         self.reconcile: Callable[[dict[str, Any], ToolContext], Awaitable[Outcome]] | None = getattr(
             tool, "reconciler", None

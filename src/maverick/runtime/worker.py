@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from maverick.loop.entries import Entry, Resumed, RunStarted
-from maverick.tools.process_tree import Process, find_process, running
 
 _MARGIN = 60.0
 """Seconds after the deadline of a call that somebody on another computer may still be at it: clocks differ."""
@@ -78,13 +77,22 @@ def _is_there(name: str, run_id: str) -> bool | None:
     found = re.fullmatch(r"(\S+) (\d{1,18}) (\d{1,18})", name)
     if found is None or found[1] != ours or sys.platform != "linux":
         return None
-    return bool(running([Process(int(found[2]), int(found[3]))]))
+    began = _start_of(int(found[2]))
+    return began != 0 and began == int(found[3])
 
 
 @cache
 def _name(pid: int) -> str:
-    process = find_process(pid)
-    return f"{_place()} {pid} {0 if process is None else process.started}"
+    return f"{_place()} {pid} {_start_of(pid)}"
+
+
+def _start_of(pid: int) -> int:
+    """When a process began, in clock ticks after the system's start; 0 if it does not run, or that cannot be known."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return 0
+    return 0 if state in b"ZX" else int(fields[18])
 
 
 def _place() -> str:

@@ -41,7 +41,6 @@ class FunctionTool(Generic[P, R]):
         timeout: float | None = None,
         max_output: int | None = None,
         untrusted: bool = False,
-        keeps_processes: bool = False,
         process: bool = False,
         sequential: bool = False,
         local_names: Mapping[str, Any] | None = None,
@@ -58,7 +57,6 @@ class FunctionTool(Generic[P, R]):
         self.timeout = _positive(self.name, "timeout", timeout)
         self.max_output = _positive(self.name, "max_output", max_output)
         self.untrusted = untrusted
-        self.keeps_processes = keeps_processes
         self.sequential = sequential
         self.function = function
         self.reconciler: Reconciler | None = None
@@ -139,7 +137,6 @@ def tool(
     timeout: float | None = None,
     max_output: int | None = None,
     untrusted: bool = False,
-    keeps_processes: bool = False,
     process: bool = False,
     sequential: bool = False,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
@@ -157,9 +154,9 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
             would do (``pure``, ``keyed``, ``transactional`` or, by default, ``irreversible``); ``approval``, whether
             a person has to agree to each call, or the words why; ``timeout`` in seconds; ``max_output`` in characters;
             ``untrusted``, whether what it returns was written by others and is marked as such for the model;
-            ``keeps_processes``, whether the processes it starts may outlive the run; ``process``, whether each call runs
-            in a process of its own, which is ended with the call, whatever the function is doing; ``sequential``, whether
-            a call waits for the calls before it in the turn, and those after it wait for it.
+            ``process``, whether each call runs in a process of its own, which is ended with the call, whatever the
+            function is doing; ``sequential``, whether a call waits for the calls before it in the turn, and those after
+            it wait for it.
 
     Raises:
         InvalidToolError: The function's signature can not be described to a model, or it wants a process and can not be

@@ -43,13 +43,13 @@ async def run_in_process(module: str, name: str, arguments: dict[str, Any]) -> o
         ToolError: The function raised an error, or the process ended without an answer.
     """
     from maverick.exceptions import ToolError
-    from maverick.tools.coding.process import reaped, run_program
+    from maverick.processes import run_program
 
     with TemporaryFile() as request, TemporaryFile() as answer:
         request.write(json.dumps([sys.path, module, name, arguments]).encode())
         request.seek(0)
         files = [request.fileno(), answer.fileno()]
-        argv = reaped([sys.executable, "-P", __file__, *map(str, files)])
+        argv = [sys.executable, "-P", __file__, *map(str, files)]
         # It is the program's own code, so it has the environment of the program.
         code = await run_program(argv, lambda _: True, env=os.environ, files=files)
         answer.seek(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sys
 import time
@@ -17,7 +16,6 @@ from maverick.loop.fingerprint import hash_tool
 from maverick.model import ToolContext
 from maverick.tools import Workspace, coding_tools
 from maverick.tools.coding import toolbox
-from maverick.tools.coding.process import reaped
 from maverick.tools.coding.sandbox import sandbox_problem
 from maverick.tools.permissions import Access
 from programs import needs_sandbox
@@ -383,52 +381,6 @@ def test_a_sandbox_that_can_not_be_made_is_noticed(tmp_path: Path, monkeypatch: 
 
     assert "does not let bubblewrap" in problems[0]
     assert "not installed" in problems[1]
-
-
-@pytest.mark.parametrize(
-    ("argv", "code"),
-    [(["sh", "-c", "exit 5"], 5), (["sh", "-c", "kill -9 $$"], 128 + 9), (["/no/such/program"], 127)],
-)
-async def test_the_reaper_passes_on_the_exit_code(argv: list[str], code: int) -> None:
-    process = await asyncio.create_subprocess_exec(*reaped(argv), stderr=asyncio.subprocess.DEVNULL)
-
-    assert await process.wait() == code
-
-
-@pytest.mark.requirement("C-SHELL", "P4")
-async def test_a_reaper_that_is_told_twice_still_ends_what_has_left_its_session(tmp_path: Path) -> None:
-    mark = str(tmp_path / "left")
-    stubborn = f"trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 600; : {mark}' & sleep 600; : {mark}"
-    reapers = [
-        await asyncio.create_subprocess_exec(*reaped(["sh", "-c", stubborn]), start_new_session=True)
-        for _ in range(40)
-    ]
-    assert await count_is(2 * len(reapers), mark)
-
-    for number, reaper in enumerate(reapers):
-        os.kill(reaper.pid, signal.SIGTERM)
-        moment = time.perf_counter() + number * 15e-6  # one of them has just begun to clean up
-        while time.perf_counter() < moment:
-            pass
-        os.kill(reaper.pid, signal.SIGTERM)
-
-    assert await gone(mark)
-    assert {await reaper.wait() for reaper in reapers} == {128 + signal.SIGTERM}
-
-
-@pytest.mark.requirement("C-SHELL", "P4")
-async def test_a_reaper_takes_every_signal_that_ends_a_program(tmp_path: Path) -> None:
-    mark = str(tmp_path / "left")
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        reaper = await asyncio.create_subprocess_exec(
-            *reaped(["sh", "-c", f"setsid sh -c 'sleep 600; : {mark}' & wait"]), start_new_session=True
-        )
-        assert await count_is(2, mark)
-
-        reaper.send_signal(number)
-
-        assert await gone(mark)
-        assert await reaper.wait() == 128 + number
 
 
 async def test_a_pipe_that_nobody_reads_ends_whoever_writes_to_it(desk: Desk) -> None:

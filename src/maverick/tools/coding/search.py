@@ -19,8 +19,8 @@ from typing import BinaryIO
 from maverick.config.programs import find_program, helper_environment
 from maverick.exceptions import ToolError
 from maverick.model.untrusted import mark_untrusted
+from maverick.processes import run_program
 from maverick.tools.coding.files import printable
-from maverick.tools.coding.process import reaped, run_program
 from maverick.tools.coding.walk import named, walk
 from maverick.tools.coding.workspace import Workspace
 from maverick.tools.threads import run_in_thread
@@ -167,7 +167,7 @@ class Search:
     def _command(self, pattern: str, files: list[str], *, ignore_case: bool) -> list[str]:
         case = ["--ignore-case"] if ignore_case else []
         if self._ripgrep is None:
-            return reaped([sys.executable, "-I", "-S", str(_OWN_SEARCH), *case, "--", pattern, *files])
+            return [sys.executable, "-I", "-S", str(_OWN_SEARCH), *case, "--", pattern, *files]
         shape = ["--line-number", "--with-filename", "--no-heading", "--color=never", "--null"]
         cut = [f"--max-columns={_LONGEST_LINE * _BYTES_PER_CHARACTER}", "--max-columns-preview"]
         return [self._ripgrep, "--no-config", *shape, *cut, *case, "--", pattern, *files]

@@ -11,8 +11,8 @@ from typing import TypeAlias
 from maverick.config.programs import helper_environment
 from maverick.model import ToolContext
 from maverick.model.untrusted import mark_untrusted
+from maverick.processes import run_program
 from maverick.tools.coding.output import Output
-from maverick.tools.coding.process import reaped, run_program
 from maverick.tools.coding.sandbox import Sandbox
 from maverick.tools.coding.workspace import Workspace
 
@@ -71,7 +71,7 @@ class Shell:
         """The exit code of a command; what a person should know of how it ended is noted, also if it is stopped."""
         root = self._workspace.root
         if self._sandbox is None:
-            return await run_program(reaped(["/bin/sh", "-c", command]), listen, cwd=root)
+            return await run_program(["/bin/sh", "-c", command], listen, cwd=root)
         with self._sandbox.around(command) as boxed:
             boxed.held_back = notes
             return await run_program(

@@ -6,21 +6,27 @@ import errno
 import os
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
+import anyio
 import httpx2
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
+import mcp_types as types
+from mcp import Client
+from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.message import SessionMessage
 
 from maverick.exceptions import InvalidInputError, NetworkError
-from maverick.tools.coding.process import reaped
+from maverick.processes import Program
 
 _NOT_ALLOWED = (401, 403, 407)
+_LONGEST_LINE = 64 * 1024 * 1024
+_EXIT_SECONDS = 2.0
+"""How long a server may take to exit by itself once its input has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,24 +106,54 @@ class ServerAddress:
 
 @asynccontextmanager
 async def _stdio(address: ServerAddress) -> AsyncIterator[Any]:
-    """The streams of a program; it ends with this process at the latest, and all it has started with it."""
-    folder = address.folder()
-    program, *arguments = reaped(address.command)
-    parameters = StdioServerParameters(
-        command=program,
-        args=arguments,
-        env=dict(address.env),
-        cwd=folder,
-        encoding_error_handler="replace",
+    """The streams of a program; it ends with this process at the latest, and all it has started with it.
+
+    What the program writes to its standard error is dropped: it would be mixed with the agent's words, and may hold keys.
+    """
+    program, ((_, to_server), (from_server, from_writer)) = await Program.connect(
+        address.command,
+        (1, _LONGEST_LINE),
+        env=get_default_environment() | dict(address.env),
+        cwd=address.folder() or Path.cwd(),
     )
-    with _nowhere() as errors:
-        async with stdio_client(parameters, errlog=errors) as streams:
-            yield streams
+    incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, accepted = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def read() -> None:
+        with incoming, suppress(ConnectionError, ValueError, anyio.BrokenResourceError):
+            while line := await from_server.readline():
+                await incoming.send(_message(line))
+
+    async def write() -> None:
+        with accepted, suppress(ConnectionError):
+            async for message in accepted:
+                to_server.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+                to_server.write(b"\n")
+                await to_server.drain()
+            return
+        incoming.close()  # the session has to learn that the server does not listen
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read)
+            tasks.start_soon(write)
+            with received, outgoing:
+                yield received, outgoing
+            tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            to_server.close()
+            await program.exits_within(_EXIT_SECONDS)
+            await program.aclose()
+            from_writer.transport.abort()
 
 
-def _nowhere() -> TextIO:
-    """Where what a server says beside its answers goes: it would be mixed with the agent's words, and may hold keys."""
-    return Path(os.devnull).open("w", encoding="utf-8")
+def _message(line: bytes) -> SessionMessage | Exception:
+    try:
+        text = line.decode("utf-8", "replace")
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(text, by_name=False))
+    except ValueError as error:
+        return error
 
 
 @asynccontextmanager

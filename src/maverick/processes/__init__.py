@@ -1,0 +1,8 @@
+"""Programs that are started for tools, MCP servers and the Claude CLI, and that cannot outlive this process.
+
+``supervisor.py`` is the program of the process that starts and ends them; ``program.py`` is the way to it.
+"""
+
+from maverick.processes.program import Program, ProgramResult, Streams, run_program
+
+__all__ = ["Program", "ProgramResult", "Streams", "run_program"]
