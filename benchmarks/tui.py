@@ -18,10 +18,10 @@ from maverick.loop.events import ContentChunk
 from maverick.loop.limits import Limits
 from maverick.model import Request, Response, StreamItem, TextDelta
 from maverick.runtime.driver import Approver
+from maverick.tui.backend import OnOutput, PreparedAgent
 from maverick.tui.block import Speaker, Words
 from maverick.tui.conversation import ConversationModel, Status
 from maverick.tui.layout import ConversationLayout
-from maverick.tui.workplace import OnOutput, Prepared
 
 _DELTAS = 100_000
 _FRAME = 100
@@ -151,8 +151,8 @@ class _Workplace:
     def problems(self) -> Sequence[str]:
         return []
 
-    def prepare(self, name: str) -> Prepared:  # noqa: ARG002 - there is only one
-        return Prepared(_TELLER)
+    def prepare(self, name: str) -> PreparedAgent:  # noqa: ARG002 - there is only one
+        return PreparedAgent(_TELLER)
 
     @asynccontextmanager
     async def executor(

@@ -9,7 +9,7 @@ import pytest
 
 from cli.folder import Folder
 from maverick.cli.agent_lookup import look_up
-from maverick.cli.tui.workplace import CommandLineWorkplace
+from maverick.cli.tui.command import CommandLineBackend
 from maverick.config import load_config
 from maverick.journal import MemoryJournal
 
@@ -110,7 +110,7 @@ def test_a_run_that_is_resumed_or_forked_goes_on_under_the_files_as_they_are_now
 async def test_on_the_screen_the_files_hold_too(home: Path, folder: Folder) -> None:
     say(home, "deny: [greet]")
     config = load_config()
-    place = CommandLineWorkplace(config, MemoryJournal(), look_up("coder.py", config), file="coder.py")
+    place = CommandLineBackend(config, MemoryJournal(), look_up("coder.py", config), file="coder.py")
     definition = place.prepare("coder").definition
 
     async with place.executor(definition, None, None) as executor:

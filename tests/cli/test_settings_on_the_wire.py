@@ -124,7 +124,7 @@ async def _tui(place: Place, done: asyncio.Event) -> None:
     def start() -> Terminal:
         terminal = Terminal("tui", home=place.project, env={**place.env, "HOME": str(place.home)})
         terminal.__enter__()
-        terminal.expect("hat is to be done?")  # the cursor is on the first letter
+        terminal.expect("ype a prompt.")  # the cursor is on the first letter
         terminal.type("hello\r")
         return terminal
 

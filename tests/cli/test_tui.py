@@ -10,7 +10,7 @@ import pytest
 from canary import CANARY
 from cli.folder import Folder
 from maverick.cli.agent_lookup import look_up
-from maverick.cli.tui.workplace import CommandLineWorkplace
+from maverick.cli.tui.command import CommandLineBackend
 from maverick.config import load_config
 from maverick.exceptions import AgentNotFoundError, InvalidInputError
 from maverick.journal import MemoryJournal
@@ -34,14 +34,14 @@ CLASS = """
 """
 
 
-def workplace(agent: str | None = None, **options: Any) -> CommandLineWorkplace:
+def backend(agent: str | None = None, **options: Any) -> CommandLineBackend:
     config = load_config()
-    return CommandLineWorkplace(config, MemoryJournal(), look_up(agent, config), **options)
+    return CommandLineBackend(config, MemoryJournal(), look_up(agent, config), **options)
 
 
 def test_without_a_terminal_it_says_what_to_use_instead(folder: Folder) -> None:
     assert folder.refuse("tui") == (
-        "maverick: The screen needs a terminal. Elsewhere, use `maverick run` and `maverick runs`.\n".strip()
+        "maverick: `maverick tui` needs a terminal. Elsewhere, use `maverick run` and `maverick runs`.\n".strip()
     )
 
 
@@ -64,7 +64,7 @@ def test_agents_are_those_of_the_person_and_the_one_that_was_named(folder: Folde
     folder.write(".maverick/agents/broken.md", "---\nmax_turns: many\n---\nHello.\n")
     folder.write("other.md", AGENT.replace("helper", "other"))
 
-    place = workplace("other.md")
+    place = backend("other.md")
 
     names = [found.name for found in place.agents()]
     assert names == sorted(names)
@@ -75,34 +75,34 @@ def test_agents_are_those_of_the_person_and_the_one_that_was_named(folder: Folde
 
 @pytest.mark.requirement("007-TUI-OFFLINE")
 def test_without_a_key_the_offline_model_is_prepared_with_a_remark(folder: Folder) -> None:
-    prepared = workplace().prepare("general")
+    prepared = backend().prepare("general")
 
     assert prepared.definition.model_config.model == "offline:"
-    assert "set ANTHROPIC_API_KEY" in prepared.remark
+    assert "set ANTHROPIC_API_KEY" in prepared.notice
 
 
 def test_with_a_key_the_agents_own_model_answers_and_its_window_is_known(folder: Folder) -> None:
     folder.set("ANTHROPIC_API_KEY", CANARY)
 
-    prepared = workplace().prepare("general")
+    prepared = backend().prepare("general")
 
     assert (prepared.definition.model_config.model or "").startswith("claude:")
-    assert (prepared.window, prepared.remark) == (1_000_000, "")
+    assert (prepared.context_window, prepared.notice) == (1_000_000, "")
 
 
 def test_a_model_that_was_asked_for_is_used_whatever_the_agent_names(folder: Folder) -> None:
-    prepared = workplace(model="offline:").prepare("general")
+    prepared = backend(model="offline:").prepare("general")
 
-    assert (prepared.definition.model_config.model, prepared.remark) == ("offline:", "")
+    assert (prepared.definition.model_config.model, prepared.notice) == ("offline:", "")
 
 
 def test_a_run_is_resumed_with_the_words_that_make_its_agent_the_same_again(folder: Folder) -> None:
     folder.write("other.md", AGENT.replace("helper", "other"))
 
-    place = workplace("other.md", file="other.md", mode="plan")
+    place = backend("other.md", file="other.md", mode="plan")
 
-    assert place.words_to_resume("other") == ["--agents", "other.md", "--mode", "plan"]
-    assert place.words_to_resume("general") == ["--mode", "plan"]
+    assert place.resume_options("other") == ["--agents", "other.md", "--mode", "plan"]
+    assert place.resume_options("general") == ["--mode", "plan"]
 
 
 @pytest.mark.requirement("MCP-TUI")
@@ -111,16 +111,16 @@ def test_servers_that_were_asked_for_are_every_agents_and_named_again_when_a_run
 ) -> None:
     folder.write("other.md", AGENT.replace("helper", "other"))
 
-    place = workplace("other.md", mcp=["shop", "wiki"])
+    place = backend("other.md", mcp=["shop", "wiki"])
 
     for name in ("other", "general"):
         assert {"mcp__shop", "mcp__wiki"} <= {*place.prepare(name).definition.tool_config.tools}
-        assert place.words_to_resume(name)[-4:] == ["--mcp", "shop", "--mcp", "wiki"]
+        assert place.resume_options(name)[-4:] == ["--mcp", "shop", "--mcp", "wiki"]
 
 
 def test_agents_that_are_missing_or_classes_are_refused_with_advice(folder: Folder) -> None:
     folder.write("office.py", CLASS)
-    place = workplace("office.py")
+    place = backend("office.py")
 
     with pytest.raises(InvalidInputError, match="Run it with: maverick run greeter"):
         place.prepare("greeter")
@@ -129,7 +129,7 @@ def test_agents_that_are_missing_or_classes_are_refused_with_advice(folder: Fold
 
 
 async def test_its_executor_keeps_runs_in_its_journal(folder: Folder) -> None:
-    place = workplace(mode="plan")
+    place = backend(mode="plan")
     definition = place.prepare("general").definition
 
     async with place.executor(definition, None, None) as executor:
@@ -139,7 +139,7 @@ async def test_its_executor_keeps_runs_in_its_journal(folder: Folder) -> None:
 
 
 def test_a_user_without_a_name_decides_nothing(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = workplace()
+    place = backend()
     known = place.user
 
     def nobody() -> str:

@@ -42,7 +42,7 @@ class Connection:
         self._is_lost = False
 
     def __enter__(self) -> Self:
-        self.expect("hat is to be done")  # the cursor is on the first letter
+        self.expect("ype a prompt")  # the cursor is on the first letter
         return self
 
     def __exit__(

@@ -43,7 +43,7 @@ from maverick.providers.scripted import Script
 from maverick.runtime.driver import Approver
 from maverick.testing import ScriptedClient
 from maverick.tui.app import MaverickApp
-from maverick.tui.workplace import OnOutput, Prepared
+from maverick.tui.backend import OnOutput, PreparedAgent
 
 NOW = 1_800_000_000.0
 INFO = ModelInfo(context_window=8_000, price=Price(3, 15))
@@ -105,7 +105,7 @@ class Greeter:
 
 
 class Desk:
-    """The workplace of a test.
+    """The backend of a test.
 
     Args:
         script: What the model says.
@@ -129,13 +129,13 @@ class Desk:
     def problems(self) -> Sequence[str]:
         return self.unreadable
 
-    def prepare(self, name: str) -> Prepared:
+    def prepare(self, name: str) -> PreparedAgent:
         found = next((one for one in self.found if one.name == name), None)
         if found is None:
             raise AgentNotFoundError(agent_name=name, available_agents=[one.name for one in self.found])
         if found.definition is None:
             raise InvalidInputError(f"The agent {name!r} is a class.", field="agent")
-        return Prepared(found.definition, 8_000, self.remark)
+        return PreparedAgent(found.definition, 8_000, self.remark)
 
     @asynccontextmanager
     async def executor(

@@ -15,7 +15,7 @@ from maverick.tui.app import MaverickApp
 from maverick.tui.block import ToolUse, Words
 from maverick.tui.conversation import Status
 from maverick.tui.conversation_view import ConversationView
-from maverick.tui.prompt_box import PromptBox
+from maverick.tui.prompt import PromptBox
 from tui.desk import Desk, fill, until
 
 EDIT = call("edit", path="a.py", old="x", new="y")

@@ -7,9 +7,9 @@ import pytest
 from maverick.journal import RunStatus
 from maverick.testing import reply
 from maverick.tui.app import MaverickApp
-from maverick.tui.approval_dialog import ApprovalDialog
 from maverick.tui.block import ToolState
 from maverick.tui.conversation import Status
+from maverick.tui.dialogs import ApprovalDialog
 from tui.desk import Desk
 from tui.screen import EDIT, Screen, screen
 

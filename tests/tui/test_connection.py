@@ -64,7 +64,7 @@ def test_a_process_that_is_told_to_end_leaves_its_run_to_be_resumed_and_the_term
         assert "\x1b[?1049l" in said  # the screen of the shell is back
         assert "\x1b[?25h" in said  # and its cursor
         assert "\x1b[?1000l" in said  # and the mouse is its own
-        assert "was stopped. Go on with: maverick runs resume run_" in said
+        assert "was stopped. Resume it with: maverick runs resume run_" in said
         assert "Traceback" not in said
         assert not taken
     assert at_work() == []

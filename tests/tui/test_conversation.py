@@ -102,7 +102,7 @@ def test_an_answer_that_broke_off_is_taken_back_when_it_is_tried_again(teller: T
     teller.say("A whole answer.")
 
     assert shapes(teller.model)[2:] == [
-        ("remark", "The connection broke. Trying again in about 1.5 s."),
+        ("remark", "The connection broke. Retrying in about 1.5 s."),
         ("answer", "A whole answer."),
     ]
 

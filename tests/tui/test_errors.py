@@ -10,8 +10,8 @@ from maverick import AgentDefinition
 from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.exceptions import JournalError, NetworkError
 from maverick.testing import call, fail, reply
-from maverick.tui.approval_dialog import ApprovalDialog
 from maverick.tui.conversation import Status
+from maverick.tui.dialogs import ApprovalDialog
 from tui.desk import Desk
 from tui.screen import screen
 
@@ -84,7 +84,7 @@ async def test_of_a_run_that_its_agent_would_have_gone_on_otherwise_with_the_beg
         await at.until(at.said)
 
         assert at.said() == ["Greet people more warmly.", *WORDS]
-        assert "The rest can not be told with the agent as it is now" in at.remarks()
+        assert "The agent has changed, so the rest cannot be shown" in at.remarks()
 
 
 @pytest.mark.requirement("007-TUI-ERRORS")
@@ -112,7 +112,7 @@ async def test_a_mistake_in_a_tool_of_the_screen_is_told_and_the_screen_stays() 
         def broken(name: str) -> Any:
             raise KeyError(name)
 
-        at.desk.prepare = broken  # type: ignore[method-assign] # a workplace with a mistake in it
+        at.desk.prepare = broken  # type: ignore[method-assign] # a bug
         await at.send("hi")
         await at.until(lambda: "KeyError" in at.remarks())
 

@@ -7,10 +7,9 @@ import pytest
 from maverick.loop.limits import Limits
 from maverick.model import Usage
 from maverick.tui.diff import DiffLine, is_diff, read_diff
-from maverick.tui.figures import age, duration, money, tokens
-from maverick.tui.gauge import Gauge
-from maverick.tui.gauge_line import GaugeLine
+from maverick.tui.gauge import Gauge, age, duration, money, tokens
 from maverick.tui.plain_text import one_line, plain, visible
+from maverick.tui.status_line import GaugeLine
 from tui.desk import Desk
 
 
@@ -44,7 +43,7 @@ def test_a_gauge_tells_each_figure_with_its_share_of_the_limit() -> None:
         Limits(turns=20, tokens=10_000, cost_usd=0.5), 8_000, 2_000, Usage(4_000, 1_000, cost_usd=0.25), 3
     )
 
-    meters = [(meter.name, meter.words, meter.share) for meter in gauge.meters()]
+    meters = [(meter.name, meter.text, meter.share) for meter in gauge.meters()]
 
     assert meters == [
         ("context", "2k/8k", 0.25),
@@ -56,7 +55,7 @@ def test_a_gauge_tells_each_figure_with_its_share_of_the_limit() -> None:
 
 @pytest.mark.requirement("007-TUI-GAUGE")
 def test_a_gauge_without_limits_tells_what_was_used() -> None:
-    meters = [(meter.words, meter.share) for meter in Gauge(usage=Usage(10, 2), turns=1).meters()]
+    meters = [(meter.text, meter.share) for meter in Gauge(usage=Usage(10, 2), turns=1).meters()]
 
     assert meters == [("0", None), ("12", None), ("$?", None), ("1", None)]
 

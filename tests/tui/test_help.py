@@ -9,11 +9,10 @@ import pytest
 from textual.binding import Binding
 
 from maverick.tui.app import MaverickApp
-from maverick.tui.approval_dialog import ApprovalDialog
 from maverick.tui.conversation_view import ConversationView
+from maverick.tui.dialogs import ApprovalDialog
 from maverick.tui.keys import GROUPS
-from maverick.tui.prompt_box import PromptBox
-from maverick.tui.search_bar import SearchBar
+from maverick.tui.prompt import PromptBox, SearchBar
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "tui.md"
 BOUND = (MaverickApp, ConversationView, PromptBox, SearchBar, ApprovalDialog)
@@ -36,5 +35,5 @@ def test_every_key_that_does_something_is_in_the_help() -> None:
 def test_the_page_about_the_screen_has_the_keys_of_the_help() -> None:
     written = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
-    told = [(key.shown, key.words) for _, keys in GROUPS for key in keys]
+    told = [(key.shown, key.description) for _, keys in GROUPS for key in keys]
     assert [row for row in written if row[0] != "key"] == told

@@ -9,11 +9,9 @@ from maverick.testing import call, reply
 from maverick.tui.app import MaverickApp
 from maverick.tui.block import ToolState
 from maverick.tui.conversation import Status
-from maverick.tui.fork_dialog import ForkDialog
-from maverick.tui.help_overlay import HelpOverlay
+from maverick.tui.dialogs import ForkDialog, HelpDialog
 from maverick.tui.keys import ANYWHERE, CONVERSATION, GROUPS, PROMPT
-from maverick.tui.prompt_box import PromptBox
-from maverick.tui.search_bar import SearchBar
+from maverick.tui.prompt import PromptBox, SearchBar
 from tui.screen import screen
 
 pytestmark = pytest.mark.requirement("007-TUI-KEYS")
@@ -111,7 +109,7 @@ async def test_slash_searches_what_is_folded_too_and_enter_and_arrows_go_round()
         folded = at.tools()[0].folded
         await at.press("slash", *"greet")
         bar = at.app.query_one(SearchBar)
-        await at.until(lambda: " of " in str(bar.query_one("#places").render()))
+        await at.until(lambda: " of " in str(bar.query_one("#matches").render()))
         first, unfolded = at.view.cursor, not at.tools()[0].folded
         await at.press("up")
         above = at.view.cursor
@@ -120,7 +118,7 @@ async def test_slash_searches_what_is_folded_too_and_enter_and_arrows_go_round()
         await at.press("enter")
         around = at.view.cursor
         await at.press("z")
-        await at.until(lambda: "nothing found" in str(bar.query_one("#places").render()))
+        await at.until(lambda: "no matches" in str(bar.query_one("#matches").render()))
         await at.press("escape")
 
         assert (folded, unfolded) == (True, True)
@@ -221,10 +219,10 @@ async def test_tab_goes_from_part_to_part() -> None:
 async def test_help_shows_every_key_there_is(key: str) -> None:
     async with screen() as at:
         await at.press("escape", key)
-        assert isinstance(at.app.screen, HelpOverlay)
+        assert isinstance(at.app.screen, HelpDialog)
         await at.press("escape")
 
-        assert not isinstance(at.app.screen, HelpOverlay)
+        assert not isinstance(at.app.screen, HelpDialog)
     helped = {one.action for _, keys in GROUPS for one in keys}
     assert {one.action for one in (*ANYWHERE, *CONVERSATION, *PROMPT)} <= helped
     for one in ANYWHERE:

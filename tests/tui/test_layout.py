@@ -51,9 +51,9 @@ def test_what_is_too_wide_is_cut_with_an_ellipsis(text: str, shown: str) -> None
     assert cut(text, 6) == shown
 
 
-def laid_out(model: ConversationModel, width: int = 40, *, thoughts: bool = True) -> list[Line]:
+def laid_out(model: ConversationModel, width: int = 40, *, thinking: bool = True) -> list[Line]:
     layout = ConversationLayout(model)
-    layout.update(width, thoughts=thoughts)
+    layout.update(width, thinking=thinking)
     return [layout.line(y) for y in range(layout.height)]
 
 
@@ -83,7 +83,7 @@ def test_a_folded_call_is_a_line_with_its_arguments_outcome_and_duration(teller:
 def test_what_a_tool_says_while_it_runs_is_shown_until_its_result_is_there(teller: Teller) -> None:
     teller.call("call_1", "shell", command="make")
     for number in range(2_000):
-        teller.model.hear("run_1", "call_1", f"line {number}\n")
+        teller.model.show_output("run_1", "call_1", f"line {number}\n")
     running = shown(teller.model)
     teller.result("call_1", "all done")
 
@@ -128,7 +128,7 @@ def test_thinking_is_dimmed_and_can_be_hidden(teller: Teller) -> None:
     teller.say("So.")
 
     assert Ink.THOUGHT in {span.ink for line in laid_out(teller.model) for span in line.spans}
-    hidden = laid_out(teller.model, thoughts=False)
+    hidden = laid_out(teller.model, thinking=False)
     assert "Hm." not in "".join(line.text for line in hidden)
     assert hidden[-1].text == "So."
 

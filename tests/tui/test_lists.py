@@ -11,9 +11,8 @@ from maverick.loop.entries import RunStarted
 from maverick.model import Message
 from maverick.testing import call, reply
 from maverick.tui.conversation import Status
-from maverick.tui.fork_dialog import ForkDialog
-from maverick.tui.inputs_dialog import InputsDialog
-from maverick.tui.prompt_box import PromptBox
+from maverick.tui.dialogs import ForkDialog, InputsDialog
+from maverick.tui.prompt import PromptBox
 from maverick.tui.sidebar import Sidebar
 from tui.desk import NOW, Desk, keep, kept_entries
 from tui.screen import screen

@@ -37,7 +37,7 @@ def test_a_projects_server_is_agreed_to_before_the_screen_opens_and_then_used(
         terminal.expect("[y]es or [N]o:")
         assert shop.done() == []
         terminal.type("y")
-        terminal.expect("What is to be done?")
+        terminal.expect("Type a prompt.")
         terminal.type("sell 'tea'")
         terminal.expect("According to mcp__shop__sell: tea.")
         terminal.press("C-q")

@@ -16,8 +16,7 @@ from maverick.providers.scripted import TurnLike
 from maverick.testing import call, calls, reply
 from maverick.tui.block import ToolUse, Words
 from maverick.tui.conversation import Status
-from maverick.tui.question import Question
-from maverick.tui.session import Session
+from maverick.tui.session import Question, Session
 from tui.desk import PATIENCE, Desk, eventually, fill, ids
 
 
@@ -177,7 +176,7 @@ async def test_a_parked_run_that_is_put_off_stays_parked() -> None:
 async def test_nothing_is_decided_where_nothing_is_asked() -> None:
     talk, _ = session(Desk())
 
-    with pytest.raises(InvalidInputError, match="Nothing waits"):
+    with pytest.raises(InvalidInputError, match="No tool call is waiting"):
         await talk.decide()
 
 
@@ -220,7 +219,7 @@ async def test_a_run_that_has_not_ended_takes_no_new_prompt() -> None:
     talk, _ = session(desk)
     await talk.open("left")
 
-    with pytest.raises(InvalidInputError, match="has not ended"):
+    with pytest.raises(InvalidInputError, match="has not finished"):
         await talk.start({"prompt": "Thanks"})
 
 

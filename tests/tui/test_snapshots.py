@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from maverick.tui.app import MaverickApp
-from maverick.tui.approval_dialog import ApprovalDialog
-from maverick.tui.question import Question
+from maverick.tui.dialogs import ApprovalDialog
+from maverick.tui.session import Question
 from tui.desk import NOW, Desk, fill, until
 from tui.telling import Teller
 

@@ -27,9 +27,9 @@ def test_a_person_runs_an_agent_approves_its_tool_stops_it_resumes_it_and_leaves
     (tmp_path / "clerk.py").write_text("from cli.office_agents import clerk\n", encoding="utf-8")
 
     with Terminal("clerk.py", home=tmp_path) as terminal:
-        terminal.expect("What is to be done?")
+        terminal.expect("Type a prompt.")
         terminal.type("delete the file 'a.txt'")
-        terminal.expect("May clerk call delete_file?")
+        terminal.expect("Allow clerk to call delete_file?")
         terminal.answer("y")
         terminal.expect("According to delete_file: deleted a.txt.")
         terminal.expect("✓ approved")
@@ -52,7 +52,7 @@ def test_a_person_runs_an_agent_approves_its_tool_stops_it_resumes_it_and_leaves
         terminal.expect("ended with 0")
 
         left = terminal.shown().replace("\n", "")
-        assert "was stopped. Go on with: maverick runs resume run_" in left
+        assert "was stopped. Resume it with: maverick runs resume run_" in left
         assert "--agents clerk.py" in left
 
     assert [(run.status.value, run.reason) for run in kept_runs(tmp_path)] == [
@@ -83,11 +83,11 @@ def test_without_a_key_the_offline_model_answers_and_the_screen_says_so(tmp_path
     broken.write_text("---\nname: broken\nmax_turns: many\n---\nHello.\n", encoding="utf-8")
 
     with Terminal(home=tmp_path) as terminal:
-        terminal.expect("What is to be done?")
+        terminal.expect("Type a prompt.")
         terminal.expect("broken.md")  # what is wrong with it is in the conversation
         terminal.type("write the file 'a.txt' with content 'tea'")
         terminal.expect("offline model: no key is set")
-        terminal.expect("May general call write_file?")
+        terminal.expect("Allow general to call write_file?")
         terminal.answer("s")
         terminal.expect("stopped:")
         terminal.press("C-q")

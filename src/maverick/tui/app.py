@@ -1,4 +1,4 @@
-"""The screen: wires keys and lists to conversations, and draws what has changed a few dozen times a second."""
+"""The screen: connects keys and lists to conversations, and redraws what has changed 30 times a second."""
 
 from __future__ import annotations
 
@@ -13,45 +13,38 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, OptionList
 
 from maverick.exceptions import MaverickError
-from maverick.tui.approval_dialog import Answer, ApprovalDialog
+from maverick.tui.backend import Backend
 from maverick.tui.conversation import Status
 from maverick.tui.conversation_view import ConversationView
-from maverick.tui.figures import age
-from maverick.tui.fork_dialog import ForkDialog
-from maverick.tui.gauge_line import GaugeLine
-from maverick.tui.help_overlay import HelpOverlay
-from maverick.tui.inputs_dialog import InputsDialog
+from maverick.tui.dialogs import Answer, ApprovalDialog, ForkDialog, HelpDialog, InputsDialog
+from maverick.tui.gauge import age
 from maverick.tui.keys import ANYWHERE, bindings
 from maverick.tui.plain_text import one_line
-from maverick.tui.prompt_box import PromptBox
-from maverick.tui.question import Question
-from maverick.tui.run_list import RunList
-from maverick.tui.search_bar import SearchBar
-from maverick.tui.session import Session, new_run_id
-from maverick.tui.sidebar import Sidebar
-from maverick.tui.status_line import StatusLine
+from maverick.tui.prompt import PromptBox, SearchBar
+from maverick.tui.session import Question, Session, new_run_id
+from maverick.tui.session_tasks import SessionTasks, show_error
+from maverick.tui.sidebar import RunList, Sidebar
+from maverick.tui.status_line import GaugeLine, StatusLine
 from maverick.tui.terminal_driver import TerminalDriver
-from maverick.tui.workload import Workload, complain
-from maverick.tui.workplace import Workplace
 
-FRAME = 1 / 30
-"""Seconds between two looks at what has changed: whatever came in between is drawn at once."""
-_LOOK = 2.0
-"""Seconds between two looks at the journal, where other processes write too."""
+_FRAME = 1 / 30
+"""Seconds between two drawings of what has changed."""
+_RELOAD = 2.0
+"""Seconds between two reads of the journal, which other processes write to as well."""
 GRACE = 0.5
-"""Seconds in which a question that has just appeared takes no answer."""
-PROMPT = "prompt"
+"""Seconds for which a question that has just appeared takes no answer."""
+_PROMPT = "prompt"
 
 
 class MaverickApp(App[None]):
     """Agents, runs and a live conversation.
 
     Args:
-        workplace: What it works with.
+        backend: Where agents, the journal and executors come from.
         agent: The agent to begin with.
         clock: The time, in seconds since the epoch.
         new_id: Makes the ids of runs.
-        grace: For how many seconds a question takes no answer, since a person may be typing when it appears.
+        grace: For how many seconds a question takes no answer, since the user may be typing when it appears.
     """
 
     CSS_PATH = "maverick.tcss"
@@ -63,7 +56,7 @@ class MaverickApp(App[None]):
 
     def __init__(
         self,
-        workplace: Workplace,
+        backend: Backend,
         agent: str,
         *,
         clock: Callable[[], float] = time.time,
@@ -72,36 +65,30 @@ class MaverickApp(App[None]):
     ) -> None:
         super().__init__(driver_class=TerminalDriver)
         self.stopped: list[Session] = []
-        """The conversations whose run was stopped because the person left."""
-        self._workplace = workplace
+        """The conversations whose run was stopped because the user quit."""
+        self._backend = backend
         self._clock = clock
         self._new_id = new_id
         self._grace = grace
-        self._runs = RunList(workplace.journal)
-        self._trouble = ""
-        """Why the runs could not be read when they were last looked at."""
+        self._runs = RunList(backend.journal)
+        self._journal_error = ""
+        """Why the runs could not be read the last time."""
         self._sessions: list[Session] = []
-        self._session = self._begin(agent)
-        self._workload = Workload(clock, self._look_at_runs)
+        self.session = self._new_session(agent)
+        """The conversation that is shown."""
+        self._tasks = SessionTasks(clock, self._load_runs)
         self._asking = asyncio.Lock()
         self._status = StatusLine(id="status")
         self._sidebar = Sidebar(id="sidebar")
         self._view = ConversationView(id="conversation")
         self._search = SearchBar(id="search")
-        self._prompt = PromptBox(
-            id="prompt", placeholder="What is to be done? Enter sends, F1 shows all keys"
-        )
+        self._prompt = PromptBox(id="prompt", placeholder="Type a prompt. Enter sends it, F1 lists the keys.")
         self._gauge = GaugeLine(id="gauge")
 
     @property
     def failure(self) -> Exception | None:
-        """The mistake in the program that ended it, if one did."""
+        """The bug that ended the program, if one did."""
         return self._exception
-
-    @property
-    def session(self) -> Session:
-        """The conversation that is looked at."""
-        return self._session
 
     def compose(self) -> ComposeResult:
         """The parts of the screen."""
@@ -116,64 +103,60 @@ class MaverickApp(App[None]):
         yield Footer(compact=True)
 
     async def on_mount(self) -> None:
-        """Show what there is, and begin to look for changes."""
+        """Show agents and runs, and begin to watch for changes."""
         self._search.close()
-        self._list_agents()
-        await self._look_at_runs()
+        self._load_agents()
+        await self._load_runs()
         self._prompt.focus()
-        self._show(self._session)
-        self.app_resume_signal.subscribe(
-            self, lambda _: self.refresh(layout=True)
-        )  # the shell has written over it
-        self.set_interval(FRAME, self.draw)
-        self.set_interval(_LOOK, self._look_at_runs)
+        self._show(self.session)
+        # After Ctrl-Z and fg, the shell has written over the screen.
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
+        self.set_interval(_FRAME, self.draw)
+        self.set_interval(_RELOAD, self._load_runs)
 
     async def on_unmount(self) -> None:
-        """End what is at work, if the screen was closed in another way than by the person."""
-        await self._workload.drop()
-
-    # What the person does -----------------------------------------------------------------------------------------
+        """Cancel what is left when the screen was closed in another way than by quitting."""
+        await self._tasks.cancel()
 
     async def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Begin with an agent, or open a run."""
-        chosen = event.option.id or ""
+        """Begin a conversation with an agent, or open a run."""
         if event.option_list.id == "agents":
             await self.action_new()
         else:
-            self._open(chosen)
+            self._open(event.option.id or "")
 
     async def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        """Read older runs when the person has come to the end of the list."""
+        """Load older runs at the end of the list."""
         listed = event.option_list
-        if listed.id == "runs" and event.option_index == listed.option_count - 1 and self._runs.reach_back():
-            await self._look_at_runs()
+        if listed.id == "runs" and event.option_index == listed.option_count - 1 and self._runs.extend():
+            await self._load_runs()
 
     async def on_prompt_box_sent(self, message: PromptBox.Sent) -> None:
         """Send the prompt to the agent, if it takes one."""
-        session = self._session
+        session = self.session
         if session.is_live:
             self.bell()
             return
         if await self._asks_for_inputs():
             return
         message.box.clear()
-        self._workload.begin(session, lambda: self._start(session, message.text))
+        self._tasks.start(session, lambda: self._send(session, message.text))
 
     def on_search_bar_changed(self, message: SearchBar.Changed) -> None:
-        """Search for what is written."""
+        """Search for the new text."""
         self._view.search(message.wanted)
 
     def on_search_bar_moved(self, message: SearchBar.Moved) -> None:
-        """Go to another place that has what is searched for."""
+        """Go to another match."""
         self._view.find_next(message.step)
 
     def on_conversation_view_searched(self, message: ConversationView.Searched) -> None:
-        """Say where the cursor is."""
-        self._search.tell(message.place, message.places)
+        """Show the number of matches."""
+        self._search.show_matches(message.match, message.matches)
 
     async def action_new(self) -> None:
-        """Begin a new conversation with the agent that is chosen in the list."""
-        self._show(self._begin(self._sidebar.chosen_agent or self._session.agent))
+        """Start a new conversation with the selected agent."""
+        self._show(self._new_session(self._sidebar.selected_agent or self.session.agent))
         self._prompt.focus()
         await self._asks_for_inputs()
 
@@ -182,141 +165,137 @@ class MaverickApp(App[None]):
         self._prompt.focus()
 
     def action_leave(self) -> None:
-        """Leave the prompt or the search for the conversation."""
+        """Leave the prompt or the search."""
         self._search.close()
         self._view.focus()
 
     def action_stop(self) -> None:
-        """Stop the run that is looked at."""
-        if self._session.is_live:
-            self._session.stop()
+        """Stop the run that is shown."""
+        if self.session.is_live:
+            self.session.stop()
         else:
-            self.notify("Nothing runs here. Ctrl-Q leaves.", timeout=3)
+            self.notify("No run is in progress here. Ctrl-Q quits.", timeout=3)
 
     def action_resume(self) -> None:
-        """Go on with the run that is looked at."""
-        self._workload.begin(self._session, self._session.resume)
+        """Resume the run that is shown."""
+        self._tasks.start(self.session, self.session.resume)
 
     def action_resume_changed(self) -> None:
-        """Go on with the run although its agent has changed."""
-        session = self._session
-        self._workload.begin(session, lambda: session.resume(accept_changes=True))
+        """Resume the run even though its agent has changed."""
+        session = self.session
+        self._tasks.start(session, lambda: session.resume(accept_changes=True))
 
     def action_decide(self) -> None:
-        """Be asked again what was put off."""
-        self._workload.begin(self._session, self._session.decide)
+        """Ask again about a tool call that was put off."""
+        self._tasks.start(self.session, self.session.decide)
 
     async def action_fork(self) -> None:
-        """Run again from the turn at the cursor."""
-        session, block = self._session, self._view.block
+        """Fork the run at the turn under the cursor."""
+        session, block = self.session, self._view.block
         if block is None or not block.run_id:
-            complain(session, "There is no run to fork yet.")
+            show_error(session, "There is no run to fork yet.")
             return
         source, turn = block.run_id, max(block.turn, 1)
+        prompt = session.prompt_of(source) if turn == 1 else ""
 
-        def begin(words: str | None) -> None:
-            if words is not None:
-                forked = self._begin(session.agent)
+        def fork(edited: str | None) -> None:
+            if edited is not None:
+                forked = self._new_session(session.agent)
                 self._show(forked)
-                edit = words if words and words != said else None
-                self._workload.begin(forked, lambda: forked.fork(turn, edit, source))
+                edit = edited if edited and edited != prompt else None
+                self._tasks.start(forked, lambda: forked.fork(turn, edit, source))
 
-        said = session.said_in(source) if turn == 1 else ""
-        await self.push_screen(ForkDialog(source, turn, said), begin)
+        await self.push_screen(ForkDialog(source, turn, prompt), fork)
 
     def action_search(self) -> None:
         """Search the conversation."""
         self._search.open()
 
     def action_fold_all(self) -> None:
-        """Fold or unfold all tool calls."""
+        """Collapse or expand all tool calls."""
         self._view.fold_all()
 
-    def action_thoughts(self) -> None:
+    def action_thinking(self) -> None:
         """Show or hide the model's thinking."""
-        self._view.thoughts = not self._view.thoughts
+        self._view.thinking = not self._view.thinking
         self._view.draw()
 
     def action_copy(self) -> None:
-        """Copy what is at the cursor; terminals hand that on, over SSH too."""
+        """Copy the message or tool call under the cursor; terminals pass that on, over SSH too."""
         block = self._view.block
         if block is not None:
             self.copy_to_clipboard(block.text)
             self.notify("Copied.", timeout=2)
 
     def action_sidebar(self) -> None:
-        """Show or hide agents and runs."""
+        """Show or hide the sidebar."""
         self._sidebar.display = not self._sidebar.display
 
-    async def action_look_again(self) -> None:
-        """Look for agents and runs again."""
-        self._list_agents()
-        await self._look_at_runs()
+    async def action_reload(self) -> None:
+        """Reload the lists of agents and runs."""
+        self._load_agents()
+        await self._load_runs()
 
     async def action_help(self) -> None:
-        """Show all keys."""
-        await self.push_screen(HelpOverlay())
+        """Show the keys."""
+        await self.push_screen(HelpDialog())
 
     async def action_quit(self) -> None:
-        """Leave; what runs is stopped first, and can be resumed."""
-        self.stopped = await self._workload.stop()
+        """Quit. Runs are stopped first, and can be resumed."""
+        self.stopped = await self._tasks.stop()
         self.exit()
 
-    # How ----------------------------------------------------------------------------------------------------------
-
-    def _begin(self, agent: str) -> Session:
-        """A new conversation."""
-
+    def _new_session(self, agent: str) -> Session:
         async def ask(question: Question) -> bool | None:
             return await self._ask(session, question)
 
-        session = Session(self._workplace, agent, ask, self._new_id)
+        session = Session(self._backend, agent, ask, self._new_id)
         self._sessions.append(session)
         return session
 
     def _show(self, session: Session) -> None:
-        """Look at a conversation; those that nothing happens in any more are forgotten."""
-        self._session = session
+        """Show a conversation, and forget those that are neither shown nor live."""
+        self.session = session
         self._sessions = [one for one in self._sessions if one is session or one.is_live]
         self.draw()
 
     def _open(self, run_id: str) -> None:
-        """Look at a run that is kept; one that goes on here is looked at as it goes on."""
+        """Show a run of the list; one that is live here is shown live."""
         known = next((one for one in self._sessions if one.run_id == run_id), None)
-        record = next(one for one in self._runs.records if one.run_id == run_id)
-        session = known or self._begin(record.agent.partition("/")[0])
+        record = self._runs.find(run_id)
+        session = known or self._new_session(record.agent.partition("/")[0] if record else self.session.agent)
         self._show(session)
         self._view.focus()
         if known is None:
-            self._workload.begin(session, lambda: session.open(run_id))
+            self._tasks.start(session, lambda: session.open(run_id))
 
     async def _asks_for_inputs(self) -> bool:
-        """Ask for what the agent needs, if a prompt is not enough; says whether it is not."""
-        session = self._session
-        found = next((one for one in self._workplace.agents() if one.name == session.agent), None)
+        """Ask for the agent's inputs, if it takes more than a prompt; says whether it does."""
+        session = self.session
+        found = next((one for one in self._backend.agents() if one.name == session.agent), None)
         declared = None if found is None or found.definition is None else found.definition.inputs
-        if declared is None or set(declared) == {PROMPT}:
+        if declared is None or set(declared) == {_PROMPT}:
             return False
 
-        def begin(inputs: Mapping[str, Any] | None) -> None:
+        def start(inputs: Mapping[str, Any] | None) -> None:
             if inputs is not None:
-                self._workload.begin(session, lambda: session.start(inputs))
+                self._tasks.start(session, lambda: session.start(inputs))
 
-        await self.push_screen(InputsDialog(session.agent, declared), begin)
+        await self.push_screen(InputsDialog(session.agent, declared), start)
         return True
 
-    async def _start(self, session: Session, words: str) -> None:
-        """Send words to the agent; if nothing began, they are there to be sent again."""
+    async def _send(self, session: Session, prompt: str) -> None:
+        """Send a prompt; if no run was started, it is put back to be sent again."""
         run_id = session.run_id
         try:
-            await session.start({PROMPT: words})
+            await session.start({_PROMPT: prompt})
         except MaverickError:
             if session.run_id == run_id and not self._prompt.text:
-                self._prompt.text = words
+                self._prompt.text = prompt
             raise
 
     async def _ask(self, session: Session, question: Question) -> bool | None:
-        """Ask the person, over everything else; when the run is stopped meanwhile, the question goes away."""
+        """Ask about a tool call; the dialog closes when the run is stopped meanwhile."""
         answered: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
         dialog = ApprovalDialog(question, self._grace)
 
@@ -335,43 +314,41 @@ class MaverickApp(App[None]):
             session.stop()
         return {Answer.APPROVE: True, Answer.DENY: False}.get(answer) if answer else None
 
-    def _list_agents(self) -> None:
-        agents = self._workplace.agents()
-        self._sidebar.show_agents(agents, self._session.agent)
-        for problem in self._workplace.problems():
-            complain(self._session, problem)
+    def _load_agents(self) -> None:
+        self._sidebar.show_agents(self._backend.agents(), self.session.agent)
+        for problem in self._backend.problems():
+            show_error(self.session, problem)
 
-    async def _look_at_runs(self) -> None:
+    async def _load_runs(self) -> None:
         try:
-            await self._runs.look()
+            await self._runs.load()
         except MaverickError as error:
-            if str(error) != self._trouble:  # once, not at every look
+            if str(error) != self._journal_error:  # shown once, not every two seconds
                 self.notify(one_line(str(error)), severity="error")
-            self._trouble = str(error)
+            self._journal_error = str(error)
             return
-        self._trouble = ""
-        runs = self._runs
+        self._journal_error = ""
         if not (self._sidebar.is_attached and self._sidebar.children) or self._is_stuck():
-            return  # the screen closes, or can not be drawn
-        self._sidebar.show_runs(runs.records, runs.titles, self._session.run_id, self._clock())
+            return
+        self._sidebar.show_runs(self._runs, self.session.run_id, self._clock())
         self._follow()
 
     def _follow(self) -> None:
         """Read on in a run that another process works on."""
-        session = self._session
-        record = next((one for one in self._runs.records if one.run_id == session.run_id), None)
+        session = self.session
+        record = self._runs.find(session.run_id)
         left = not session.is_live and session.model.status is Status.LEFT
         if record is not None and left and record.entries > session.entries:
-            self._workload.begin(session, lambda: session.open(record.run_id))
+            self._tasks.start(session, lambda: session.open(record.run_id))
 
     def _is_stuck(self) -> bool:
-        """Whether the terminal takes nothing at the moment: what runs goes on, and is drawn when it does again."""
+        """Whether the terminal takes nothing at the moment: runs go on, and are drawn when it does again."""
         return isinstance(self._driver, TerminalDriver) and self._driver.is_stuck
 
     def draw(self) -> None:
         """Draw what has changed."""
-        session, model = self._session, self._session.model
-        if not self._view.is_attached or self._is_stuck():  # the screen opens or closes, or can not be drawn
+        session, model = self.session, self.session.model
+        if not self._view.is_attached or self._is_stuck():  # the screen opens or closes, or cannot be drawn
             return
         self._view.show(model)
         self._view.draw()
@@ -380,6 +357,6 @@ class MaverickApp(App[None]):
         self._gauge.show(model.gauge)
 
     def _fatal_error(self) -> None:
-        # Textual would print where it happened, with the values of all variables, over the terminal. Whoever started
-        # the screen says it in a line.
+        # Textual would print the traceback with the values of all variables. Whoever started the screen reports the
+        # error in a line.
         self._close_messages_no_wait()

@@ -1,4 +1,4 @@
-"""What a conversation is made of on the screen, from top to bottom: one block per thing that was said or done."""
+"""The blocks of a conversation on the screen: messages, tool calls, remarks and turns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maverick.loop.result import ToolOutcome
 
 
 class Speaker(StrEnum):
-    """Whose words they are."""
+    """Who wrote a message."""
 
     USER = "user"
     ANSWER = "answer"
@@ -18,7 +18,7 @@ class Speaker(StrEnum):
 
 
 class Tone(StrEnum):
-    """How a remark is meant."""
+    """The kind of a remark."""
 
     PLAIN = "plain"
     GOOD = "good"
@@ -27,73 +27,73 @@ class Tone(StrEnum):
 
 
 class ToolState(StrEnum):
-    """How far a tool call is."""
+    """The state of a tool call."""
 
     ASKED = "asked"
-    """It waits for a person's decision."""
+    """It waits for approval."""
     RUNNING = "running"
     OVER = "over"
 
 
 @dataclass(slots=True, kw_only=True)
 class Block:
-    """Something that is shown."""
+    """A block of a conversation."""
 
     run_id: str
     """The run it belongs to; a subagent's blocks belong to the run that was started."""
     turn: int
     """The turn of that run; 0 is before the first."""
     depth: int = 0
-    """How many agents deep it was said or done."""
+    """How many agents deep: 0 for the agent, 1 for its subagents."""
     revision: int = 0
     """Goes up with every change."""
 
     @property
     def text(self) -> str:
-        """All there is to read in it."""
+        """Its text, for search and copying."""
         raise NotImplementedError
 
 
 @dataclass(slots=True, kw_only=True)
 class Words(Block):
-    """What somebody said, as it comes."""
+    """A message, as it is streamed."""
 
     speaker: Speaker
     pieces: list[str] = field(default_factory=list)
-    """In the order they came; none is ever changed."""
+    """In the order they came; a piece is never changed."""
     is_whole: bool = False
-    """Whether all is said."""
+    """Whether it is complete."""
 
     def say(self, text: str) -> None:
-        """Add some more."""
+        """Add a piece."""
         self.pieces.append(text)
         self.revision += 1
 
     def end(self) -> None:
-        """Note that all is said."""
+        """Note that it is complete."""
         self.is_whole = True
         self.revision += 1
 
     @property
     def text(self) -> str:
-        """All that was said, exactly."""
+        """The text as it was sent."""
         return "".join(self.pieces)
 
 
 @dataclass(slots=True, kw_only=True)
 class ToolUse(Block):
-    """A tool call: what was asked for, and what came of it."""
+    """A tool call and its result."""
 
     call_id: str
     name: str
     arguments: dict[str, Any]
     state: ToolState = ToolState.RUNNING
     question: str = ""
-    """Why a person is asked, if there is more to say than that the tool wants it."""
-    said: str = ""
-    """The last of what it says while it runs."""
+    """Why approval is needed, unless the tool always needs it."""
+    output: str = ""
+    """The end of its output while it runs."""
     decision: str = ""
-    """What a person decided on it, if one was asked."""
+    """The user's decision, if approval was needed."""
     result: str = ""
     outcome: ToolOutcome | None = None
     duration_ms: int = 0
@@ -101,7 +101,7 @@ class ToolUse(Block):
 
     @property
     def is_failure(self) -> bool:
-        """Whether the tool did not do what was asked."""
+        """Whether the call did not finish."""
         return self.outcome not in (None, ToolOutcome.FINISHED)
 
     @property
@@ -113,7 +113,7 @@ class ToolUse(Block):
 
 @dataclass(slots=True, kw_only=True)
 class Remark(Block):
-    """A line about what is going on."""
+    """A line about the run."""
 
     words: str
     tone: Tone = Tone.PLAIN

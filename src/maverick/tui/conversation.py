@@ -1,4 +1,4 @@
-"""The conversation that is shown: the events of runs, folded into blocks. Plain Python, so that it is tested alone."""
+"""The conversation that is shown: the events of runs, made into blocks. Plain Python, without a terminal."""
 
 from __future__ import annotations
 
@@ -31,28 +31,27 @@ from maverick.model import Thinking as ThinkingPart
 from maverick.model.untrusted import unmarked
 from maverick.tui.block import Block, Remark, Speaker, Tone, ToolState, ToolUse, TurnMark, Words
 from maverick.tui.diff import is_diff
-from maverick.tui.figures import duration, money, tokens
-from maverick.tui.gauge import Gauge
+from maverick.tui.gauge import Gauge, duration, money, tokens
 
-_MOST_SAID = 4_000
-"""Characters that are kept of what a tool says while it runs; its result has the rest."""
+_LONGEST_OUTPUT = 4_000
+"""Characters of a running tool's output that are kept; its result has all of it."""
 
 
 class Status(StrEnum):
-    """Where the conversation stands."""
+    """The state of the conversation."""
 
     IDLE = "ready"
     RUNNING = "running"
     WAITING = "waiting"
-    """For a person's decision."""
+    """For an approval."""
     COMPLETE = "complete"
     STOPPED = "stopped"
     LEFT = "unfinished"
-    """It has not ended, and nobody runs it here."""
+    """It has not ended, and is not in progress here."""
 
 
 class ConversationModel:
-    """What is said and done in a run, and in those that continue it, as it is shown."""
+    """The messages and tool calls of a run, and of those that continue it."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
@@ -61,7 +60,7 @@ class ConversationModel:
         self.revision = 0
         """Goes up with every change."""
         self.run_id = ""
-        """The run that is shown, or the last of those that continue each other."""
+        """The run that is shown, or the last one of the conversation."""
         self.messages: Sequence[Message] = ()
         """The whole conversation once a run has ended, for the next one to continue."""
         self.reason: TerminateReason | None = None
@@ -74,7 +73,7 @@ class ConversationModel:
 
     @property
     def can_resume(self) -> bool:
-        """Whether the run can go on."""
+        """Whether the run can be resumed."""
         return self.status is not Status.RUNNING and bool(self.run_id) and self.reason in (None, *RESUMABLE)
 
     def begin(self, run_id: str, messages: Iterable[Message], limits: Limits, window: int | None) -> None:
@@ -82,46 +81,46 @@ class ConversationModel:
 
         Args:
             run_id: Its id.
-            messages: What it is told, and what of the conversation before it is not shown yet.
+            messages: Its prompt, and earlier messages that are not shown yet.
             limits: What it may use.
             window: How many tokens its model can read, if known.
         """
         self.run_id, self._path, self._turn, self.reason = run_id, (), 0, None
         self.gauge = Gauge(limits, window)
         self.status = Status.RUNNING
-        self._recite(messages)
+        self._show_messages(messages)
         self.revision += 1
 
     def tell(self, event: AgentActivityEvent) -> None:
-        """Take in an event."""
+        """Show an event."""
         handle = self._HANDLERS.get(type(event))
         if handle is not None:
             self._path = self._path or event.agent
             handle(self, event)
             self.revision += 1
 
-    def hear(self, run_id: str, call_id: str, said: str) -> None:
-        """Take in what a tool says while it runs."""
+    def show_output(self, run_id: str, call_id: str, output: str) -> None:
+        """Show the output of a tool that is running."""
         tool = self._tools.get((run_id, call_id))
         if tool is not None:
-            tool.said = (tool.said + said)[-_MOST_SAID:]
+            tool.output = (tool.output + output)[-_LONGEST_OUTPUT:]
             tool.revision += 1
             self.revision += 1
 
     def remark(self, words: str, tone: Tone = Tone.PLAIN) -> None:
-        """Add a remark of the screen's own."""
+        """Add a remark."""
         self._add(Remark(run_id=self.run_id, turn=self._turn, words=words, tone=tone))
         self.revision += 1
 
     def fold(self, block: ToolUse, *, folded: bool) -> None:
-        """Show a tool call in a line, or in full."""
+        """Collapse or expand a tool call."""
         if block.folded is not folded:
             block.folded = folded
             block.revision += 1
             self.revision += 1
 
     def become(self, run_id: str, why: str) -> None:
-        """Go on as another run, which has all that is shown so far."""
+        """Continue as a fork, which has everything shown so far."""
         self._hush_all()
         self.run_id, self.reason = run_id, None
         for block in self.blocks:
@@ -129,7 +128,7 @@ class ConversationModel:
         self.remark(why)
 
     def edit(self, words: str) -> None:
-        """Put a person's words in place of their last ones, or after what the tools said."""
+        """Replace the user's last message, or add one after the results of tools."""
         last = next((block for block in reversed(self.blocks) if not isinstance(block, Remark)), None)
         if isinstance(last, Words) and last.speaker is Speaker.USER:
             self.blocks = [block for block in self.blocks if block is not last]
@@ -137,18 +136,16 @@ class ConversationModel:
         self.revision += 1
 
     def park(self) -> None:
-        """Note that the run waits for a person."""
+        """Note that the run waits for an approval."""
         self.status = Status.WAITING
-        self.remark("waits for your decision: press a", Tone.ASKING)
+        self.remark("waiting for your approval: press a", Tone.ASKING)
 
     def leave(self) -> None:
-        """Note that nobody runs it here any more, if it has not ended."""
+        """Note that the run is no longer in progress here."""
         self._hush_all()
         if self.status is Status.RUNNING:
             self.status = Status.LEFT
         self.revision += 1
-
-    # What each event means ----------------------------------------------------------------------------------------
 
     def _run_started(self, event: RunStart) -> None:
         if self._depth(event) == 0:
@@ -198,20 +195,18 @@ class ConversationModel:
 
     def _retry_comes(self, event: RetryScheduled) -> None:
         words = self._speaking.pop(event.run_id, None)
-        if words is not None:  # what had come of the answer is void
+        if words is not None:  # the partial answer is discarded
             self.blocks = [block for block in self.blocks if not _is_same_answer(block, words)]
-        self._remark_on(
-            event, f"{self._error} Trying again in about {duration(event.delay)}.".lstrip(), Tone.BAD
-        )
+        self._remark_on(event, f"{self._error} Retrying in about {duration(event.delay)}.".lstrip(), Tone.BAD)
 
     def _usage_counted(self, event: UsageUpdated) -> None:
         if self._depth(event) == 0:
             self.gauge.usage, self.gauge.context_tokens = event.total, event.context_tokens
 
-    def _condensed(self, event: Compacted) -> None:
+    def _compacted(self, event: Compacted) -> None:
         if self._depth(event) == 0:
             self.gauge.context_tokens = event.context_tokens
-        self._remark_on(event, "the conversation was condensed")
+        self._remark_on(event, "the conversation was compacted")
 
     def _message_added(self, event: MessageAdded) -> None:
         if self._depth(event) == 0:
@@ -228,7 +223,7 @@ class ConversationModel:
             for block in reversed(self.blocks)
             if block.run_id == self.run_id
         )
-        if result.raw_content and not spoken:  # a run that is told again has its partial answer only here
+        if result.raw_content and not spoken:  # a replayed run has its partial answer only here
             self._say(event, Speaker.ANSWER, result.raw_content)
             self._hush(event)
         self.messages, self.reason = result.messages, result.terminate_reason
@@ -241,10 +236,8 @@ class ConversationModel:
             self.status = Status.STOPPED
             if result.terminate_reason is not TerminateReason.ABORTED:
                 self._remark_on(event, result.error or result.terminate_reason.value, Tone.BAD)
-            again = ". Press r to go on" if self.can_resume else ""
+            again = ". Press r to resume" if self.can_resume else ""
             self._remark_on(event, f"stopped: {_summary(result)}{again}")
-
-    # Blocks ---------------------------------------------------------------------------------------------------------
 
     def _depth(self, event: AgentActivityEvent) -> int:
         return max(len(event.agent) - len(self._path), 0)
@@ -253,7 +246,7 @@ class ConversationModel:
         self.blocks.append(block)
 
     def _add_words(self, text: str, turn: int, speaker: Speaker) -> None:
-        """Show words that are whole."""
+        """Show a complete message."""
         self._add(Words(run_id=self.run_id, turn=turn, speaker=speaker, pieces=[text], is_whole=True))
 
     def _remark_on(self, event: AgentActivityEvent, words: str, tone: Tone = Tone.PLAIN) -> None:
@@ -272,7 +265,7 @@ class ConversationModel:
         words.say(text)
 
     def _hush(self, event: AgentActivityEvent) -> None:
-        """End what a run was saying: what comes next is a block of its own."""
+        """End the message of a run: what comes next is another block."""
         words = self._speaking.pop(event.run_id, None)
         if words is not None:
             words.end()
@@ -297,8 +290,8 @@ class ConversationModel:
             self._add(tool)
         return tool
 
-    def _recite(self, messages: Iterable[Message]) -> None:
-        """Show messages that were said before the run."""
+    def _show_messages(self, messages: Iterable[Message]) -> None:
+        """Show messages from before the run."""
         for message in messages:
             if message.role is Role.TOOL_RESULT:
                 tool = self._tools.get(("", message.tool_call_id or ""))
@@ -307,9 +300,9 @@ class ConversationModel:
                     _settle(tool, message.content, outcome, 0)
                 continue
             for part in message.parts:
-                self._recite_part(message.role, part)
+                self._show_part(message.role, part)
 
-    def _recite_part(self, role: Role, part: Text | ThinkingPart | ToolCall) -> None:
+    def _show_part(self, role: Role, part: Text | ThinkingPart | ToolCall) -> None:
         if isinstance(part, ToolCall):
             tool = ToolUse(
                 run_id=self.run_id, turn=0, call_id=part.id, name=part.tool_name, arguments=part.arguments
@@ -334,7 +327,7 @@ class ConversationModel:
         ErrorEvent: _error_came,
         RetryScheduled: _retry_comes,
         UsageUpdated: _usage_counted,
-        Compacted: _condensed,
+        Compacted: _compacted,
         MessageAdded: _message_added,
         RunEnd: _run_ended,
     }
@@ -342,13 +335,13 @@ class ConversationModel:
 
 def _settle(tool: ToolUse, result: str, outcome: ToolOutcome, duration_ms: int) -> None:
     tool.state, tool.outcome, tool.duration_ms = ToolState.OVER, outcome, duration_ms
-    tool.result = unmarked(result)  # the marks are for the model
-    tool.folded = not is_diff(result)  # what it changed is what a person wants to see
+    tool.result = unmarked(result)  # the marks of untrusted content are for the model
+    tool.folded = not is_diff(result)  # changes to files are what the user wants to see
     tool.revision += 1
 
 
 def _is_same_answer(block: Block, words: Words) -> bool:
-    """Whether a block is of the answer that some words belong to: thoughts and words of the same turn and agent."""
+    """Whether a block belongs to the same answer: text and thinking of the same turn and agent."""
     return (
         isinstance(block, Words)
         and block.speaker is not Speaker.USER

@@ -34,20 +34,20 @@ class ConversationView(ScrollView, can_focus=True):
         """A search was made, or went on.
 
         Args:
-            place: Which of the places the cursor is at, from 1; 0 when there is none.
-            places: How many there are.
+            match: Which match the cursor is at, from 1; 0 when there is none.
+            matches: How many there are.
         """
 
-        def __init__(self, place: int, places: int) -> None:
+        def __init__(self, match: int, matches: int) -> None:
             super().__init__()
-            self.place = place
-            self.places = places
+            self.match = match
+            self.matches = matches
 
     def __init__(self, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self.cursor = 0
         """The line the cursor is on."""
-        self.thoughts = True
+        self.thinking = True
         """Whether thinking is shown."""
         self._model = ConversationModel()
         self._layout = ConversationLayout(self._model)
@@ -70,12 +70,12 @@ class ConversationView(ScrollView, can_focus=True):
     def draw(self) -> None:
         """Draw what has changed since the last time, if anything has; what the cursor is on stays where it is."""
         width = self.scrollable_content_region.width
-        state = (id(self._model), self._model.revision, width, self.thoughts)
+        state = (id(self._model), self._model.revision, width, self.thinking)
         if state == self._drawn or width <= 0:
             return
         self._drawn = state
         mark, below = self._layout.bookmark(self.cursor), self.cursor - round(self.scroll_y)
-        self._layout.update(width, thoughts=self.thoughts)
+        self._layout.update(width, thinking=self.thinking)
         last = max(self._layout.height - 1, 0)
         self.virtual_size = Size(width, self._layout.height)
         line = None if self._follows or mark is None else self._layout.line_at(mark)

@@ -1,4 +1,4 @@
-"""How full a conversation is, and how much of its budget a run has used."""
+"""How full a conversation is, how much of its budget a run has used, and figures in few characters."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 
 from maverick.loop.limits import Limits
 from maverick.model import Usage
-from maverick.tui.figures import money, tokens
+
+_UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
 
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """One figure, and how much of its limit that is."""
+    """One figure, and how much of its limit it is."""
 
     name: str
-    words: str
+    text: str
     share: float | None = None
     """From 0 to 1; ``None`` when there is no limit."""
 
@@ -36,21 +37,50 @@ class Gauge:
         limits, usage = self.limits, self.usage
         yield _meter("context", self.context_tokens, self.window)
         yield _meter("tokens", usage.total_tokens, limits.tokens)
-        yield _cost(usage, limits.cost_usd)
+        spent = usage.cost_usd if usage.total_tokens else 0.0
+        cost = money(spent) if limits.cost_usd is None else f"{money(spent)}/{money(limits.cost_usd)}"
+        yield Meter("cost", cost, _share(spent or 0.0, limits.cost_usd))
         turns = str(self.turns) if limits.turns is None else f"{self.turns}/{limits.turns}"
         yield Meter("turn", turns, _share(self.turns, limits.turns))
 
 
 def _meter(name: str, used: int, limit: int | None) -> Meter:
-    words = tokens(used) if limit is None else f"{tokens(used)}/{tokens(limit)}"
-    return Meter(name, words, _share(used, limit))
-
-
-def _cost(usage: Usage, limit: float | None) -> Meter:
-    spent = 0.0 if not usage.total_tokens else usage.cost_usd
-    words = money(spent) if limit is None else f"{money(spent)}/{money(limit)}"
-    return Meter("cost", words, _share(spent or 0.0, limit))
+    text = tokens(used) if limit is None else f"{tokens(used)}/{tokens(limit)}"
+    return Meter(name, text, _share(used, limit))
 
 
 def _share(used: float, limit: float | None) -> float | None:
     return None if not limit else min(used / limit, 1.0)
+
+
+def tokens(count: int) -> str:
+    """A number of tokens: ``950``, ``1.2k``, ``200k``, ``1.5M``."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if count >= 100 * size:
+            return f"{count // size}{unit}"
+        if count >= size:
+            return f"{count / size:.1f}".removesuffix(".0") + unit
+    return str(count)
+
+
+def money(dollars: float | None) -> str:
+    """An amount of money; a question mark when it is not known."""
+    if dollars is None:
+        return "$?"
+    cents = f"${dollars:.2f}"
+    return cents if dollars >= 1 or float(cents[1:]) == dollars else f"${dollars:.4f}"
+
+
+def duration(seconds: float) -> str:
+    """How long something took."""
+    if seconds < 0.9995:
+        return f"{max(seconds, 0) * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 59.95 else age(seconds)
+
+
+def age(seconds: float) -> str:
+    """How long ago something was, in its largest unit."""
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"

@@ -1,4 +1,4 @@
-"""Every key, what it does and in which words: bindings and help are made from this one table."""
+"""Every key and what it does: the bindings and the help are made from this table."""
 
 from __future__ import annotations
 
@@ -11,42 +11,40 @@ class Key(NamedTuple):
     """A key of the screen."""
 
     key: str
-    """As Textual names it; several with commas between them."""
+    """As Textual names it; several are separated by commas."""
     shown: str
     """As people name it."""
     action: str
-    words: str
+    description: str
     """What it does, for the help."""
     label: str = ""
-    """What it does, for the line at the bottom; empty if it is not there."""
+    """What it does, for the footer; empty if it is not there."""
     always: bool = False
-    """Whether it works wherever the cursor is, even in text."""
+    """Whether it works everywhere, even while typing."""
 
 
 ANYWHERE = (
-    Key("n", "n", "new", "begin a new conversation with the chosen agent", "New"),
+    Key("n", "n", "new", "start a new conversation with the selected agent", "New"),
     Key("i", "i", "write", "go to the prompt"),
-    Key("escape", "Esc", "leave", "leave the prompt or the search for the conversation"),
-    Key("tab", "Tab", "app.focus_next", "go to the next part of the screen; Shift-Tab to the one before"),
-    Key("ctrl+c", "Ctrl-C", "stop", "stop the run; what there is of its answer stays", "Stop", always=True),
-    Key("s", "s", "stop", "the same"),
-    Key("r", "r", "resume", "go on with a run that was stopped, failed or left", "Resume"),
-    Key("R", "R", "resume_changed", "the same, although its agent has changed"),
-    Key("f", "f", "fork", "run again from the turn at the cursor, with other words", "Fork"),
-    Key("a", "a", "decide", "decide on the tool call that waits", "Decide"),
+    Key("escape", "Esc", "leave", "leave the prompt or the search"),
+    Key("tab", "Tab", "app.focus_next", "go to the next part of the screen (Shift-Tab: the previous one)"),
+    Key("ctrl+c", "Ctrl-C", "stop", "stop the run and keep its partial answer", "Stop", always=True),
+    Key("s", "s", "stop", "stop the run and keep its partial answer"),
+    Key("r", "r", "resume", "resume a run that was stopped, failed or left unfinished", "Resume"),
+    Key("R", "R", "resume_changed", "resume it even though its agent has changed"),
+    Key("f", "f", "fork", "fork the run at the turn under the cursor", "Fork"),
+    Key("a", "a", "decide", "approve or deny the tool call that is waiting", "Approve"),
     Key("slash", "/", "search", "search the conversation", "Search"),
-    Key("e", "e", "fold_all", "fold or unfold all tool calls"),
-    Key("t", "t", "thoughts", "show or hide the model's thinking"),
-    Key("y", "y", "copy", "copy what is at the cursor"),
-    Key("b", "b", "sidebar", "show or hide agents and runs"),
-    Key("u", "u", "look_again", "look for agents and runs again"),
-    Key(
-        "ctrl+z", "Ctrl-Z", "app.suspend_process", "go back to the shell, with all that runs held; fg returns"
-    ),
-    Key("question_mark", "?", "help", "show this"),
-    Key("f1", "F1", "help", "the same, wherever the cursor is", "Help", always=True),
-    Key("q", "q", "quit", "leave"),
-    Key("ctrl+q", "Ctrl-Q", "quit", "the same, wherever the cursor is", "Quit", always=True),
+    Key("e", "e", "fold_all", "collapse or expand all tool calls"),
+    Key("t", "t", "thinking", "show or hide the model's thinking"),
+    Key("y", "y", "copy", "copy the message or tool call under the cursor"),
+    Key("b", "b", "sidebar", "show or hide the sidebar"),
+    Key("u", "u", "reload", "reload the lists of agents and runs"),
+    Key("ctrl+z", "Ctrl-Z", "app.suspend_process", "suspend Maverick and its runs (fg brings them back)"),
+    Key("question_mark", "?", "help", "show this help"),
+    Key("f1", "F1", "help", "show this help, even while typing", "Help", always=True),
+    Key("q", "q", "quit", "quit"),
+    Key("ctrl+q", "Ctrl-Q", "quit", "quit, even while typing", "Quit", always=True),
 )
 CONVERSATION = (
     Key("up,k", "↑ k", "up", "go up a line"),
@@ -54,39 +52,39 @@ CONVERSATION = (
     Key("pageup", "PgUp", "page_up", "go up a page"),
     Key("pagedown", "PgDn", "page_down", "go down a page"),
     Key("home,g", "Home g", "home", "go to the beginning"),
-    Key("end,G", "End G", "end", "go to the end, and stay there as more comes"),
-    Key("enter,space", "Enter", "fold", "fold or unfold the tool call at the cursor"),
+    Key("end,G", "End G", "end", "go to the end and follow new output"),
+    Key("enter,space", "Enter", "fold", "collapse or expand the tool call under the cursor"),
 )
 PROMPT = (
-    Key("enter", "Enter", "submit", "send what is written", "Send"),
-    Key("ctrl+j", "Ctrl-J", "newline", "begin a new line"),
+    Key("enter", "Enter", "submit", "send the prompt", "Send"),
+    Key("ctrl+j", "Ctrl-J", "newline", "start a new line"),
 )
 SEARCH = (
-    Key("down", "↓ Enter", "next", "go to the next place"),
-    Key("up", "↑", "previous", "go to the one before"),
+    Key("down", "↓ Enter", "move(1)", "go to the next match"),
+    Key("up", "↑", "move(-1)", "go to the previous match"),
 )
 DIALOG = (
-    Key("y", "y", "approve", "allow the call, this once"),
-    Key("n", "n", "deny", "refuse it; the model is told so"),
-    Key("escape", "Esc", "later", "decide later: press a to be asked again"),
-    Key("ctrl+c,s", "s", "stop", "stop the run", always=True),
+    Key("y", "y", "answer('approve')", "allow the call, this once"),
+    Key("n", "n", "answer('deny')", "deny the call; the model is told"),
+    Key("escape", "Esc", "answer('later')", "decide later (a asks again)"),
+    Key("ctrl+c,s", "s", "answer('stop')", "stop the run", always=True),
 )
 GROUPS = (
-    ("Anywhere but in text", ANYWHERE),
+    ("Anywhere except while typing", ANYWHERE),
     ("In the conversation", CONVERSATION),
     ("At the prompt", PROMPT),
     ("In the search", SEARCH),
-    ("When you are asked about a tool call", DIALOG),
+    ("When asked about a tool call", DIALOG),
 )
 
 
 def bindings(keys: tuple[Key, ...]) -> list[BindingType]:
-    """What Textual wants to know of keys."""
+    """The keys as bindings of a Textual widget."""
     return [
         Binding(
             key.key,
             key.action,
-            key.label or key.words,
+            key.label or key.description,
             show=bool(key.label),
             priority=key.always,
             key_display=key.shown,

@@ -56,21 +56,21 @@ class ConversationLayout:
     def __init__(self, model: ConversationModel) -> None:
         self._model = model
         self._width = 0
-        self._thoughts = True
+        self._thinking = True
         self._laid: list[_Laid] = []
         self._tops: list[int] = []
         self.height = 0
         """How many lines there are."""
 
-    def update(self, width: int, *, thoughts: bool = True) -> None:
+    def update(self, width: int, *, thinking: bool = True) -> None:
         """Bring the lines up to date.
 
         Args:
             width: How many cells a line has.
-            thoughts: Whether the model's thinking is shown.
+            thinking: Whether the model's thinking is shown.
         """
-        if (width, thoughts) != (self._width, self._thoughts):
-            self._width, self._thoughts, self._laid = width, thoughts, []
+        if (width, thinking) != (self._width, self._thinking):
+            self._width, self._thinking, self._laid = width, thinking, []
         blocks, laid = self._model.blocks, self._laid
         kept = next(
             (
@@ -136,7 +136,7 @@ class ConversationLayout:
     def _lay(self, one: _Laid, before: Block | None) -> None:
         block, indent = one.block, " " * (_INDENT * one.block.depth)
         if isinstance(block, Words):
-            if block.speaker is Speaker.THOUGHT and not self._thoughts:
+            if block.speaker is Speaker.THOUGHT and not self._thinking:
                 one.lines = []
             else:
                 one.spoken = one.spoken or self._spoken(block, indent, before)

@@ -1,55 +1,72 @@
-"""One conversation and the runs it is made of: starting, stopping, resuming, forking them, and deciding for them."""
+"""One conversation and its runs: starting, stopping, resuming and forking them, and approving their tool calls."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from maverick.exceptions import AgentNotFoundError, InvalidInputError
-from maverick.journal import Approval, ApprovalStatus
+from maverick.journal import ApprovalStatus
 from maverick.journal.records import RunStatus
 from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
 from maverick.loop.entries import RunStarted
 from maverick.loop.events import TurnStart
 from maverick.model import ToolCall, ToolContext
 from maverick.runtime import AbortSignal, AgentExecutor
+from maverick.tui.backend import Backend, PreparedAgent
 from maverick.tui.block import Speaker, Tone, ToolState, ToolUse, Words
 from maverick.tui.conversation import ConversationModel, Status
-from maverick.tui.question import Ask, Question
-from maverick.tui.workplace import Prepared, Workplace
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A tool call that waits for approval."""
+
+    agent: str
+    """The agent that makes the call."""
+    tool_name: str
+    arguments: dict[str, Any]
+    reason: str = ""
+    """Why approval is needed, unless the tool always needs it."""
+
+
+Ask: TypeAlias = Callable[[Question], Awaitable[bool | None]]
+"""Asks the user about a tool call; ``None`` means later."""
 
 
 def new_run_id() -> str:
-    """An id that no other run has."""
+    """A unique id for a run."""
     return f"run_{os.urandom(8).hex()}"
 
 
 class Session:
-    """A conversation that a person looks at, whether it goes on here or is only read.
+    """A conversation that is shown, whether it is live or only read.
 
     Args:
-        workplace: Where its agent, its journal and its executor come from.
+        backend: Where its agent, its journal and its executor come from.
         agent: The agent's name.
-        ask: Asks the person about a tool call.
+        ask: Asks the user about a tool call.
         new_id: Makes the ids of runs.
     """
 
     def __init__(
-        self, workplace: Workplace, agent: str, ask: Ask, new_id: Callable[[], str] = new_run_id
+        self, backend: Backend, agent: str, ask: Ask, new_id: Callable[[], str] = new_run_id
     ) -> None:
         self.model = ConversationModel()
         self.agent = agent
         self.model_name = ""
         """The ``provider:model`` that answers, once it is known."""
         self.is_live = False
-        """Whether a run of it goes on here."""
+        """Whether one of its runs is in progress here."""
         self.began_at = 0.0
-        """When it was last set to work, as whoever did so has noted."""
+        """When its last task was started."""
         self.entries = 0
         """How many entries the run had when it was last read from the journal."""
-        self._workplace = workplace
+        self._backend = backend
         self._ask = ask
         self._new_id = new_id
         self._signal = AbortSignal()
@@ -58,25 +75,26 @@ class Session:
 
     @property
     def run_id(self) -> str:
-        """The run that is shown, or the last of those that continue each other."""
+        """The run that is shown, or the last one of the conversation."""
         return self.model.run_id
 
     async def start(self, inputs: Mapping[str, Any]) -> None:
-        """Run the agent, continuing what was said so far.
+        """Run the agent, continuing the conversation.
 
         Raises:
-            MaverickError: It can not be started.
+            MaverickError: The run cannot be started.
         """
         if self.model.status in (Status.RUNNING, Status.WAITING, Status.LEFT):
             raise InvalidInputError(
-                "This run has not ended. Stop it (ctrl+c), resume it (r), or begin another (n).", field="run"
+                "This run has not finished. Stop it (Ctrl-C), resume it (r), or start a new one (n).",
+                field="run",
             )
         prepared = self._prepare()
         definition, before, run_id = prepared.definition, self.model.messages, self._new_id()
-        _, said = definition.render(inputs)
-        self.model.begin(run_id, said, definition.run_config.limits, prepared.window)
-        if prepared.remark:
-            self.model.remark(prepared.remark)
+        _, prompt = definition.render(inputs)
+        self.model.begin(run_id, prompt, definition.run_config.limits, prepared.context_window)
+        if prepared.notice:
+            self.model.remark(prepared.notice)
         await self._drive(
             prepared,
             lambda executor: executor.execute(
@@ -90,66 +108,64 @@ class Session:
         )
 
     async def open(self, run_id: str) -> None:
-        """Show a run that is kept, as far as it has come, or can be told with the agent as it is now.
+        """Show a run from the journal, as far as it can be replayed with its agent as it is now.
 
         Raises:
-            MaverickError: It is not there, or can not be read.
+            MaverickError: There is no such run, or it cannot be read.
         """
-        record = await self._workplace.journal.get(run_id)
+        record = await self._backend.journal.get(run_id)
         self.entries = record.entries
         model = ConversationModel()
         try:
             definition = self._prepare().definition
         except AgentNotFoundError as error:
-            definition = AgentDefinition(self.agent, "Is not there.", model_config=ModelConfig("offline:"))
+            definition = AgentDefinition(self.agent, "Not found.", model_config=ModelConfig("offline:"))
             model.remark(str(error), Tone.BAD)
-        await self._tell_beginning(model, run_id)
-        async with self._workplace.executor(definition, None, None) as executor:
+        await self._show_beginning(model, run_id)
+        async with self._backend.executor(definition, None, None) as executor:
             try:
                 async for event in executor.replay(run_id, definition):
                     model.tell(event)
-            except (
-                InvalidInputError
-            ) as error:  # the agent has changed, so that it would have gone on otherwise
-                model.remark(f"The rest can not be told with the agent as it is now: {error}", Tone.BAD)
+            except InvalidInputError as error:  # the agent has changed, and the run no longer follows from it
+                model.remark(f"The agent has changed, so the rest cannot be shown: {error}", Tone.BAD)
         if record.status is RunStatus.WAITING:
             model.park()
         model.leave()
         self.model = model
 
     async def resume(self, *, accept_changes: bool = False) -> None:
-        """Go on with the run. One that is parked has its questions asked first.
+        """Resume the run. If it waits for approvals, the user is asked for them first.
 
         Args:
-            accept_changes: Whether to go on although the agent is not what it was.
+            accept_changes: Whether to resume it even though its agent has changed.
 
         Raises:
-            MaverickError: It can not go on.
+            MaverickError: It cannot be resumed.
         """
         if self.is_live:
-            raise InvalidInputError("This run goes on already.", field="run")
+            raise InvalidInputError("This run is already in progress.", field="run")
         if not self.model.can_resume:
-            raise InvalidInputError("This run has come to its end: there is nothing to resume.", field="run")
+            raise InvalidInputError("There is nothing to resume: this run has finished.", field="run")
         parked = self.model.status is Status.WAITING
         if parked and not await self._decide_parked():
             return
         await self._resume(parked=parked, accept_changes=accept_changes)
 
     async def fork(self, turn: int, edit: str | None, source: str) -> None:
-        """Run again from a turn on, in a run of its own.
+        """Run again from a turn on, as a new run.
 
         Args:
             turn: The turn to begin with.
-            edit: Words to put before it.
+            edit: A message to put before it.
             source: The run to fork.
 
         Raises:
-            MaverickError: It can not be forked there.
+            MaverickError: It cannot be forked there.
         """
         prepared, run_id = self._prepare(), self._new_id()
         model = ConversationModel()
-        await self._tell_beginning(model, source)
-        async with self._workplace.executor(prepared.definition, None, None) as executor:
+        await self._show_beginning(model, source)
+        async with self._backend.executor(prepared.definition, None, None) as executor:
             async for event in executor.replay(source, prepared.definition):
                 if isinstance(event, TurnStart) and (event.run_id, event.turn_number) == (source, turn):
                     break
@@ -172,42 +188,40 @@ class Session:
         )
 
     async def decide(self) -> None:
-        """Ask again what was put off.
+        """Ask again about a tool call that was put off.
 
         Raises:
-            MaverickError: Nothing is asked, or the decision can not be taken in.
+            MaverickError: No tool call waits for approval, or the answer cannot be recorded.
         """
         if self.is_live and self._asked():
             self._reminder.set()
         elif self.model.status is Status.WAITING:
             await self.resume()
         else:
-            raise InvalidInputError("Nothing waits for your decision here.", field="run")
+            raise InvalidInputError("No tool call is waiting for approval.", field="run")
 
-    def said_in(self, run_id: str) -> str:
-        """What the person said last before the first turn of a run."""
-        said = [
+    def prompt_of(self, run_id: str) -> str:
+        """The user's last message before the first turn of a run."""
+        prompts = [
             block.text
             for block in self.model.blocks
             if isinstance(block, Words)
             and block.speaker is Speaker.USER
             and (block.run_id, block.turn) == (run_id, 0)
         ]
-        return said[-1] if said else ""
+        return prompts[-1] if prompts else ""
 
     def stop(self) -> None:
-        """Stop the run; what there is of its answer stays."""
-        self._signal.abort("the person stopped it")
+        """Stop the run; its partial answer is kept."""
+        self._signal.abort("stopped by the user")
 
-    # How -----------------------------------------------------------------------------------------------------------
-
-    def _prepare(self) -> Prepared:
-        prepared = self._workplace.prepare(self.agent)
+    def _prepare(self) -> PreparedAgent:
+        prepared = self._backend.prepare(self.agent)
         self.model_name = prepared.definition.model_config.model or ""
         return prepared
 
-    async def _tell_beginning(self, model: ConversationModel, run_id: str) -> None:
-        async for stored in self._workplace.journal.read(run_id):
+    async def _show_beginning(self, model: ConversationModel, run_id: str) -> None:
+        async for stored in self._backend.journal.read(run_id):
             start = stored.entry
             if isinstance(start, RunStarted):
                 model.begin(run_id, start.messages, start.limits, start.info.context_window)
@@ -224,23 +238,22 @@ class Session:
                 on_activity=self.model.tell,
                 accept_changes=accept_changes,
             ),
-            # Decisions that are in the journal count only for a run that looks for them there.
+            # Only a run without an approver of its own reads decisions from the journal.
             asks_here=not parked,
         )
 
     async def _drive(
         self,
-        prepared: Prepared,
+        prepared: PreparedAgent,
         run: Callable[[AgentExecutor], Awaitable[AgentResult[Any]]],
         *,
         asks_here: bool = True,
     ) -> None:
         self._signal, self.is_live = AbortSignal(), True
         self.model.status = Status.RUNNING
+        approve = self._approve if asks_here else None
         try:
-            async with self._workplace.executor(
-                prepared.definition, self._approve if asks_here else None, self._hear
-            ) as executor:
+            async with self._backend.executor(prepared.definition, approve, self._show_output) as executor:
                 result = await run(executor)
         finally:
             self.is_live = False
@@ -248,34 +261,33 @@ class Session:
         if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and await self._decide_parked():
             await self._resume(parked=True, accept_changes=False)
 
-    def _hear(self, context: ToolContext, said: str) -> None:
-        self.model.hear(context.run_id, context.call_id, said)
+    def _show_output(self, context: ToolContext, output: str) -> None:
+        self.model.show_output(context.run_id, context.call_id, output)
 
     async def _approve(self, call: ToolCall) -> bool:
-        """Ask about a call of a run that goes on here, until there is an answer."""
-        async with self._asking:  # calls of several subagents are asked about one after the other
+        """Ask about a call of a live run until the user decides."""
+        async with self._asking:  # one call at a time, also when subagents run in parallel
             while True:
                 reason = next((tool.question for tool in self._asked() if tool.call_id == call.id), "")
-                answer = await self._ask(Question.on_call(self.agent, call, reason))
+                answer = await self._ask(Question(self.agent, call.tool_name, call.arguments, reason))
                 if answer is not None:
                     return answer
                 self._reminder.clear()
                 await self._reminder.wait()
 
     async def _decide_parked(self) -> bool:
-        """Ask what the run waits for, and write the answers into its journal; says whether all is decided."""
-        for approval in await self._pending():
-            answer = await self._ask(Question.on_approval(self.agent, approval))
+        """Ask for the approvals the run waits for, and record them in its journal; says whether all are decided."""
+        journal = self._backend.journal
+        for approval in await journal.list_approvals(status=ApprovalStatus.PENDING):
+            if approval.run_id.partition("/")[0] != self.run_id:  # the ids of its subagents have a slash
+                continue
+            arguments = json.loads(approval.arguments)
+            answer = await self._ask(Question(self.agent, approval.tool_name, arguments))
             if answer is None:
                 return False
-            decide = self._workplace.journal.approve if answer else self._workplace.journal.deny
-            await decide(approval.approval_id, by=self._workplace.user)
+            decide = journal.approve if answer else journal.deny
+            await decide(approval.approval_id, by=self._backend.user)
         return True
-
-    async def _pending(self) -> list[Approval]:
-        """What the run and its subagents wait for; only subagents' ids have a slash."""
-        asked = await self._workplace.journal.list_approvals(status=ApprovalStatus.PENDING)
-        return [one for one in asked if one.run_id.partition("/")[0] == self.run_id]
 
     def _asked(self) -> list[ToolUse]:
         return [

@@ -1,68 +1,60 @@
-"""The terminal, which may be slow, stand still or be gone: nothing that runs may be held up by that."""
+"""The terminal, which may be slow, hang or be closed, without holding up the runs."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 from textual.drivers.linux_driver import LinuxDriver
 
 _PATIENCE = 0.2
-"""Seconds that a terminal may take for what is written before it counts as stuck."""
+"""Seconds that a write may take before the terminal counts as stuck."""
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's driver, whose terminal may be lost.
+    """Textual's driver, for a terminal that may be lost.
 
-    Textual writes from a thread, to which it hands on what is to be written. When the thread is stuck, whoever hands
-    it more has to wait in the end; when it has died of an error, for ever.
-
-    Args:
-        args: What Textual has to say, by place.
-        options: What Textual has to say, by name.
+    Textual writes from a thread with a bounded queue. While the thread is stuck, whoever draws more waits in the end;
+    if it has died of an error, for ever.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._outlet = _Outlet(sys.__stderr__ or sys.stderr)
-        self._file = self._outlet  # type: ignore[assignment] # all that is done with it is to write and flush
+        self._output = _Output(sys.__stderr__ or sys.stderr)
+        self._file = self._output  # type: ignore[assignment] # Textual only writes to it and flushes it
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the terminal does not take what is written, so that no more should be."""
-        return self._outlet.is_stuck
+        """Whether the terminal does not take what is written, so that nothing more should be drawn."""
+        since = self._output.busy_since
+        return since is not None and time.monotonic() - since > _PATIENCE
 
 
-class _Outlet:
+class _Output:
     """Writes to a terminal as long as there is one."""
 
     def __init__(self, file: IO[str]) -> None:
+        self.busy_since: float | None = None
+        self.fileno = file.fileno
         self._file = file
-        self._busy_since: float | None = None
-
-    @property
-    def is_stuck(self) -> bool:
-        since = self._busy_since
-        return since is not None and time.monotonic() - since > _PATIENCE
 
     def write(self, text: str) -> None:
-        self._busy_since = time.monotonic()
-        try:
+        with self._busy():
             self._file.write(text)
-        except OSError:
-            pass  # the terminal is gone, and nobody sees it: the signal that says so ends the screen
-        finally:
-            self._busy_since = None
 
     def flush(self) -> None:
-        self._busy_since = time.monotonic()
-        try:
+        with self._busy():
             self._file.flush()
-        except OSError:
-            pass  # as above
-        finally:
-            self._busy_since = None
 
-    def fileno(self) -> int:
-        return self._file.fileno()
+    @contextmanager
+    def _busy(self) -> Iterator[None]:
+        self.busy_since = time.monotonic()
+        try:
+            yield
+        except OSError:
+            pass  # the terminal is gone; SIGHUP, which says so, ends the screen
+        finally:
+            self.busy_since = None

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from maverick.loop.result import ToolOutcome
 from maverick.tui.block import ToolState, ToolUse
 from maverick.tui.diff import DiffLine, read_diff
-from maverick.tui.figures import duration
+from maverick.tui.gauge import duration
 from maverick.tui.line import Ink, Line, Span
 from maverick.tui.plain_text import one_line, plain, visible
 from maverick.tui.wrapping import cut, wrapped
@@ -33,8 +33,8 @@ _FIRST_LOOK = 300
 def tool_lines(tool: ToolUse, width: int) -> Iterator[Line]:
     """The lines of a tool call."""
     yield _head(tool, width)
-    if tool.state is ToolState.RUNNING and tool.said:
-        for text in wrapped(plain(tool.said).rstrip("\n"), width - len(_MARGIN))[-_LAST_LINES:]:
+    if tool.state is ToolState.RUNNING and tool.output:
+        for text in wrapped(plain(tool.output).rstrip("\n"), width - len(_MARGIN))[-_LAST_LINES:]:
             yield Line((Span(_MARGIN, Ink.FAINT), Span(text, Ink.FAINT)))
     if tool.folded:
         return

@@ -1,43 +1,55 @@
-"""Opens the screen, and says afterwards what was stopped when the person left."""
+"""Opens the screen with the user's agents, settings and journal, and afterwards names the runs that were stopped."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import getpass
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
 
-from maverick.cli.agent_lookup import look_up, split_source
-from maverick.cli.executing import who_answers
+from maverick.agents.discovery import DiscoveredAgent
+from maverick.cli.agent_lookup import discovery, look_up, split_source
+from maverick.cli.changes import Changes
+from maverick.cli.executing import executor_for, explain_stand_in, who_answers
 from maverick.cli.exit_codes import SIGNALLED, SUCCESS
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.cli.trust.asking import load_settings
-from maverick.cli.tui.workplace import CommandLineWorkplace
 from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError
+from maverick.journal import Journal
 from maverick.journal.opening import open_journal
+from maverick.loop import AgentDefinition
+from maverick.model import model_info
+from maverick.providers.catalog import open_client
+from maverick.runtime import AgentExecutor
+from maverick.runtime.driver import Approver
 from maverick.tui.app import MaverickApp
+from maverick.tui.backend import OnOutput, PreparedAgent
 
 
 def open_screen(options: argparse.Namespace) -> int:
-    """Show the screen until the person leaves.
+    """Show the screen until the user quits.
 
     Args:
-        options: What was asked for.
+        options: The options of the command.
 
     Returns:
         The exit code.
 
     Raises:
-        InvalidInputError: There is no terminal to show it in.
-        ConfigError: There is no MCP server of a name, or it is one of a project that is not trusted.
-        JournalError: The journal can not be opened.
+        InvalidInputError: There is no terminal.
+        ConfigError: An MCP server is not configured, or belongs to a project that is not trusted.
+        JournalError: The journal cannot be opened.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
         raise InvalidInputError(
-            "The screen needs a terminal. Elsewhere, use `maverick run` and `maverick runs`.",
+            "`maverick tui` needs a terminal. Elsewhere, use `maverick run` and `maverick runs`.",
             field="terminal",
         )
     config = load_settings(asks=True)
@@ -46,19 +58,18 @@ def open_screen(options: argparse.Namespace) -> int:
 
 async def _show(options: argparse.Namespace, config: MaverickConfig) -> int:
     named = look_up(options.agent, config)
+    # Errors in the model, the MCP servers and the journal are easier to read before the screen opens.
     if named.definition is not None:
-        who_answers(
-            named.definition, options.model, config.agent
-        )  # what is wrong is better said before the screen
+        who_answers(named.definition, options.model, config.agent)
     if options.mcp:
-        from maverick.config.mcp_servers import load_mcp_servers  # here, since most people name none
+        from maverick.config.mcp_servers import load_mcp_servers  # here, since most users have none
 
         known = load_mcp_servers()
         for name in options.mcp:
             known.find(name)
     async with open_journal(options.journal or config.journal.get_secret_value()) as journal:
-        await journal.list_runs(limit=1)  # what is wrong with it is better said before there is a screen
-        workplace = CommandLineWorkplace(
+        await journal.list_runs(limit=1)
+        backend = CommandLineBackend(
             config,
             journal,
             named,
@@ -67,35 +78,135 @@ async def _show(options: argparse.Namespace, config: MaverickConfig) -> int:
             mode=options.mode,
             mcp=options.mcp or (),
         )
-        app = MaverickApp(workplace, named.name)
-        signals = _leave_on_signals(app)
+        app = MaverickApp(backend, named.name)
+        signals = _quit_on_signals(app)
         await app.run_async()
         if app.failure is not None:
             raise app.failure
         if signal.SIGHUP in signals:
-            return SIGNALLED + signal.SIGHUP  # there is no terminal any more to say anything in
+            return SIGNALLED + signal.SIGHUP  # the terminal is gone
         screen = Screen.of_process(interactive=True)
         console = Console(journal, screen, named_journal=options.journal)
         for session in app.stopped:
-            command = console.command("resume", session.run_id, *workplace.words_to_resume(session.agent))
-            screen.remark(f"{session.run_id} was stopped. Go on with: {command}")
+            command = console.command("resume", session.run_id, *backend.resume_options(session.agent))
+            screen.remark(f"{session.run_id} was stopped. Resume it with: {command}")
     return SIGNALLED + signals[0] if signals else SUCCESS
 
 
-def _leave_on_signals(app: MaverickApp) -> list[signal.Signals]:
-    """Leave when somebody wants the process to end, or its connection is lost; returns what came, once it has."""
-    came: list[signal.Signals] = []
+def _quit_on_signals(app: MaverickApp) -> list[signal.Signals]:
+    """Quit when the process is told to end, or its connection is lost; the list has the signals that came."""
+    received: list[signal.Signals] = []
 
     def leave(number: signal.Signals) -> None:
-        came.append(number)
+        received.append(number)
         app.call_later(app.action_quit)
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, leave, number)
-    return came
+    return received
 
 
 def _file(agent: str | None) -> str | None:
-    """The file to name again when a run is resumed; an agent that has a name is found by it."""
+    """The file to name again when a run is resumed, if the agent was given as one."""
     path, _ = split_source(agent or "")
     return path if path.endswith((".py", ".md")) else None
+
+
+class CommandLineBackend:
+    """The user's own agents, settings and journal.
+
+    Args:
+        config: The user's settings.
+        journal: Where runs are kept.
+        named: The agent that was named on the command line.
+        file: The file it is in, if that was named.
+        model: The model to use in place of each agent's own.
+        mode: What agents may do without asking.
+        mcp: MCP servers whose tools agents get beside their own.
+    """
+
+    def __init__(
+        self,
+        config: MaverickConfig,
+        journal: Journal,
+        named: DiscoveredAgent,
+        *,
+        file: str | None = None,
+        model: str | None = None,
+        mode: str | None = None,
+        mcp: Sequence[str] = (),
+    ) -> None:
+        self.journal = journal
+        self._config = config
+        self._named = named
+        self._file = file
+        self._model = model
+        self._mode = mode
+        self._changes = Changes(model=model, mode=mode, mcp=mcp)
+        self._problems: list[str] = []
+
+    @property
+    def user(self) -> str:
+        """The user's name, for approvals.
+
+        Raises:
+            InvalidInputError: The user of this computer has no name, as in some containers.
+        """
+        try:
+            return getpass.getuser()
+        except (KeyError, OSError, ImportError) as error:
+            raise InvalidInputError(
+                "The decision cannot be recorded, because this computer's user has no name. "
+                "Set the variable USER.",
+                field="user",
+                cause=error,
+            ) from error
+
+    def agents(self) -> Sequence[DiscoveredAgent]:
+        """All agents, sorted by name."""
+        found = discovery(self._config)
+        agents = {agent.name: agent for agent in found.all()} | {self._named.name: self._named}
+        self._problems = [str(problem) for problem in found.problems]
+        return [agents[name] for name in sorted(agents)]
+
+    def problems(self) -> Sequence[str]:
+        """What went wrong when agents were last looked for."""
+        return self._problems
+
+    def prepare(self, name: str) -> PreparedAgent:
+        """The agent with a name, on the model that answers here: with nothing configured, the offline one.
+
+        Raises:
+            ConfigError: Its model is not configured.
+            AgentNotFoundError: There is no such agent.
+            InvalidInputError: It is a class, whose runs are not kept.
+        """
+        found = self._named if name == self._named.name else look_up(name, self._config)
+        if found.definition is None:
+            raise InvalidInputError(
+                f"The agent {name!r} is a class, whose runs are not kept. Run it with: maverick run {name}",
+                field="agent",
+            )
+        answering = who_answers(found.definition, self._model, self._config.agent)
+        definition = self._changes.applied_to(found.definition, answering.model)
+        window = definition.model_config.context_window
+        if window is None:
+            window = model_info(open_client(answering), answering.model).context_window
+        return PreparedAgent(definition, window, explain_stand_in(answering))
+
+    def resume_options(self, name: str) -> list[str]:
+        """The options after ``maverick runs resume ID`` for a run of an agent that was started here."""
+        return self._changes.words(self._file if name == self._named.name else None)
+
+    def executor(
+        self, definition: AgentDefinition[Any], approve: Approver | None, on_output: OnOutput | None
+    ) -> AbstractAsyncContextManager[AgentExecutor]:
+        """An executor for an agent, for the length of an ``async with`` block."""
+        return executor_for(
+            definition,
+            self._config.agent,
+            self.journal,
+            mode=self._mode,
+            approve=approve,
+            on_output=on_output,
+        )

@@ -1,4 +1,4 @@
-"""What the screen works with: agents, runs, and what runs them. Whoever starts the screen provides it."""
+"""What the screen needs from whoever starts it: agents, a journal, and executors."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from maverick.runtime import AgentExecutor
 from maverick.runtime.driver import Approver
 
 OnOutput: TypeAlias = Callable[[ToolContext, str], object]
-"""Told what a tool says, while it says it."""
+"""Called with a tool's output while the tool runs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """An agent as it will run."""
+class PreparedAgent:
+    """An agent that is ready to run."""
 
     definition: AgentDefinition[Any]
-    window: int | None = None
+    context_window: int | None = None
     """How many tokens its model can read, if known."""
-    remark: str = ""
-    """What a person should know before, such as that the offline model answers."""
+    notice: str = ""
+    """Something the user should know first, such as that the offline model answers."""
 
 
-class Workplace(Protocol):
-    """Where agents are found, runs are kept, and work is done."""
+class Backend(Protocol):
+    """Finds agents, keeps runs and makes executors."""
 
     @property
     def journal(self) -> Journal:
@@ -39,33 +39,33 @@ class Workplace(Protocol):
 
     @property
     def user(self) -> str:
-        """Who decides when something is asked."""
+        """The user's name, for approvals."""
         ...
 
     def agents(self) -> Sequence[DiscoveredAgent]:
-        """All agents there are, by name."""
+        """All agents, sorted by name."""
         ...
 
     def problems(self) -> Sequence[str]:
-        """What could not be read when agents were last looked for."""
+        """What went wrong when agents were last looked for."""
         ...
 
-    def prepare(self, name: str) -> Prepared:
-        """The agent of a name, ready to run.
+    def prepare(self, name: str) -> PreparedAgent:
+        """The agent with a name, ready to run.
 
         Raises:
-            AgentError: There is none, or it can not be run here.
+            AgentError: There is no such agent, or it cannot run here.
         """
         ...
 
     def executor(
         self, definition: AgentDefinition[Any], approve: Approver | None, on_output: OnOutput | None
     ) -> AbstractAsyncContextManager[AgentExecutor]:
-        """What runs an agent, for the length of an ``async with`` block.
+        """An executor for an agent, for the length of an ``async with`` block.
 
         Args:
             definition: The agent.
-            approve: Asks the person about a tool call; without it, the run waits in its journal.
-            on_output: Told what commands of the agent say, while they say it.
+            approve: Asks the user about a tool call; without it, the run waits in its journal.
+            on_output: Called with the output of the agent's commands while they run.
         """
         ...

@@ -1,4 +1,4 @@
-"""What is being done for conversations: each thing in a task of its own, and what goes wrong told in its conversation."""
+"""The tasks of conversations: one for each thing that is being done; errors are shown in the conversation."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from maverick.tui.block import Tone
 from maverick.tui.plain_text import one_line
 from maverick.tui.session import Session
 
-_FAREWELL = 5.0
-"""Seconds that what runs has to come to its end when it is stopped."""
+_STOP_TIMEOUT = 5.0
+"""Seconds that runs have to end when they are stopped."""
 
 
-class Workload:
-    """Does things, and knows what is not done yet.
+class SessionTasks:
+    """Starts tasks, and stops those that are not done.
 
     Args:
         clock: The time, in seconds since the epoch.
-        done: Called when something is done, or has failed.
+        done: Called when a task is done or has failed.
     """
 
     def __init__(self, clock: Callable[[], float], done: Callable[[], Awaitable[None]]) -> None:
@@ -27,15 +27,15 @@ class Workload:
         self._done = done
         self._tasks: dict[asyncio.Task[None], Session] = {}
 
-    def begin(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
+    def start(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
         """Do something with a conversation."""
         session.began_at = self._clock()
-        task = asyncio.create_task(self._do(session, work))
+        task = asyncio.create_task(self._run(session, work))
         self._tasks[task] = session
         task.add_done_callback(self._tasks.pop)
 
     async def stop(self) -> list[Session]:
-        """Stop what runs and drop the rest; returns the conversations whose run can be resumed."""
+        """Stop runs and cancel the rest; returns the conversations whose run can be resumed."""
         live = [session for session in self._tasks.values() if session.is_live]
         for task, session in self._tasks.items():
             if session.is_live:
@@ -43,28 +43,28 @@ class Workload:
             else:
                 task.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_FAREWELL)
+            await asyncio.wait(self._tasks, timeout=_STOP_TIMEOUT)
         return [session for session in live if session.model.can_resume]
 
-    async def drop(self) -> None:
-        """End everything at once."""
+    async def cancel(self) -> None:
+        """Cancel everything at once."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _do(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
+    async def _run(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
         except RunChangedError as error:
-            complain(session, f"{error} Or press R to go on with it as it is now.")
+            show_error(session, f"{error} Or press R to resume it anyway.")
         except MaverickError as error:
-            complain(session, str(error))
-        except Exception as error:  # noqa: BLE001 - a mistake in the program is told as well, and the screen stays
-            complain(session, f"{type(error).__name__}: {error}. This should not happen.")
+            show_error(session, str(error))
+        except Exception as error:  # noqa: BLE001 - a bug is shown too, and the screen stays
+            show_error(session, f"Internal error: {type(error).__name__}: {error}")
         await self._done()
 
 
-def complain(session: Session, words: str) -> None:
-    """Tell in a conversation what is wrong."""
-    session.model.remark(one_line(words), Tone.BAD)
+def show_error(session: Session, text: str) -> None:
+    """Show an error in a conversation."""
+    session.model.remark(one_line(text), Tone.BAD)
