@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 from canary import CANARY
 from fuzz.prepared import Answer, PreparedTransport
 from maverick.model import Price, Request
-from maverick.providers import Client, claude_api, openai_compatible
-from maverick.providers.claude_request import RequestEncoder as ClaudeEncoder
-from maverick.providers.openai_request import RequestEncoder as OpenAIEncoder
-from maverick.providers.transport import Transport
+from maverick.providers import Client
+from maverick.providers.claude import client as claude
+from maverick.providers.claude.request import RequestEncoder as ClaudeEncoder
+from maverick.providers.http.transport import Transport
+from maverick.providers.openai import client as openai
+from maverick.providers.openai.request import RequestEncoder as OpenAIEncoder
 from wire import claude_answers, openai_answers
 
 KEY = CANARY
@@ -89,10 +91,10 @@ class ClaudeCodec(Codec):
         )
 
     def connect(self, transport: Transport) -> Client:
-        return claude_api.connect(_CLAUDE, api_key=KEY, base_url="http://localhost", transport=transport)
+        return claude.connect(_CLAUDE, api_key=KEY, base_url="http://localhost", transport=transport)
 
     def encode(self, request: Request) -> list[dict[str, Any]]:
-        body = self._encoder.message_request(request, model="any", max_tokens=1, stream=True)
+        body = self._encoder.encode(request, model="any", stream=True)
         messages: list[dict[str, Any]] = json.loads(body)["messages"]
         return messages
 
@@ -120,7 +122,7 @@ class OpenAICodec(Codec):
 
     def __init__(self) -> None:
         super().__init__()
-        self._encoder = OpenAIEncoder()
+        self._encoder = OpenAIEncoder(limit_field="max_tokens")
 
     def sample(self, rng: Random) -> Sample:
         calls = [
@@ -145,14 +147,12 @@ class OpenAICodec(Codec):
 
     def connect(self, transport: Transport) -> Client:
         prices = {_OTHER: Price(1, 2, 0.1, 1.25)}
-        return openai_compatible.connect(
+        return openai.connect(
             _OTHER, api_key=KEY, base_url="http://localhost", transport=transport, prices=prices
         )
 
     def encode(self, request: Request) -> list[dict[str, Any]]:
-        body = self._encoder.completion_request(
-            request, model="any", max_tokens=1, token_limit="max_tokens", stream=True
-        )
+        body = self._encoder.encode(request, model="any", stream=True)
         messages: list[dict[str, Any]] = json.loads(body)["messages"]
         return messages
 

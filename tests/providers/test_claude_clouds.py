@@ -15,11 +15,11 @@ import pytest
 from canary import CANARY
 from maverick.exceptions import AgentError, ErrorKind, MalformedResponseError, RateLimitError, TimeoutError
 from maverick.model import Message, OutputSchema, Request, TextDelta
-from maverick.providers import claude_api, claude_sdk
-from maverick.providers.claude_sdk import ClaudeSDKClient
-from maverick.providers.claude_sdk_endpoint import SDKClient
+from maverick.providers.claude import client as claude_api
+from maverick.providers.claude import sdk as claude_sdk
+from maverick.providers.claude.sdk import ClaudeSDKClient, SDKClient
 from maverick.providers.client import Client, open_stream
-from maverick.providers.transport import Timeouts
+from maverick.providers.http.transport import Timeouts
 from wire.asking import HI, answered, both_ways, facts, outcome
 from wire.claude_answers import REQUEST_ID
 from wire.claude_clouds import AmazonEventStream
@@ -274,15 +274,6 @@ async def test_the_retries_of_a_clouds_client_are_not_used(
     await outcome(over("vertex", "overloaded"), stream=stream)
 
     assert len(server.received) == 1
-
-
-@pytest.mark.requirement("P8")
-async def test_what_a_cloud_cannot_do_is_told(over: Over) -> None:
-    async with over("bedrock", "text") as client:
-        with pytest.raises(AgentError, match="not supported in Bedrock") as caught:
-            await client.count_tokens(HI)
-
-    assert caught.value.kind is ErrorKind.INVALID
 
 
 @pytest.mark.requirement("P8")

@@ -25,9 +25,9 @@ from maverick.exceptions import (
     TimeoutError,
 )
 from maverick.model import Message, Request
-from maverick.providers.claude_api import ClaudeClient, connect
+from maverick.providers.claude.client import ClaudeClient, connect
+from maverick.providers.http.transport import Timeouts
 from maverick.providers.network import allow_network
-from maverick.providers.transport import Timeouts
 from wire.claude_server import FAULTS, HELLO, SILENT, ClaudeServer
 
 KEY = CANARY
@@ -227,17 +227,6 @@ async def test_an_address_that_is_none_is_an_invalid_input(stream: bool) -> None
 async def test_a_key_with_a_line_break_in_it_is_an_invalid_input(server: ClaudeServer, stream: bool) -> None:
     error = await failure(server.at("html"), stream=stream, headers={"x-api-key": f"{KEY}\r\nx: y"})
     assert type(error) is InvalidInputError
-
-
-@pytest.mark.parametrize(
-    ("fault", "expected"), [("wrong_key", AuthenticationError), ("html", MalformedResponseError)]
-)
-async def test_counting_fails_in_the_same_words(
-    server: ClaudeServer, fault: str, expected: type[AgentError]
-) -> None:
-    async with connect("claude-test", base_url=server.at(fault), api_key=KEY) as client:
-        with pytest.raises(expected):
-            await client.count_tokens(HI)
 
 
 def test_every_fault_of_the_server_is_tried_here() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import anthropic
 import pytest
 from anthropic.types import RawMessageStreamEvent
-from anthropic.types.message_count_tokens_params import MessageCountTokensParams
 from anthropic.types.message_create_params import (
     MessageCreateParamsNonStreaming,
     MessageCreateParamsStreaming,
@@ -27,8 +26,8 @@ from maverick.model import (
     Thinking,
     ToolCall,
 )
-from maverick.providers.claude_api import connect
-from maverick.providers.claude_request import RequestEncoder
+from maverick.providers.claude.client import connect
+from maverick.providers.claude.request import RequestEncoder
 from wire.claude_answers import REQUEST_ID
 from wire.claude_server import ANSWERS, ClaudeServer
 
@@ -87,13 +86,11 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize("request_", list(requests()))
 def test_our_requests_are_what_the_sdk_declares_and_nothing_else(request_: Request, caching: bool) -> None:
     encoder = RequestEncoder(cache_prompts=caching)
-    whole = encoder.message_request(request_, model=MODEL, max_tokens=100, stream=False)
-    streamed = encoder.message_request(request_, model=MODEL, max_tokens=100, stream=True)
-    counted = encoder.count_request(request_, model=MODEL)
+    whole = encoder.encode(request_, model=MODEL, stream=False)
+    streamed = encoder.encode(request_, model=MODEL, stream=True)
     for raw, declared in (
         (whole, MessageCreateParamsNonStreaming),
         (streamed, MessageCreateParamsStreaming),
-        (counted, MessageCountTokensParams),
     ):
         body = json.loads(raw)
         assert plain(TypeAdapter[Any](declared).validate_python(body)) == body

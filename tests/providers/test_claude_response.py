@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maverick.exceptions import AgentError, MalformedResponseError, ServerError
+from maverick.exceptions import AgentError, MalformedResponseError, NetworkError, ServerError, StreamingError
 from maverick.model import (
     Price,
     Response,
@@ -22,16 +22,15 @@ from maverick.model import (
     ToolCall,
     Usage,
 )
-from maverick.providers.claude_exchange import ClaudeExchange
-from maverick.providers.claude_response import read_message
-from maverick.providers.claude_stream import MessageStream
+from maverick.providers.claude.response import API, SERVICE, MessageAccumulator, read_message
+from maverick.providers.http.exchange import Exchange
+from maverick.providers.http.sse import SSEDecoder
 from maverick.providers.prices import PriceTable
-from maverick.providers.sse import SSEDecoder
 from wire.claude_answers import Answer, sse
 from wire.claude_server import ANSWERS
 
 MODEL = "claude-sonnet-4-5"
-EXCHANGE = ClaudeExchange(MODEL, {"request-id": "req_7"}, PriceTable())
+EXCHANGE = Exchange(SERVICE, API, MODEL, {"request-id": "req_7"}, PriceTable())
 REQUEST = {
     "model": MODEL,
     "messages": [{"role": "user", "content": [{"type": "text", "text": "Ünïcödé 🌍"}]}],
@@ -44,10 +43,16 @@ def whole(answer: Answer) -> Response:
 
 
 def streamed(*events: dict[str, Any]) -> tuple[list[TextDelta | ThinkingDelta], Response]:
-    stream = MessageStream(EXCHANGE)
+    stream = MessageAccumulator(EXCHANGE)
     deltas = [delta for event in events for delta in stream.feed(json.dumps(event).encode())]
     assert stream.response is not None
     return deltas, stream.response
+
+
+def partial_messages(stream: MessageAccumulator) -> list[Any]:
+    broken = stream.interrupted(NetworkError("Cut."))
+    assert isinstance(broken, StreamingError)
+    return broken.partial_messages
 
 
 @pytest.mark.requirement("002-R5", "002-AC9")
@@ -97,7 +102,7 @@ def test_input_is_the_whole_request_and_costs_what_the_table_says() -> None:
     ids=["unknown", "by the model that answered", "by the user's own price"],
 )
 def test_cost_is_known_or_none(asked: str, answered: str, cost: float | None) -> None:
-    exchange = ClaudeExchange(asked, {}, PriceTable({"mine": Price(1, 1)}))
+    exchange = Exchange(SERVICE, API, asked, {}, PriceTable({"mine": Price(1, 1)}))
     response = read_message(json.dumps(ANSWERS["text"](REQUEST).message(answered)).encode(), exchange)
     assert response.usage.cost_usd == (None if cost is None else pytest.approx(cost))
 
@@ -228,9 +233,9 @@ def test_an_error_in_a_good_answer_is_that_error() -> None:
     with pytest.raises(ServerError, match="Overloaded"):
         read_message(body, EXCHANGE)
     with pytest.raises(ServerError, match="Overloaded"):
-        MessageStream(EXCHANGE).feed(body)
-    with pytest.raises(MalformedResponseError, match="unknown error"):
-        MessageStream(EXCHANGE).feed(b'{"type":"error","error":{"type":"new_error"}}')
+        MessageAccumulator(EXCHANGE).feed(body)
+    with pytest.raises(ServerError, match="new_error"):
+        MessageAccumulator(EXCHANGE).feed(b'{"type":"error","error":{"type":"new_error"}}')
 
 
 START, PING, BLOCK, DELTA, *REST, STOP = Answer([{"type": "text", "text": "x"}]).events(MODEL)
@@ -249,11 +254,11 @@ def test_events_out_of_order_are_malformed(events: list[dict[str, Any]]) -> None
 
 def test_what_arrived_of_a_broken_stream_is_not_lost() -> None:
     events = list(ANSWERS["tool"](REQUEST).events(MODEL))
-    stream = MessageStream(EXCHANGE)
-    assert stream.broken("Cut.").partial_messages == []
+    stream = MessageAccumulator(EXCHANGE)
+    assert partial_messages(stream) == []
     for event in events[:-4]:
         stream.feed(json.dumps(event).encode())
-    (message,) = stream.broken("Cut.").partial_messages
+    (message,) = partial_messages(stream)
     assert message.content == "Let me see."
     assert message.tool_calls[0].malformed
 
@@ -289,11 +294,11 @@ def tampered_streams(draw: st.DrawFn) -> bytes:
 def test_a_stream_that_was_tampered_with_ends_in_an_answer_or_in_one_of_our_errors(
     raw: bytes, cut: int
 ) -> None:
-    decoder, stream = SSEDecoder(), MessageStream(EXCHANGE)
+    decoder, stream = SSEDecoder(), MessageAccumulator(EXCHANGE)
     with suppress(AgentError):
         for chunk in (raw[:cut], raw[cut:]):
             for event in decoder.feed(chunk):
                 stream.feed(event.data)
-    assert all(message.parts for message in stream.broken("Cut.").partial_messages)
+    assert all(message.parts for message in partial_messages(stream))
     if stream.response is not None:
         assert all(type(call.arguments) is dict for call in stream.response.tool_calls)

@@ -7,7 +7,7 @@ import pytest
 from anthropic import transform_schema
 from pydantic import BaseModel, Field
 
-from maverick.providers.claude_schema import strict_schema
+from maverick.providers.strict_schema import claude_schema as strict_schema
 
 
 class Mood(Enum):

@@ -27,7 +27,6 @@ from maverick.exceptions import (
     AuthenticationError,
     ErrorKind,
     InvalidInputError,
-    MalformedResponseError,
     NetworkError,
     StreamingError,
     TimeoutError,
@@ -43,11 +42,12 @@ from maverick.model import (
     Thinking,
     ToolCall,
 )
-from maverick.providers import claude_api, claude_sdk
-from maverick.providers.claude_sdk import ClaudeSDKClient
+from maverick.providers.claude import client as claude_api
+from maverick.providers.claude import sdk as claude_sdk
+from maverick.providers.claude.sdk import ClaudeSDKClient
 from maverick.providers.client import Client, open_stream
+from maverick.providers.http.transport import Timeouts
 from maverick.providers.network import allow_network
-from maverick.providers.transport import Timeouts
 from wire.asking import HI, answered, both_ways, facts, outcome
 from wire.claude_answers import Answer, text
 from wire.claude_server import ANSWERS, FAULTS, HELLO, SILENT, ClaudeServer
@@ -169,26 +169,6 @@ async def test_both_clients_make_the_same_of_every_fault(
         assert str(official) == str(lean)
 
 
-@pytest.mark.requirement("002-R5")
-async def test_both_clients_count_tokens_alike(server: ClaudeServer) -> None:
-    lean = claude_api.connect("claude-test", base_url=server.at("text"), api_key=KEY)
-    async with lean, sdk_client(server) as official:
-        counts = [await client.count_tokens(HI) for client in (lean, official)]
-
-    assert server.received[0].body == server.received[1].body
-    assert counts == [len(received.raw) // 4 for received in server.received]
-
-
-@pytest.mark.requirement("P8")
-@pytest.mark.parametrize(
-    ("fault", "error"), [("html", MalformedResponseError), ("wrong_key", AuthenticationError)]
-)
-async def test_a_count_that_fails_is_typed(server: ClaudeServer, fault: str, error: type[AgentError]) -> None:
-    async with sdk_client(server, fault) as client:
-        with pytest.raises(error):
-            await client.count_tokens(HI)
-
-
 @pytest.mark.requirement("P8")
 @pytest.mark.parametrize(
     "base_url", ["http://127.0.0.1:{unused}", "http://nowhere.invalid", "https://127.0.0.1:{plain}"]
@@ -280,7 +260,7 @@ async def test_no_key_at_all_is_an_error_that_says_where_it_was_looked_for() -> 
         error = await outcome(claude_sdk.connect("claude-test"), stream=False)
 
     assert isinstance(error, AuthenticationError)
-    assert "ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN" in str(error)
+    assert "ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN" in str(error)
 
 
 @pytest.mark.requirement("P8")
@@ -445,7 +425,7 @@ async def test_the_provider_is_connected_by_its_name(server: ClaudeServer) -> No
 
 @pytest.mark.requirement("P8")
 def test_without_the_sdk_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in [name for name in sys.modules if name.startswith("maverick.providers.claude_sdk")]:
+    for module in [name for name in sys.modules if name.startswith("maverick.providers.claude.sdk")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "anthropic", None)
 
@@ -475,4 +455,4 @@ async def test_a_connection_that_does_not_come_about_in_time_is_a_timeout() -> N
             error = await outcome(client, stream=False)
 
     assert isinstance(error, TimeoutError)
-    assert "No connection" in str(error)
+    assert "took too long" in str(error)

@@ -28,8 +28,8 @@ from maverick.model import (
     Usage,
 )
 from maverick.providers.client import open_stream
-from maverick.providers.openai_compatible import OpenAIClient, connect
-from maverick.providers.transport import default_transport
+from maverick.providers.http.aiohttp_transport import AiohttpTransport
+from maverick.providers.openai.client import OpenAIClient, connect
 from wire.asking import HI, answered, both_ways, collected
 from wire.openai_answers import REQUEST_ID
 from wire.openai_server import HELLO, LOOP_TURNS, OpenAIServer
@@ -251,7 +251,7 @@ async def test_a_client_that_was_closed_opens_again(server: OpenAIServer) -> Non
 
 
 async def test_a_transport_may_be_shared_and_outlives_the_clients(server: OpenAIServer) -> None:
-    transport = default_transport()
+    transport = AiohttpTransport()
     try:
         await answered(client_of(server, transport=transport))
         await answered(client_of(server, "tool", transport=transport))

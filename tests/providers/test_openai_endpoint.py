@@ -16,7 +16,7 @@ from canary import CANARY
 from maverick.exceptions import ProviderError
 from maverick.model import Message, Price, Request, RequestConfig
 from maverick.providers.network import allow_network
-from maverick.providers.openai_compatible import OpenAIClient, connect
+from maverick.providers.openai.client import OpenAIClient, connect
 from wire.asking import HI, answered, both_ways
 from wire.openai_server import HELLO, OpenAIServer
 
@@ -67,22 +67,14 @@ async def test_a_header_that_has_the_key_stands_in_for_it(server: OpenAIServer, 
     assert KEY not in headers.get("authorization", "")
 
 
-async def test_the_key_is_looked_for_in_the_environment(
+async def test_the_key_and_the_address_are_looked_for_in_the_environment(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "from-openai")
-    await answered(connect("m", base_url=server.url))
-
-    keys = [received.headers["authorization"] for received in server.received]
-    assert keys == ["Bearer from-openai"]
-
-
-async def test_the_address_is_looked_for_in_the_environment(
-    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", server.at("tool"))
 
-    assert (await answered(connect("m"))).tool_calls
+    assert (await answered(maverick.connect("openai:m"))).tool_calls
+    assert server.received[0].headers["authorization"] == "Bearer from-openai"
 
 
 async def test_a_server_of_ones_own_needs_no_key(server: OpenAIServer) -> None:

@@ -24,9 +24,9 @@ from maverick.exceptions import (
     TimeoutError,
 )
 from maverick.model import ToolCall
+from maverick.providers.http.transport import Timeouts
 from maverick.providers.network import allow_network, forbid_network
-from maverick.providers.openai_compatible import OpenAIClient, connect
-from maverick.providers.transport import Timeouts
+from maverick.providers.openai.client import OpenAIClient, connect
 from wire.asking import answered, both_ways, collected
 from wire.openai_answers import REQUEST_ID
 from wire.openai_server import FAULTS, OpenAIServer

@@ -27,7 +27,7 @@ from maverick.model import (
     Tool,
     ToolCall,
 )
-from maverick.providers.openai_request import RequestEncoder, TokenLimit
+from maverick.providers.openai.request import RequestEncoder
 from wire.typed_dicts import as_typed
 
 
@@ -58,17 +58,17 @@ CONVERSATION = (
 OUTPUT = OutputSchema("report", {"type": "object", "properties": {"city": {"type": "string"}}})
 
 
+def encoder_of(*, limit_field: str = "max_tokens", **options: Any) -> RequestEncoder:
+    return RequestEncoder(limit_field=limit_field, **options)
+
+
 def body_of(
     request: Request,
     *,
     encoder: RequestEncoder | None = None,
-    max_tokens: int = 0,
-    limit_name: TokenLimit = "max_tokens",
     stream: bool = False,
 ) -> dict[str, Any]:
-    encoded = (encoder or RequestEncoder()).completion_request(
-        request, model="test-model", max_tokens=max_tokens, token_limit=limit_name, stream=stream
-    )
+    encoded = (encoder or encoder_of()).encode(request, model="test-model", stream=stream)
     body: dict[str, Any] = json.loads(encoded)
     return body
 
@@ -128,7 +128,7 @@ def test_a_whole_conversation_is_sent_with_its_instructions_and_tools() -> None:
 )
 def test_every_body_is_of_the_type_that_openai_declares(request_: Request, stream: bool) -> None:
     declared = CompletionCreateParamsStreaming if stream else CompletionCreateParamsNonStreaming
-    body = body_of(request_, limit_name="max_completion_tokens", stream=stream)
+    body = body_of(request_, encoder=encoder_of(limit_field="max_completion_tokens"), stream=stream)
 
     assert as_typed(declared, body) == body
 
@@ -139,12 +139,13 @@ def test_settings_that_are_not_set_are_not_sent() -> None:
 
 
 @pytest.mark.requirement("002-R1-CONFIG")
-@pytest.mark.parametrize("limit_name", ["max_tokens", "max_completion_tokens"])
-def test_the_token_limit_goes_under_the_name_the_server_knows(limit_name: TokenLimit) -> None:
+@pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens"])
+def test_the_token_limit_goes_under_the_name_the_server_knows(field: str) -> None:
     own = Request([Message.user("hi")], config=RequestConfig(max_tokens=7))
+    encoder = encoder_of(limit_field=field, max_tokens=100)
 
-    assert body_of(own, max_tokens=100, limit_name=limit_name)[limit_name] == 7
-    assert body_of(Request([Message.user("hi")]), max_tokens=100, limit_name=limit_name)[limit_name] == 100
+    assert body_of(own, encoder=encoder)[field] == 7
+    assert body_of(Request([Message.user("hi")]), encoder=encoder)[field] == 100
 
 
 @pytest.mark.requirement("002-R1-CONFIG")
@@ -160,7 +161,7 @@ def test_a_stream_asks_for_the_usage_too() -> None:
 
 
 def test_extra_fields_are_added_and_win_over_ours() -> None:
-    encoder = RequestEncoder(extra={"reasoning_effort": "low", "stream_options": None})
+    encoder = encoder_of(extra={"reasoning_effort": "low", "stream_options": None})
     body = body_of(Request([Message.user("hi")]), encoder=encoder, stream=True)
 
     assert body["reasoning_effort"] == "low"
@@ -171,7 +172,7 @@ def test_thoughts_stay_here_unless_the_server_wants_them_back() -> None:
     thought = Message.assistant([Thinking("A sum."), Text("Five.")])
 
     assert messages_of(thought) == [{"role": "assistant", "content": "Five."}]
-    assert messages_of(thought, encoder=RequestEncoder(thoughts_field="reasoning_content")) == [
+    assert messages_of(thought, encoder=encoder_of(thoughts_field="reasoning_content")) == [
         {"role": "assistant", "content": "Five.", "reasoning_content": "A sum."}
     ]
 
@@ -266,7 +267,7 @@ def test_the_name_of_an_output_is_made_one_that_the_api_takes(name: str, sent: s
 def test_a_message_is_encoded_once_and_then_reused() -> None:
     arguments = {"a": 2}
     history = History([Message.user("hi"), Message.assistant([ToolCall("call_1", "add", arguments)])])
-    encoder = RequestEncoder()
+    encoder = encoder_of()
     first = body_of(Request(history), encoder=encoder)["messages"]
 
     arguments["a"] = 3  # would show if the message were encoded again
@@ -283,7 +284,7 @@ def test_the_tools_of_a_tuple_are_encoded_once_and_those_of_a_list_each_time() -
         name = "first"
 
     tool = Renamed()
-    encoder = RequestEncoder()
+    encoder = encoder_of()
 
     def names(tools: Sequence[Tool]) -> list[str]:
         body = body_of(Request([Message.user("hi")], tools=tools), encoder=encoder)
@@ -298,7 +299,7 @@ def test_the_tools_of_a_tuple_are_encoded_once_and_those_of_a_list_each_time() -
 
 
 def test_an_earlier_view_of_a_history_is_sent_without_what_came_later() -> None:
-    encoder = RequestEncoder()
+    encoder = encoder_of()
     early = History([Message.user("one")])
     late = early.extended(Message.assistant("two"), Message.user("three"))
     fork = early.extended(Message.assistant("zwei"))
@@ -315,7 +316,7 @@ def test_an_earlier_view_of_a_history_is_sent_without_what_came_later() -> None:
 
 def test_clients_that_send_thoughts_back_and_clients_that_do_not_can_share_a_history() -> None:
     history = History([Message.user("hi"), Message.assistant([Thinking("Hm."), Text("Hello.")])])
-    with_thoughts = RequestEncoder(thoughts_field="reasoning")
+    with_thoughts = encoder_of(thoughts_field="reasoning")
 
     assert body_of(Request(history), encoder=with_thoughts)["messages"][1]["reasoning"] == "Hm."
     assert "reasoning" not in body_of(Request(history))["messages"][1]
@@ -330,7 +331,7 @@ MESSAGES = st.one_of(
 
 @given(st.lists(MESSAGES, min_size=1, max_size=5), st.integers(min_value=1, max_value=40))
 def test_a_history_sent_turn_by_turn_is_what_a_list_is_at_once(turn: list[Message], turns: int) -> None:
-    encoder = RequestEncoder()
+    encoder = encoder_of()
     history = History([Message.user("begin")])
     for _ in range(turns):
         history = history.extended(*turn)

@@ -23,13 +23,15 @@ from maverick.model import (
     ToolCall,
     Usage,
 )
-from maverick.providers.openai_exchange import OpenAIExchange
-from maverick.providers.openai_response import CompletionStream, read_completion
-from maverick.providers.sse import SSEDecoder
+from maverick.providers.http.exchange import Exchange
+from maverick.providers.http.sse import SSEDecoder
+from maverick.providers.openai.response import CompletionAccumulator, read_completion
+from maverick.providers.prices import PriceTable
 from wire.openai_answers import DONE, Answer, Call, call, sse
 from wire.openai_server import ANSWERS
 
-EXCHANGE = OpenAIExchange("The server", "asked-model", {"x-request-id": "req_1"})
+NO_PRICES = PriceTable(list_prices=False)
+EXCHANGE = Exchange("The server", "an API", "asked-model", {"x-request-id": "req_1"}, NO_PRICES)
 QUESTION: dict[str, Any] = {
     "messages": [{"role": "user", "content": "hi"}],
     "response_format": {"json_schema": {"schema": {"properties": {"city": {"type": "string"}}}}},
@@ -38,16 +40,20 @@ SCENARIOS = sorted(ANSWERS)
 WITH_CALLS = Answer("On it.", [call("call_1", "add", a=1), call("call_2", "add", b=2)], "tool_calls")
 
 
+def exchange_at(price: Price) -> Exchange:
+    return Exchange("The server", "an API", "m", {}, PriceTable({"m": price}))
+
+
 def stream_bytes(answer: Answer) -> bytes:
     return b"".join(map(sse, answer.chunks("test-model"))) + DONE
 
 
-def whole(answer: Answer, exchange: OpenAIExchange = EXCHANGE) -> Response:
+def whole(answer: Answer, exchange: Exchange = EXCHANGE) -> Response:
     return read_completion(json.dumps(answer.completion("test-model")).encode(), exchange)
 
 
-def fed(*pieces: bytes, exchange: OpenAIExchange = EXCHANGE) -> tuple[list[Any], CompletionStream]:
-    decoder, stream = SSEDecoder(), CompletionStream(exchange)
+def fed(*pieces: bytes, exchange: Exchange = EXCHANGE) -> tuple[list[Any], CompletionAccumulator]:
+    decoder, stream = SSEDecoder(), CompletionAccumulator(exchange)
     deltas: list[Any] = []
     for piece in pieces:
         for event in decoder.feed(piece):
@@ -117,7 +123,7 @@ def test_garbage_is_a_typed_error(garbage: bytes) -> None:
     with pytest.raises(AgentError):
         read_completion(garbage, EXCHANGE)
     with pytest.raises(AgentError):
-        CompletionStream(EXCHANGE).feed(b"\x00" + garbage)
+        CompletionAccumulator(EXCHANGE).feed(b"\x00" + garbage)
 
 
 def test_thoughts_words_and_calls_come_in_that_order() -> None:
@@ -196,14 +202,14 @@ def test_usage_counts_the_whole_request_and_what_of_it_was_cached() -> None:
 
 
 def test_usage_has_a_cost_when_the_price_is_known() -> None:
-    priced = OpenAIExchange("The server", "m", {}, Price(input=2, output=10, cache_read=1, cache_write=4))
+    priced = exchange_at(Price(input=2, output=10, cache_read=1, cache_write=4))
     cost = whole(Answer("Hi."), priced).usage.cost_usd
 
     assert cost == pytest.approx((100 * 2 + 11 * 1 + 7 * 4 + 42 * 10) / 1_000_000)
 
 
 def test_an_answer_without_usage_costs_nobody_knows_what() -> None:
-    priced = OpenAIExchange("The server", "m", {}, Price(input=2, output=10))
+    priced = exchange_at(Price(input=2, output=10))
 
     assert whole(Answer("Hi.", usage=False), priced).usage == Usage(cost_usd=None)
 
@@ -296,4 +302,4 @@ def test_a_piece_of_a_call_that_had_not_begun_is_malformed() -> None:
 
 
 def test_an_exchange_does_not_show_the_key_it_guards() -> None:
-    assert "sk-secret" not in repr(OpenAIExchange("The server", "m", {}, secret="sk-secret"))
+    assert "sk-secret" not in repr(Exchange("The server", "an API", "m", {}, NO_PRICES, "sk-secret"))

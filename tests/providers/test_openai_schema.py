@@ -10,7 +10,7 @@ import openai
 import pytest
 from pydantic import BaseModel, Field
 
-from maverick.providers.openai_schema import strict_schema
+from maverick.providers.strict_schema import openai_schema as strict_schema
 
 
 class Sky(Enum):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maverick.exceptions import MalformedResponseError
-from maverick.providers.sse import ServerSentEvent, SSEDecoder
+from maverick.providers.http.sse import ServerSentEvent, SSEDecoder
 
 
 def decode(*chunks: bytes) -> list[ServerSentEvent]:

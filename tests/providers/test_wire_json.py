@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maverick.exceptions import InvalidInputError
-from maverick.providers.wire_json import BAD_JSON, decode, decode_object, encode
+from maverick.providers.http.wire_json import BAD_JSON, decode, decode_object, encode
 
 ANYTHING = msgspec.json.Decoder(dict[str, Any])
 

@@ -26,8 +26,8 @@ from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, descri
 from maverick.model.client import RequestDefaults
 from maverick.model.request import RequestConfig
 from maverick.providers.client import Client
+from maverick.providers.http.transport import Timeouts
 from maverick.providers.resolve import Resolved, resolve
-from maverick.providers.transport import Timeouts
 from maverick.telemetry import logger
 
 _FOR_ALL = ("max_tokens", "temperature", "request_timeout")
@@ -46,14 +46,14 @@ class BuiltIn(Struct, frozen=True):
 
 BUILT_IN: Mapping[str, BuiltIn] = {
     "cassette": BuiltIn("maverick.providers.cassette"),
-    "claude": BuiltIn("maverick.providers.claude_api"),
+    "claude": BuiltIn("maverick.providers.claude.client"),
     "claude-code": BuiltIn(
         "maverick.providers.claude_cli.client", extra="claude-code", package="claude_agent_sdk"
     ),
-    "claude-sdk": BuiltIn("maverick.providers.claude_sdk", extra="claude-sdk", package="anthropic"),
+    "claude-sdk": BuiltIn("maverick.providers.claude.sdk", extra="claude-sdk", package="anthropic"),
     "local": BuiltIn("maverick.providers.local.client", extra="local", package="xllamacpp"),
     "offline": BuiltIn("maverick.providers.offline"),
-    "openai": BuiltIn("maverick.providers.openai_compatible"),
+    "openai": BuiltIn("maverick.providers.openai.client"),
 }
 
 

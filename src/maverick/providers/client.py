@@ -113,3 +113,17 @@ def deltas_of(response: Response) -> Iterator[TextDelta | ThinkingDelta]:
             yield from map(TextDelta, _WORD.findall(part.text))
         elif isinstance(part, Thinking):
             yield from map(ThinkingDelta, _WORD.findall(part.text))
+
+
+def requested_model(request: Request, own: str) -> str:
+    """The model to ask, without its provider: the one that the request names if its provider is the client's.
+
+    Args:
+        request: The request.
+        own: The ``provider:model`` of the client.
+    """
+    provider, _, default = own.partition(":")
+    named, colon, name = request.config.model.partition(":")
+    if not colon:
+        return named or default
+    return (name or default) if named == provider else default

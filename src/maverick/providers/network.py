@@ -22,7 +22,7 @@ class _Switch:
         self.forbidden = False
 
 
-_switch = _Switch()
+switch = _Switch()
 
 
 class NetworkSetting:
@@ -31,8 +31,8 @@ class NetworkSetting:
     __slots__ = ("_former",)
 
     def __init__(self, *, forbidden: bool) -> None:
-        self._former = _switch.forbidden
-        _switch.forbidden = forbidden
+        self._former = switch.forbidden
+        switch.forbidden = forbidden
 
     def __enter__(self) -> None:
         pass
@@ -40,7 +40,7 @@ class NetworkSetting:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _switch.forbidden = self._former
+        switch.forbidden = self._former
 
 
 def forbid_network() -> NetworkSetting:
@@ -67,7 +67,7 @@ def check_network_allowed(provider: str, url: str) -> None:
     Raises:
         NetworkError: The call must not be made; trying again does not help.
     """
-    if not _switch.forbidden:
+    if not switch.forbidden:
         return
     host = _host(url)
     if not is_loopback(host):

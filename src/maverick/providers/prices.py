@@ -28,12 +28,13 @@ class PriceTable:
 
     Args:
         prices: Prices that replace, or add to, those of the table.
+        list_prices: Whether the table applies.
     """
 
     __slots__ = ("_known", "_prices")
 
-    def __init__(self, prices: Mapping[str, Price] | None = None) -> None:
-        self._known = _table()
+    def __init__(self, prices: Mapping[str, Price] | None = None, *, list_prices: bool = True) -> None:
+        self._known: Mapping[str, ModelInfo] = _table() if list_prices else {}
         self._prices = dict(prices or {})
 
     def find(self, model: str) -> ModelInfo:

@@ -17,8 +17,8 @@ from conformance.providers.provider import KEY, Provider, Stage, in_turn
 from conformance.providers.scenarios import LOOP_TURNS, Scenario
 from maverick import connect
 from maverick.providers import Client
+from maverick.providers.http.transport import Timeouts
 from maverick.providers.network import allow_network
-from maverick.providers.transport import Timeouts
 from wire import claude_server, openai_server
 
 Server: TypeAlias = claude_server.ClaudeServer | openai_server.OpenAIServer

@@ -14,7 +14,6 @@ from maverick.model import History, ModelInfo, Price, Request, Response, StreamI
 from maverick.providers.claude_cli.options import CliSettings, max_tokens_of, sdk
 from maverick.providers.claude_cli.tool import current_run
 from maverick.providers.client import Client
-from maverick.providers.model_names import ModelNames
 from maverick.providers.network import check_network_allowed
 from maverick.providers.prices import PriceTable
 
@@ -48,7 +47,7 @@ def connect(
     """
     named = {"ANTHROPIC_API_KEY": api_key, "ANTHROPIC_BASE_URL": base_url}
     settings = CliSettings(
-        names=ModelNames(PROVIDER, model),
+        model=f"{PROVIDER}:{model.removeprefix(f'{PROVIDER}:')}",
         cwd=str(Path.cwd() if cwd is None else Path(cwd)),
         cli_path=None if cli_path is None else str(cli_path),
         env={**(env or {}), **{name: value for name, value in named.items() if value is not None}},
@@ -65,7 +64,7 @@ class CliClient(Client):
     """
 
     def __init__(self, settings: CliSettings) -> None:
-        self.model = settings.names.own
+        self.model = settings.model
         self._settings = settings
 
     async def run(self, request: Request) -> Response:
@@ -90,7 +89,7 @@ class CliClient(Client):
 
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model: its context window and price."""
-        return self._settings.prices.find(self._settings.names.bare(model))
+        return self._settings.prices.find(model.removeprefix(f"{PROVIDER}:"))
 
     @asynccontextmanager
     async def for_run(self) -> AsyncIterator[RunSession]:

@@ -29,7 +29,7 @@ from claude_agent_sdk import (
 
 from maverick.exceptions import InvalidToolError, MalformedResponseError, ProcessError, describe_unknown
 from maverick.model import Message, Part, Request, Response, Role, StopReason, StreamItem, ToolCall, Usage
-from maverick.providers.answer_stream import AnswerStream
+from maverick.providers.claude.response import API, SERVICE, MessageAccumulator
 from maverick.providers.claude_cli.errors import result_error
 from maverick.providers.claude_cli.options import FOREVER_SECONDS, CliSettings, max_tokens_of, own_tools
 from maverick.providers.claude_cli.session import CliSession
@@ -47,7 +47,8 @@ from maverick.providers.claude_cli.tool_calls import (
 )
 from maverick.providers.claude_cli.transcript import divide, transcript_file, write_transcript
 from maverick.providers.claude_cli.usage import hidden_usage
-from maverick.providers.claude_exchange import ClaudeExchange
+from maverick.providers.client import requested_model
+from maverick.providers.http.exchange import Exchange
 
 _ALLOW = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}
 _ASK = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask"}}
@@ -68,7 +69,7 @@ class Conversation:
         self.over = False
         """Whether it can not be gone on with."""
         self._settings = settings
-        self._model = settings.names.of(request)
+        self._model = requested_model(request, settings.model)
         self._request = request
         self._calls = WaitingCalls()
         self._inbox: asyncio.Queue[StreamEvent | ResultMessage | Exception] = asyncio.Queue()
@@ -143,11 +144,12 @@ class Conversation:
         """Its next turn, as it arrives; the last item is the whole of it."""
         if self.asked:
             self._leave_to_ask.release()
-        answer: AnswerStream | None = None
+        answer: MessageAccumulator | None = None
         while answer is None or answer.response is None:
             event = await self._next_event()
             if event["type"] == "message_start":
-                answer = ClaudeExchange(self._model, {}, self._settings.prices).stream()
+                exchange = Exchange(SERVICE, API, self._model, {}, self._settings.prices)
+                answer = MessageAccumulator(exchange)
             if answer is not None:
                 for delta in answer.feed(msgspec.json.encode(event)):
                     yield delta

@@ -23,9 +23,9 @@ from maverick.exceptions import (
     ServerError,
     TimeoutError,
 )
+from maverick.providers.claude.response import SERVICE
 from maverick.providers.claude_cli.options import sdk
-from maverick.providers.claude_errors import SERVICE
-from maverick.providers.http_errors import ErrorAnswer, status_error
+from maverick.providers.http.errors import ServiceError, status_error
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ResultMessage
@@ -133,7 +133,7 @@ def api_error(
     status = status or _STATUS_OF_ERROR.get(error)
     if status is not None:
         overflow = any(phrase in words for phrase in _TOO_LONG)
-        failure: AgentError = status_error(SERVICE, status, ErrorAnswer(_plain(said)), {}, overflow=overflow)
+        failure: AgentError = status_error(SERVICE, status, ServiceError(_plain(said)), {}, too_long=overflow)
         failure.__cause__ = cause
         return failure
     if error == "authentication_failed" or "not logged in" in words or "authenticate" in words:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from maverick.exceptions import CLINotFoundError, InvalidInputError, describe_unknown
 from maverick.model import Request, Tool
 from maverick.providers.claude_cli.tool import CliTool
-from maverick.providers.model_names import ModelNames
+from maverick.providers.client import requested_model
 from maverick.providers.prices import PriceTable
 
 if TYPE_CHECKING:
@@ -119,8 +119,8 @@ def build_options(
 class CliSettings(Struct, frozen=True):
     """What all conversations of a client share."""
 
-    names: ModelNames
-    """Which model a request is for; an empty name is the CLI's own choice."""
+    model: str
+    """The ``provider:model`` to ask when a request names none; an empty name is the CLI's own choice."""
     cwd: str
     cli_path: str | None
     env: Mapping[str, str]
@@ -140,7 +140,7 @@ class CliSettings(Struct, frozen=True):
             **more: Options that depend on who listens to it.
         """
         return build_options(
-            model=self.names.of(request) or None,
+            model=requested_model(request, self.model) or None,
             cwd=self.cwd,
             cli_path=self.cli_path,
             env={**_ENVIRONMENT, **self.env},

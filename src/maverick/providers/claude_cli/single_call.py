@@ -23,6 +23,7 @@ from maverick.providers.claude_cli.session import CliSession
 from maverick.providers.claude_cli.tool import cli_tool
 from maverick.providers.claude_cli.tool_calls import Answer, answer_of, dangerous
 from maverick.providers.claude_cli.transcript import transcript_file, write_pending_call
+from maverick.providers.client import requested_model
 
 _NO_MODEL = {
     "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
@@ -52,7 +53,7 @@ async def run_single_call(settings: CliSettings, call: ToolCall, *, approved: bo
         return PermissionResultDeny(message=dangerous(context))
 
     request = Request([], [cli_tool(call.tool_name)])
-    with transcript_file(write_pending_call(call, settings.names.of(request))) as transcript:
+    with transcript_file(write_pending_call(call, requested_model(request, settings.model))) as transcript:
         options = msgspec.structs.replace(settings, env={**settings.env, **_NO_MODEL}).options(
             request,
             resume=str(transcript),

@@ -16,11 +16,11 @@ from typing import Any
 
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, NetworkError, StreamingError
 from maverick.model import ModelInfo, Price, Request, Response, StreamItem
-from maverick.providers import openai_compatible
 from maverick.providers.client import Client, open_stream
+from maverick.providers.http.transport import Timeouts
 from maverick.providers.local.server import LocalServer, Settings
-from maverick.providers.openai_compatible import OpenAIClient
-from maverick.providers.transport import Timeouts
+from maverick.providers.openai import client as openai
+from maverick.providers.openai.client import OpenAIClient
 
 _FREE = Price(0, 0)
 _MAGIC = b"GGUF"
@@ -133,9 +133,7 @@ class LocalClient(Client):
                 if self._client is not None:
                     await self._client.aclose()
                 address = await self._server.start()
-                self._client = openai_compatible.connect(
-                    **self._options, base_url=address, api_key=self._server.key
-                )
+                self._client = openai.connect(**self._options, base_url=address, api_key=self._server.key)
             return self._client
 
 

@@ -7,30 +7,26 @@ A client hands over a URL, headers and a body, and gets a :class:`Reply` to read
         body = await reply.read()  # the whole body, or, piece by piece:
         while chunk := await reply.read_some(): ...
 
-Leaving the ``with`` block gives the connection back to the pool if the body was read to its end, and otherwise
-closes it at once: that is what stops the provider when a task is cancelled in the middle of a stream.
+Leaving the ``with`` block returns the connection to the pool if the body was read to its end, and otherwise closes it
+at once: that is what stops the provider when a task is cancelled in the middle of a stream.
 
-A transport knows nothing of any provider. It raises :class:`~maverick.exceptions.AgentError` and nothing else,
-and its messages name the host, never a header. The usual one is
-:class:`~maverick.providers.aiohttp_transport.AiohttpTransport`.
+A transport knows nothing of any provider. It raises only :class:`~maverick.exceptions.AgentError`, and its messages
+name the host, never a header. The default is :class:`~maverick.providers.http.aiohttp_transport.AiohttpTransport`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
 from msgspec import Struct
 
 from maverick.exceptions import MalformedResponseError
 
-if TYPE_CHECKING:
-    import ssl
-
 
 class Timeouts(Struct, frozen=True):
-    """How long to wait for what, in seconds."""
+    """How long to wait, in seconds."""
 
     connect: float = 10
     """For a connection: name lookup, TCP and TLS together."""
@@ -44,8 +40,8 @@ MAX_ANSWER_BYTES = 128 * 1024 * 1024
 """The most that is read of one answer. The longest streams of today's models stay well below it."""
 
 WHOLE_SHARE = 16
-"""A body that is read as a whole may have this fraction of the bound: read JSON takes many times its size, and such
-a body carries the answer without the wrapping of each piece."""
+"""A body that is read as a whole may have this fraction of the limit: parsed JSON takes many times its size, and such
+a body carries the answer without an event around each piece."""
 
 
 class Reply(Protocol):
@@ -58,7 +54,7 @@ class Reply(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers; names are matched without regard to case."""
+        """The headers; names are case-insensitive."""
         ...
 
     async def read(self) -> bytes:
@@ -78,11 +74,11 @@ class Reply(Protocol):
         ...
 
     async def finish(self) -> None:
-        """Wait a moment for the body to end when its content is complete, so that the connection can be reused."""
+        """Wait briefly for the body to end once its content is complete, so that the connection can be reused."""
         ...
 
     def close(self) -> None:
-        """Let go of the connection; it is reused only if the body was read to its end."""
+        """Release the connection; it is reused only if the body was read to its end."""
         ...
 
     def __enter__(self) -> Self:
@@ -97,7 +93,7 @@ class Reply(Protocol):
 
 
 class Transport(Protocol):
-    """Carries HTTP requests. It opens on first use, never retries and never follows a redirect."""
+    """Sends HTTP requests. It opens on first use, never retries and never follows a redirect."""
 
     async def request(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes = b"") -> Reply:
         """Send a request and wait until its answer begins."""
@@ -108,26 +104,8 @@ class Transport(Protocol):
         ...
 
 
-def default_transport(
-    *,
-    timeouts: Timeouts | None = None,
-    tls: ssl.SSLContext | None = None,
-    max_answer_bytes: int = MAX_ANSWER_BYTES,
-) -> Transport:
-    """Make the usual transport. This is what loads aiohttp, so clients call it when they are first used.
-
-    Args:
-        timeouts: How long to wait for what.
-        tls: TLS settings, for a private certificate authority or client certificates.
-        max_answer_bytes: The most that is read of one answer.
-    """
-    from maverick.providers.aiohttp_transport import AiohttpTransport
-
-    return AiohttpTransport(timeouts=timeouts, tls=tls, max_answer_bytes=max_answer_bytes)
-
-
 def too_large(host: str, max_bytes: int) -> MalformedResponseError:
-    """The error for an answer that does not end within the bound."""
+    """The error for an answer that is longer than the limit."""
     return MalformedResponseError(
         f"{host} sent more than {max_bytes:,} bytes in one answer. Check that base_url points to a model's API; if the "
         "answer is meant to be that long, raise max_answer_bytes.",

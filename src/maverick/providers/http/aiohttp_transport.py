@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import io
 import ssl
 from collections.abc import Awaitable, Mapping
@@ -14,10 +15,10 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from msgspec import Struct
 
-from maverick.exceptions import InvalidInputError
-from maverick.providers.connection_errors import connection_error
+from maverick.exceptions import AgentError, InvalidInputError, NetworkError, TimeoutError
+from maverick.providers.http.errors import bad_characters, connect_timeout, connection_lost, not_http
+from maverick.providers.http.transport import MAX_ANSWER_BYTES, WHOLE_SHARE, Timeouts, too_large
 from maverick.providers.network import is_loopback
-from maverick.providers.transport import MAX_ANSWER_BYTES, WHOLE_SHARE, Timeouts, too_large
 
 Result = TypeVar("Result")
 
@@ -158,7 +159,7 @@ class AiohttpReply:
         try:
             async with asyncio.timeout(_FINISH_SECONDS):
                 await self._content.readany()
-        except (aiohttp.ClientError, TimeoutError, RuntimeError):
+        except (aiohttp.ClientError, builtins.TimeoutError, RuntimeError):
             # The content is complete, so how its connection ends concerns nobody; it will not be reused.
             self.close()
 
@@ -252,5 +253,68 @@ async def _explained(work: Awaitable[Result], host: str, seconds: float, latenes
             return await work
     except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:
         # ValueError is a header with a line break in it, RuntimeError a connection closed under the reader.
-        failure = connection_error(error, host, f"{host} {lateness} within {seconds:g} s.")
+        failure = _connection_error(error, host, f"{host} {lateness} within {seconds:g} s.")
     raise failure  # outside of the handler: the original may quote request headers and must not be its context
+
+
+def _connection_error(error: Exception, host: str, lateness: str) -> AgentError:
+    """The error to raise for one that aiohttp raised.
+
+    Args:
+        error: What was raised.
+        host: The host that was asked, with its port where one was given.
+        lateness: What to say when the time for an answer ran out.
+    """
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _no_connection(error, host)
+    if isinstance(error, aiohttp.ClientResponseError):
+        return _no_http(error, host)
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return connect_timeout(host)
+    if isinstance(error, builtins.TimeoutError):
+        return TimeoutError(f"{lateness} Try again, or raise the timeout.")
+    if isinstance(error, ValueError):
+        return bad_characters(host)
+    return connection_lost(host, error if isinstance(error, OSError) else None)
+
+
+def _no_connection(error: aiohttp.ClientConnectorError, host: str) -> AgentError:
+    """Why no connection came about: the name, TLS, the proxy, or the port."""
+    reason = error.os_error
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return NetworkError(
+            f"The name {host} could not be resolved. Check base_url, the network and the proxy settings.",
+            cause=reason,
+        )
+    if isinstance(error, aiohttp.ClientSSLError):
+        detail = (
+            getattr(reason, "verify_message", "") or getattr(reason, "reason", None) or "no common protocol"
+        )
+        return NetworkError(
+            f"TLS with {host} failed: {detail}. If its certificate comes from a private authority, name the "
+            "authority's file in SSL_CERT_FILE or pass a TLS context.",
+            cause=reason,
+            retryable=False,
+        )
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return NetworkError(
+            f"The proxy on the way to {host} could not be reached. Check the proxy variables of the environment, "
+            "or add the host to NO_PROXY.",
+            cause=reason,
+        )
+    return NetworkError(
+        f"{host} could not be reached: {reason.strerror or 'no connection'}. "
+        "Check that base_url is right and that the server is running.",
+        cause=reason,
+    )
+
+
+def _no_http(error: aiohttp.ClientResponseError, host: str) -> AgentError:
+    """Why there is a connection but no answer: a proxy that refuses, or something that is no HTTP server."""
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return NetworkError(
+            f"The proxy on the way to {host} answered with status {error.status}. Check the proxy variables of "
+            "the environment, and the name and password in them.",
+            retryable=error.status >= 500,
+        )
+    return not_http(host)

@@ -15,70 +15,75 @@ from collections.abc import Iterator
 
 import anthropic
 import httpx2
-from msgspec import Struct
 
 from maverick.exceptions import (
     AgentError,
     AuthenticationError,
     ErrorKind,
     InvalidInputError,
-    MalformedResponseError,
     NetworkError,
     TimeoutError,
 )
-from maverick.providers.claude_endpoint import KEY_VARIABLES
-from maverick.providers.claude_errors import API, SERVICE, answer_error, reported_error
-from maverick.providers.http_errors import malformed_answer
-from maverick.providers.wire_json import encode
+from maverick.providers.http.errors import (
+    bad_characters,
+    connect_timeout,
+    connection_lost,
+    no_answer,
+    not_http,
+    refused,
+)
+from maverick.providers.http.exchange import Exchange
+from maverick.providers.http.wire_json import encode
 
 
-class Situation(Struct, frozen=True):
-    """Where something went wrong."""
+def sdk_error(error: Exception, exchange: Exchange, *, host: str, late: str, begun: bool) -> AgentError:
+    """The error to raise for one that came out of the SDK.
 
-    host: str
-    """The host that was asked."""
-    lateness: str
-    """What to say when the time for an answer ran out."""
-    secret: str
-    """The key, which no message may repeat."""
-    request_id: str
-    """The API's id of the exchange; empty before the answer has begun."""
-    begun: bool
-    """Whether the answer has begun, so that what cannot be read is the fault of what was sent."""
-
-
-def sdk_error(error: Exception, situation: Situation) -> AgentError:
-    """The error to raise for one that came out of the SDK."""
+    Args:
+        error: What was raised.
+        exchange: What is known of the answer.
+        host: The host that was asked.
+        late: What to say when the time for an answer ran out.
+        begun: Whether the answer has begun, so that what cannot be read is the fault of what was sent.
+    """
     for ours in (error, error.__cause__):  # the SDK wraps some
         if isinstance(ours, AgentError):
             return ours
     if isinstance(error, anthropic.APIStatusError):
-        return _status_error(error, situation)
+        return _status_error(error, exchange)
     if isinstance(error, anthropic.APITimeoutError | httpx2.TimeoutException | builtins.TimeoutError):
-        return _late(error, situation)
+        connecting = any(isinstance(cause, httpx2.ConnectTimeout) for cause in _causes(error))
+        return (
+            connect_timeout(host) if connecting else TimeoutError(f"{late} Try again, or raise the timeout.")
+        )
     if isinstance(error, anthropic.APIConnectionError | httpx2.TransportError):
-        return _no_connection(error, situation)
+        return _no_connection(error, host)
     if isinstance(error, anthropic.CredentialsError | TypeError) and "authentication" in str(error):
         return no_key()
-    return _unreadable(error, situation) if situation.begun else _unusable(error, situation)
+    return _unreadable(error, exchange) if begun else _unusable(error, host)
 
 
 def no_key() -> AuthenticationError:
     """The error for a client that has no credentials."""
-    variables = ", ".join((*KEY_VARIABLES, "ANTHROPIC_AUTH_TOKEN"))
     return AuthenticationError(
-        f"There is no key for Claude. Set one of {variables} in the environment, or pass api_key or a client that has "
-        "credentials. Without a key, the 'offline:' model works."
+        "There is no key for Claude. Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN in the environment, or pass api_key "
+        "or a client that has credentials. Without a key, the 'offline:' model works."
     )
 
 
-def _unreadable(error: Exception, situation: Situation) -> MalformedResponseError:
-    """The error for a stream whose events the SDK cannot make sense of."""
+def _status_error(error: anthropic.APIStatusError, exchange: Exchange) -> AgentError:
+    if error.response.is_success:  # an event of a stream that began well
+        return no_answer(exchange, "an unknown error", encode(error.body))
+    return refused(exchange, error.status_code, error.response.content)
+
+
+def _unreadable(error: Exception, exchange: Exchange) -> AgentError:
+    """The error for a stream whose events the SDK cannot parse."""
     event = error.doc.encode("utf-8", "replace") if isinstance(error, json.JSONDecodeError) else b""
-    return _malformed("an event that is not valid", event, situation)
+    return exchange.malformed("an event that is not valid", event)
 
 
-def _unusable(error: Exception, situation: Situation) -> AgentError:
+def _unusable(error: Exception, host: str) -> AgentError:
     """The error for a client of the SDK that cannot work as it is installed or set up."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
@@ -88,39 +93,14 @@ def _unusable(error: Exception, situation: Situation) -> AgentError:
         )
     else:
         message = (
-            f"The Anthropic SDK could not do its work with {situation.host}: {type(error).__name__}: {error}. "
+            f"The Anthropic SDK failed with {host}: {type(error).__name__}: {error}. "
             "Check how its client is set up."
         )
     return AgentError(message, kind=ErrorKind.INVALID, cause=error)
 
 
-def _status_error(error: anthropic.APIStatusError, situation: Situation) -> AgentError:
-    headers = error.response.headers
-    if error.response.is_success:  # an event of a stream that began well
-        body = encode(error.body)
-        reported = reported_error(body, headers, secret=situation.secret)
-        return reported or _malformed("an unknown error", body, situation)
-    return answer_error(error.status_code, error.response.content, headers, secret=situation.secret)
-
-
-def _malformed(what: str, body: bytes, situation: Situation) -> MalformedResponseError:
-    return malformed_answer(
-        SERVICE, API, what, body, request_id=situation.request_id, secret=situation.secret
-    )
-
-
-def _late(error: Exception, situation: Situation) -> TimeoutError:
-    if any(isinstance(cause, httpx2.ConnectTimeout) for cause in _causes(error)):
-        return TimeoutError(
-            f"No connection to {situation.host} came about in time. Check the network, the proxy and base_url, "
-            "or raise the connect timeout."
-        )
-    return TimeoutError(f"{situation.lateness} Try again, or raise the timeout.")
-
-
-def _no_connection(error: Exception, situation: Situation) -> AgentError:
+def _no_connection(error: Exception, host: str) -> AgentError:
     """Why there is no answer: the address, the name, TLS, the proxy, the port, or what listens there."""
-    host = situation.host
     causes = list(_causes(error))
     reason = next((cause for cause in reversed(causes) if isinstance(cause, OSError)), None)
     raised = next((cause for cause in causes if isinstance(cause, httpx2.TransportError)), error)
@@ -130,25 +110,16 @@ def _no_connection(error: Exception, situation: Situation) -> AgentError:
             field="base_url",
         )
     if isinstance(raised, httpx2.LocalProtocolError):
-        return InvalidInputError(
-            f"The request to {host} could not be sent: base_url, or a header such as the key, has a character "
-            "in it that does not belong there."
-        )
+        return bad_characters(host)
     if isinstance(raised, httpx2.RemoteProtocolError) and not _broke_off(raised):
-        return MalformedResponseError(
-            f"{host} answered with something that is not HTTP. Check the scheme, host and port of base_url."
-        )
+        return not_http(host)
     if isinstance(raised, httpx2.ConnectError):
         return NetworkError(
             f"{host} could not be reached: {_why(reason)}. Check base_url, the network and the proxy settings.",
             cause=reason,
             retryable=not isinstance(reason, ssl.SSLError),
         )
-    return NetworkError(
-        f"The connection to {host} broke before the answer was complete. Try again; if it keeps happening, "
-        "check the network and the proxy.",
-        cause=reason,
-    )
+    return connection_lost(host, reason)
 
 
 def _broke_off(error: httpx2.RemoteProtocolError) -> bool:

@@ -1,14 +1,13 @@
 """A request as the bytes of the Claude Messages API. No I/O here.
 
-Everything that is the same from turn to turn is made once (:mod:`~maverick.providers.wire_conversation`,
-:mod:`~maverick.providers.json_memory`), and a request joins what is there with what is new.
+What stays the same from turn to turn is encoded once (:mod:`~maverick.providers.http.wire_json`).
 
-What the API wants, and this module sees to:
+What the API requires, and this module ensures:
 
-* Turns alternate, so neighbouring messages of one side become one, and tool results count as the user's.
+* Roles alternate, so adjacent messages of one role become one, and tool results count as the user's.
 * Tool results come before anything else the user says.
-* No block and no message is empty, and thoughts go back only with the signature they came with.
-* A cache marker says "remember everything up to here". Markers sit on the end of the instructions, on the newest
+* No block and no message is empty, and thoughts are sent back only with the signature they came with.
+* A cache marker says "remember everything up to here". Markers are at the end of the instructions, on the newest
   message and on the one that was newest a turn ago: the API finds an earlier entry only within twenty blocks of a
   marker, and a turn with many parallel tools is longer than that.
 """
@@ -21,15 +20,23 @@ from typing import Any
 from msgspec import Raw, Struct
 
 from maverick.model import Message, Part, Request, Role, Text, Tool, ToolCall
-from maverick.providers.claude_schema import strict_schema
-from maverick.providers.json_memory import JsonMemory, ToolMemory
-from maverick.providers.wire_conversation import (
-    WireConversation,
-    conversation_of,
+from maverick.providers.http.wire_json import (
+    EncodedConversation,
+    HeadCache,
+    encode,
+    encode_tools,
+    encoded_conversation,
     nothing_to_send,
     result_content,
 )
-from maverick.providers.wire_json import encode
+from maverick.providers.strict_schema import claude_schema
+
+API_VERSION = "2026-10-21"
+SAMPLING_API_VERSION = "2023-06-01"
+"""The last version that takes a temperature, for the models that still do."""
+
+DEFAULT_MAX_TOKENS = 16_384
+"""Room for a long answer, and few enough to arrive within the first-byte timeout when it is not streamed."""
 
 _CACHE_MARKER = b',"cache_control":{"type":"ephemeral"}'
 
@@ -37,10 +44,7 @@ _USER = b'{"role":"user","content":['
 _ASSISTANT = b'{"role":"assistant","content":['
 
 _ANSWER_IN_JSON = "Give your final answer as JSON and nothing else. It has to fit this JSON Schema:"
-"""For a schema that the API cannot hold the model to."""
-
-_COUNTED_EXTRAS = frozenset({"thinking", "tool_choice", "output_config"})
-"""The optional fields that count towards a prompt; the endpoint that counts takes no others."""
+"""For a schema that the API cannot enforce."""
 
 
 class _TextBlock(Struct, tag_field="type", tag="text"):
@@ -69,59 +73,54 @@ class _ToolResultBlock(Struct, tag_field="type", tag="tool_result", omit_default
 
 
 class RequestEncoder:
-    """Encodes requests, and remembers the JSON of what is the same from turn to turn.
+    """Encodes requests.
 
     Args:
+        max_tokens: The most tokens of an answer when a request does not say.
         cache_prompts: Whether to ask the API to cache the prompt where it pays.
         extra: Fields to add to every request, as the API names them.
     """
 
-    def __init__(self, *, cache_prompts: bool = True, extra: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        cache_prompts: bool = True,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._max_tokens = max_tokens
         self._cache_prompts = cache_prompts
         self._extra = dict(extra or {})
-        self._counted_extra = {name: value for name, value in self._extra.items() if name in _COUNTED_EXTRAS}
-        self._heads = JsonMemory()
-        self._tools = ToolMemory(_tool_form)
+        self._heads = HeadCache()
 
-    def message_request(self, request: Request, *, model: str, max_tokens: int, stream: bool) -> bytes:
-        """The body that asks for an answer."""
+    def encode(self, request: Request, *, model: str, stream: bool) -> bytes:
+        """The request as JSON: first all that stays the same from turn to turn, then the messages."""
         config = request.config
-        fields: dict[str, Any] = {"model": model, "max_tokens": config.max_tokens or max_tokens}
+        fields: dict[str, Any] = {"model": model, "max_tokens": config.max_tokens or self._max_tokens}
         if config.temperature >= 0:
             fields["temperature"] = config.temperature
         if stream:
             fields["stream"] = True
-        return self._body(request, fields, self._extra)
-
-    def count_request(self, request: Request, *, model: str) -> bytes:
-        """The body that asks how many tokens the request would have."""
-        return self._body(request, {"model": model}, self._counted_extra)
-
-    def _body(self, request: Request, fields: dict[str, Any], extra: dict[str, Any]) -> bytes:
-        """The request as JSON: first all that is the same from turn to turn, then the messages."""
-        tools, output = request.tools, request.output
         # A single question without tools is not asked again, and writing the cache costs more than not having one.
-        cached = self._cache_prompts and (bool(tools) or len(request.messages) > 1)
-        key = (*fields.items(), cached, request.system, id(tools), id(output))
-        head = self._heads.get(key)
-        if head is None:
-            head = self._head(request, fields | extra, cached=cached)
-            if isinstance(tools, tuple):  # a list can change and still be the same object
-                self._heads.keep(key, head, (tools, output))
-        conversation = conversation_of(request.messages, _Conversation, _Conversation)
+        cached = self._cache_prompts and (bool(request.tools) or len(request.messages) > 1)
+        head = self._heads.get(
+            request, (*fields.items(), cached), lambda: self._head(request, fields, cached=cached)
+        )
+        conversation = encoded_conversation(request.messages, _Conversation, _Conversation)
         return b"".join((head, *conversation.pieces(cached=cached), b"]}"))
 
     def _head(self, request: Request, fields: dict[str, Any], *, cached: bool) -> bytes:
+        fields = fields | self._extra
         system = request.system
         if request.output is not None:
-            schema = strict_schema(request.output.schema)
+            schema = claude_schema(request.output.schema)
             if schema is None:
                 system = f"{system}\n\n{_ANSWER_IN_JSON} {encode(request.output.schema).decode()}".strip()
             else:
                 answer_format = {"type": "json_schema", "schema": schema}
                 fields["output_config"] = {**fields.get("output_config", {}), "format": answer_format}
         if request.tools:
-            tools = self._tools.encode(request.tools)
+            tools = encode_tools(request.tools, _tool_form)
             fields["tools"] = Raw(tools[:-2] + _CACHE_MARKER + b"}]" if cached and not system else tools)
         if system:
             block = {"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}
@@ -129,8 +128,8 @@ class RequestEncoder:
         return encode(fields)[:-1] + b',"messages":['
 
 
-class _Conversation(WireConversation):
-    """The messages taken in so far.
+class _Conversation(EncodedConversation):
+    """The messages so far.
 
     All wire messages but the last are closed: nothing can be added to them, so they are kept as finished JSON, and
     old ones are joined so that there are never many pieces. The last one stays open, because the next message may

@@ -25,9 +25,9 @@ from maverick.model import (
     ToolCall,
     Usage,
 )
-from maverick.providers.answer_stream import AnswerStream, Deltas
-from maverick.providers.exchange import Exchange
-from maverick.providers.wire_json import BAD_JSON, TokenCount, decode, decode_object
+from maverick.providers.http.errors import no_answer
+from maverick.providers.http.exchange import Deltas, Exchange, StreamAccumulator, complete_response
+from maverick.providers.http.wire_json import BAD_JSON, TokenCount, decode, decode_object
 
 _STOP_REASONS: Mapping[str, StopReason] = {
     "length": StopReason.MAX_TOKENS,
@@ -112,12 +112,12 @@ def read_completion(body: bytes, exchange: Exchange) -> Response:
         completion = _Completion()
     choice = completion.choices[0] if completion.choices else _Choice()
     if choice.message is None:
-        raise exchange.no_answer("something other than a completion", body)
+        raise no_answer(exchange, "something other than a completion", body)
     answer.add(choice.message, body)
     return answer.response(choice.finish_reason or "", completion.model, completion.usage)
 
 
-class CompletionStream(AnswerStream):
+class CompletionAccumulator(StreamAccumulator):
     """Puts an answer together from its chunks.
 
     The answer is complete when a chunk has given a reason to stop and the stream has ended. Most servers announce the
@@ -143,7 +143,7 @@ class CompletionStream(AnswerStream):
         except BAD_JSON:
             chunk = self._mended(data)
         if chunk.error:
-            raise self._exchange.no_answer("an error", data)
+            raise no_answer(self._exchange, "an error", data)
         self._model = chunk.model or self._model
         self._usage = chunk.usage or self._usage
         choice = chunk.choices[0] if chunk.choices else _Choice()
@@ -154,8 +154,8 @@ class CompletionStream(AnswerStream):
             return ()
         deltas = self._answer.add(choice.delta, data)
         for function in _functions(choice.delta):
-            self._take_arguments(function.arguments or "", data)
-        self._check_count(self._answer.call_count, data)
+            self._count_arguments(function.arguments or "", data)
+        self._check_block_count(self._answer.call_count, data)
         return deltas
 
     def parts(self) -> tuple[Part, ...]:
@@ -177,7 +177,7 @@ class CompletionStream(AnswerStream):
         try:
             return decode(data, _completions)
         except BAD_JSON:
-            raise self._exchange.no_answer("an event that is not valid", data) from None
+            raise no_answer(self._exchange, "an event that is not valid", data) from None
 
 
 class _Answer:
@@ -235,7 +235,7 @@ class _Answer:
             )
         stop = StopReason.REFUSAL if self._refused else _STOP_REASONS.get(finish_reason)
         counts = None if usage is None else _counts(usage)
-        return exchange.response(self.parts(), counts, stop, model or "")
+        return complete_response(exchange, self.parts(), counts, stop, model or "")
 
     def _call_of(self, piece: _Call, data: bytes) -> _OpenCall:
         """The call that the piece belongs to: an open one, or a new one that it begins."""
@@ -247,7 +247,7 @@ class _Answer:
                 call = None  # a server that counts every call as the first one
         if call is None:
             if not piece.id and not piece.function.name:
-                raise self._exchange.no_answer("a piece of a tool call that had not begun", data)
+                raise no_answer(self._exchange, "a piece of a tool call that had not begun", data)
             call = _OpenCall()
             self._calls.append(call)
             if piece.index is not None:

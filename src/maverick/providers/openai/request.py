@@ -1,7 +1,6 @@
 """A request as the bytes of the Chat Completions API. No I/O here.
 
-Everything that is the same from turn to turn is made once (:mod:`~maverick.providers.wire_conversation`,
-:mod:`~maverick.providers.json_memory`), and a request joins what is there with what is new.
+What stays the same from turn to turn is encoded once (:mod:`~maverick.providers.http.wire_json`).
 """
 
 from __future__ import annotations
@@ -9,23 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from msgspec import Raw, Struct
 
 from maverick.model import Message, OutputSchema, Request, Role, Text, Thinking, Tool, ToolCall
-from maverick.providers.json_memory import JsonMemory, ToolMemory
-from maverick.providers.openai_schema import strict_schema
-from maverick.providers.wire_conversation import (
-    WireConversation,
-    conversation_of,
+from maverick.providers.http.wire_json import (
+    EncodedConversation,
+    HeadCache,
+    encode,
+    encode_tools,
+    encoded_conversation,
     nothing_to_send,
     result_content,
 )
-from maverick.providers.wire_json import encode
-
-TokenLimit: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
-"""How a server calls the most tokens an answer may have."""
+from maverick.providers.strict_schema import openai_schema
 
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -55,62 +52,61 @@ class _ToolMessage(Struct, tag_field="role", tag="tool"):
 
 
 class RequestEncoder:
-    """Encodes requests, and remembers the JSON of the tools and output schemas it has seen.
+    """Encodes requests.
 
     Args:
+        limit_field: The server's name for the most tokens an answer may have.
+        max_tokens: That number when a request does not say; 0 leaves it to the server.
         thoughts_field: The field of an assistant's message in which its thoughts are sent back; empty for none.
         extra: Fields to add to every request, as the API names them.
     """
 
-    def __init__(self, *, thoughts_field: str = "", extra: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        limit_field: str,
+        max_tokens: int = 0,
+        thoughts_field: str = "",
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._limit_field = limit_field
+        self._max_tokens = max_tokens
         self._thoughts_field = thoughts_field
         self._extra = dict(extra or {})
-        self._tools = ToolMemory(_tool_form)
-        self._formats = JsonMemory()
+        self._heads = HeadCache()
 
-    def completion_request(
-        self, request: Request, *, model: str, max_tokens: int, token_limit: TokenLimit, stream: bool
-    ) -> bytes:
-        """The body that asks for an answer.
+    def encode(self, request: Request, *, model: str, stream: bool) -> bytes:
+        """The request as JSON: first all that stays the same from turn to turn, then the messages."""
+        config = request.config
+        options = (model, config.max_tokens, config.temperature, stream)
+        head = self._heads.get(request, options, lambda: self._head(request, model, stream=stream))
+        begin = partial(_Conversation, self._thoughts_field)
+        key = (_Conversation, self._thoughts_field)
+        messages = encoded_conversation(request.messages, key, begin).pieces()
+        messages[-1] = messages[-1][:-1]  # no comma after the last one
+        return b"".join((head, *messages, b"]}"))
 
-        Args:
-            request: What is asked.
-            model: Which model is asked.
-            max_tokens: The most tokens of an answer when the request does not say; 0 leaves it to the server.
-            token_limit: How the server calls that number.
-            stream: Whether the answer should come piece by piece.
-        """
+    def _head(self, request: Request, model: str, *, stream: bool) -> bytes:
         config = request.config
         fields: dict[str, Any] = {"model": model}
-        if limit := config.max_tokens or max_tokens:
-            fields[token_limit] = limit
+        if limit := config.max_tokens or self._max_tokens:
+            fields[self._limit_field] = limit
         if config.temperature >= 0:
             fields["temperature"] = config.temperature
         if stream:
             fields["stream"] = True
             fields["stream_options"] = {"include_usage": True}
         if request.tools:
-            fields["tools"] = Raw(self._tools.encode(request.tools))
+            fields["tools"] = Raw(encode_tools(request.tools, _tool_form))
         if request.output is not None:
-            fields["response_format"] = Raw(self._response_format(request.output))
+            fields["response_format"] = _response_format(request.output)
         fields |= self._extra
-        begin = partial(_Conversation, self._thoughts_field)
-        messages = conversation_of(request.messages, (_Conversation, self._thoughts_field), begin).pieces()
-        if request.system:
-            messages.insert(0, encode({"role": "system", "content": request.system}) + b",")
-        messages[-1] = messages[-1][:-1]  # no comma after the last one
-        return b"".join((encode(fields)[:-1], b',"messages":[', *messages, b"]}"))
-
-    def _response_format(self, output: OutputSchema) -> bytes:
-        made = self._formats.get(id(output))
-        if made is None:
-            made = _encode_output(output)
-            self._formats.keep(id(output), made, output)
-        return made
+        system = encode({"role": "system", "content": request.system}) + b"," if request.system else b""
+        return encode(fields)[:-1] + b',"messages":[' + system
 
 
-class _Conversation(WireConversation):
-    """The messages taken in so far, each with a comma after it.
+class _Conversation(EncodedConversation):
+    """The messages so far, each with a comma after it.
 
     Now and then the pieces are joined, so that a long conversation does not become a long list.
     """
@@ -175,9 +171,9 @@ def _tool_form(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _encode_output(output: OutputSchema) -> bytes:
+def _response_format(output: OutputSchema) -> dict[str, Any]:
     """The format of the answer: strict where the schema allows it, and otherwise as good as the server can do it."""
     wanted: dict[str, Any] = {"name": _NOT_IN_A_NAME.sub("_", output.name)[:64] or "answer"}
-    strict = strict_schema(output.schema)
+    strict = openai_schema(output.schema)
     wanted |= {"schema": output.schema} if strict is None else {"schema": strict, "strict": True}
-    return encode({"type": "json_schema", "json_schema": wanted})
+    return {"type": "json_schema", "json_schema": wanted}

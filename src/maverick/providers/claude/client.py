@@ -1,0 +1,122 @@
+"""The Claude Messages API: the default client, ``claude:…``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec.structs import replace
+
+from maverick.model import ModelInfo, Price, Request, Response
+from maverick.providers.claude.request import (
+    API_VERSION,
+    DEFAULT_MAX_TOKENS,
+    SAMPLING_API_VERSION,
+    RequestEncoder,
+)
+from maverick.providers.claude.response import API, SERVICE, MessageAccumulator, read_message
+from maverick.providers.client import requested_model
+from maverick.providers.http.client import Connection, HttpClient
+from maverick.providers.http.exchange import Exchange, StreamAccumulator
+from maverick.providers.http.transport import MAX_ANSWER_BYTES, Reply, Timeouts, Transport
+from maverick.providers.prices import PriceTable
+
+if TYPE_CHECKING:
+    import ssl
+
+_BASE_URL = "https://api.anthropic.com"
+_MISSING_KEY = (
+    "There is no key for Claude. Set ANTHROPIC_API_KEY in the environment, or pass api_key. Without a key, the "
+    "'offline:' model works."
+)
+
+
+def connect(
+    model: str,
+    *,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeouts: Timeouts | None = None,
+    tls: ssl.SSLContext | None = None,
+    transport: Transport | None = None,
+    max_answer_bytes: int = MAX_ANSWER_BYTES,
+    prices: Mapping[str, Price] | None = None,
+    max_tokens: int = DEFAULT_MAX_TOKENS,
+    cache_prompts: bool = True,
+    extra: Mapping[str, Any] | None = None,
+) -> ClaudeClient:
+    """Make a client of the Claude Messages API, or of any service that speaks it.
+
+    Args:
+        model: The model, such as ``claude-sonnet-5-5``.
+        api_key: The key.
+        base_url: The address of the API, with or without ``/v1``; by default Anthropic's own.
+        headers: Headers to add to every request, such as ``anthropic-beta``.
+        timeouts: How long to wait.
+        tls: TLS settings, for a private certificate authority or client certificates.
+        transport: What sends the requests, in place of one made from ``timeouts``, ``tls`` and ``max_answer_bytes``.
+            It may be shared, and stays open when the client is closed.
+        max_answer_bytes: The most that is read of one streamed answer; of one that comes whole, a sixteenth.
+        prices: Prices that replace, or add to, those Maverick knows.
+        max_tokens: The most tokens of an answer when a request does not say.
+        cache_prompts: Whether to ask the API to cache prompts where it pays.
+        extra: Fields to add to every request as the API names them, such as
+            ``{"thinking": {"type": "adaptive"}}``.
+    """
+    return ClaudeClient(
+        model,
+        RequestEncoder(max_tokens=max_tokens, cache_prompts=cache_prompts, extra=extra),
+        PriceTable(prices),
+        api_key=api_key,
+        base_url=base_url,
+        headers=headers,
+        connection=Connection(transport, timeouts, tls, max_answer_bytes),
+    )
+
+
+class ClaudeClient(HttpClient):
+    """A client of the Claude Messages API; :func:`connect` makes one."""
+
+    api: ClassVar[str] = API
+
+    def __init__(
+        self,
+        model: str,
+        encoder: RequestEncoder,
+        prices: PriceTable,
+        *,
+        api_key: str | None,
+        base_url: str | None,
+        headers: Mapping[str, str] | None,
+        connection: Connection,
+    ) -> None:
+        key = (api_key or "").strip()
+        super().__init__(
+            f"claude:{model.removeprefix('claude:')}",
+            service=SERVICE,
+            prices=prices,
+            headers={"anthropic-version": API_VERSION, **({"x-api-key": key} if key else {})},
+            own_headers=headers,
+            connection=connection,
+            missing_key=_MISSING_KEY,
+        )
+        self._url = (base_url or _BASE_URL).rstrip("/").removesuffix("/v1") + "/v1/messages"
+        self._encoder = encoder
+
+    def model_info(self, model: str) -> ModelInfo:
+        """What is known of a model: its context window and price, and that it supports structured output."""
+        return replace(self._prices.find(model.removeprefix("claude:")), native_output=True)
+
+    async def _ask(self, request: Request, *, stream: bool) -> Reply:
+        body = self._encoder.encode(request, model=requested_model(request, self.model), stream=stream)
+        headers = self._headers
+        if request.config.temperature >= 0:
+            headers = {**headers, "anthropic-version": SAMPLING_API_VERSION}
+        return await self._post(self._url, headers, body)
+
+    def _read(self, body: bytes, exchange: Exchange) -> Response:
+        return read_message(body, exchange)
+
+    def _accumulator(self, exchange: Exchange) -> StreamAccumulator:
+        return MessageAccumulator(exchange)

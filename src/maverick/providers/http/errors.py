@@ -1,0 +1,268 @@
+"""What services and connections report when something fails, as our errors: which type, whether to retry, what to do.
+
+Services agree on ``{"error": {"message", "type", "code"}}`` and on little else: ``code`` is a word at OpenAI and the
+HTTP status at vLLM and llama.cpp, Claude has a ``type`` alone, and any of it may come in a body or in the middle of a
+stream that began with status 200.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from maverick.exceptions import (
+    AgentError,
+    AuthenticationError,
+    ContextOverflowError,
+    ErrorKind,
+    InvalidInputError,
+    MalformedResponseError,
+    NetworkError,
+    ProviderError,
+    RateLimitError,
+    ServerError,
+    TimeoutError,
+)
+from maverick.providers.http.exchange import Exchange
+from maverick.providers.http.wire_json import BAD_JSON
+
+_STATUS_OF_NAME: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "context_length_exceeded": 400,
+    "invalid_api_key": 401,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "model_not_found": 404,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "insufficient_quota": 429,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+    # Bedrock's names, when they come in the middle of a stream.
+    "validationException": 400,
+    "throttlingException": 429,
+    "internalServerException": 500,
+    "modelStreamErrorException": 500,
+    "serviceUnavailableException": 503,
+    "modelTimeoutException": 504,
+}
+
+_TOO_LONG = (
+    "prompt is too long",
+    "exceed context limit",
+    "context length",
+    "context size",
+    "context window",
+)
+
+
+class ServiceError(msgspec.Struct, frozen=True):
+    """What a service says of a failure."""
+
+    message: str = ""
+    """Its own words."""
+    names: tuple[str, ...] = ()
+    """Its names for this kind of failure, the most exact one first."""
+    status: int | None = None
+    """The HTTP status it stands for, where the body has one."""
+    request_id: str = ""
+    """Its id of the exchange, where the body has it."""
+    is_certain: bool = False
+    """Whether the body can be nothing but an error, whatever the status of the answer."""
+
+
+def read_service_error(body: bytes) -> ServiceError:
+    """What a body reports of a failure: JSON of any of the usual shapes, or else nothing that is known."""
+    try:
+        answer = msgspec.json.decode(body)
+    except BAD_JSON:
+        answer = None
+    if not isinstance(answer, dict):
+        return ServiceError()
+    error = answer.get("error") or answer
+    if not isinstance(error, dict):
+        error = {"message": error}
+    code = error.get("code")
+    names = tuple(name for name in (code, error.get("type")) if isinstance(name, str))
+    return ServiceError(
+        _text(error.get("message")),
+        names,
+        code if isinstance(code, int) and 400 <= code < 600 else None,
+        _text(answer.get("request_id")),
+        bool(answer.get("error")) or answer.get("object") == "error" or any(map(_STATUS_OF_NAME.get, names)),
+    )
+
+
+def refused(exchange: Exchange, status: int, body: bytes) -> ProviderError:
+    """The error for an answer with an error status."""
+    error = _without_key(exchange, read_service_error(body), body)
+    return status_error(exchange.service, status, error, exchange.headers)
+
+
+def reported(exchange: Exchange, body: bytes) -> ProviderError | None:
+    """The error that an answer with a good status reports in its body or in an event, if it does."""
+    error = read_service_error(body)
+    if not error.is_certain:
+        return None
+    known = [_STATUS_OF_NAME[name] for name in error.names if name in _STATUS_OF_NAME]
+    status = error.status or (known[0] if known else 500)
+    return status_error(exchange.service, status, _without_key(exchange, error, body), exchange.headers)
+
+
+def no_answer(exchange: Exchange, what: str, body: bytes) -> AgentError:
+    """The error for a body without an answer: the failure that it reports, or else what it is."""
+    return reported(exchange, body) or exchange.malformed(what, body)
+
+
+def status_error(
+    service: str, status: int, error: ServiceError, headers: Mapping[str, str], *, too_long: bool = False
+) -> ProviderError:
+    """The error to raise for an HTTP status.
+
+    Args:
+        service: What to call the service in the message, such as ``Claude``.
+        status: The HTTP status.
+        error: What the service said.
+        headers: The headers of its answer, which may say how long to wait.
+        too_long: Whether the conversation is known to be too long.
+    """
+    said = f": {error.message.rstrip('. ')}" if error.message else ""
+    said += f" (status {status}, request {error.request_id})" if error.request_id else f" (status {status})"
+    facts: dict[str, Any] = {"status": status, "request_id": error.request_id or None}
+    if too_long or status == 413 or (status == 400 and _says_too_long(error)):
+        return ContextOverflowError(
+            f"The conversation is too long for {service}{said}. Shorten it, or turn compaction on.", **facts
+        )
+    if status in {401, 403}:
+        return AuthenticationError(
+            f"{service} did not accept the key{said}. Check the key, and that it may use this model.", **facts
+        )
+    if status == 429:
+        return _rate_limited(service, said, error, headers, facts)
+    if status >= 500:
+        wait = retry_after(headers)
+        return ServerError(
+            f"{service} failed or is overloaded{said}. Try again {_when(wait)}.", retry_after=wait, **facts
+        )
+    return _bad_request(service, status, said, facts)
+
+
+def _without_key(exchange: Exchange, error: ServiceError, body: bytes) -> ServiceError:
+    return msgspec.structs.replace(
+        error,
+        message=exchange.hide(error.message) or exchange.excerpt(body),
+        request_id=exchange.hide(error.request_id) or exchange.request_id,
+    )
+
+
+def _says_too_long(error: ServiceError) -> bool:
+    words = error.message.lower()
+    return "context_length_exceeded" in error.names or any(phrase in words for phrase in _TOO_LONG)
+
+
+def _rate_limited(
+    service: str, said: str, error: ServiceError, headers: Mapping[str, str], facts: dict[str, Any]
+) -> RateLimitError:
+    if "insufficient_quota" in error.names:
+        return RateLimitError(
+            f"{service} will not serve more requests on this account{said}. "
+            "Check the account's credit and limits; trying again does not help.",
+            retryable=False,
+            **facts,
+        )
+    wait = retry_after(headers)
+    return RateLimitError(
+        f"{service} asks to slow down{said}. Try again {_when(wait)}, or send less at once.",
+        retry_after=wait,
+        **facts,
+    )
+
+
+def _bad_request(service: str, status: int, said: str, facts: dict[str, Any]) -> ProviderError:
+    """The error for a request that the service will not serve as it is."""
+    if status == 402:
+        message = f"{service} refused the request over billing{said}. Check the account's credit and limits."
+    elif status == 404:
+        message = (
+            f"{service} does not know the model or the address{said}. Check the model's name and base_url."
+        )
+    elif 300 <= status < 400:
+        message = f"{service} redirects to another address{said}. Set base_url to the final address."
+    elif status in {408, 409, 425}:
+        return ServerError(f"{service} could not serve the request just now{said}. Try again.", **facts)
+    else:
+        message = f"{service} refused the request{said}. Change the request; the same one will fail again."
+    return ProviderError(message, kind=ErrorKind.INVALID, **facts)
+
+
+def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
+    """How many seconds the service asks to wait, from ``Retry-After`` as seconds or as a date; else ``None``.
+
+    Args:
+        headers: The headers of the answer.
+        now: The time to count a date from, in seconds since the epoch; by default, the present.
+    """
+    value = headers.get("retry-after", "").strip()
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = _seconds_until(value, time.time() if now is None else now)
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def connect_timeout(host: str) -> TimeoutError:
+    """The error for a connection that took too long."""
+    return TimeoutError(
+        f"Connecting to {host} took too long. Check the network, the proxy and base_url, or raise the connect timeout."
+    )
+
+
+def bad_characters(host: str) -> InvalidInputError:
+    """The error for a request that HTTP cannot carry."""
+    return InvalidInputError(
+        f"The request to {host} could not be sent: base_url, or a header such as the key, has a character that is not "
+        "allowed there."
+    )
+
+
+def not_http(host: str) -> MalformedResponseError:
+    """The error for a server that speaks something else."""
+    return MalformedResponseError(
+        f"{host} answered with something that is not HTTP. Check the scheme, host and port of base_url."
+    )
+
+
+def connection_lost(host: str, cause: BaseException | None) -> NetworkError:
+    """The error for a connection that broke."""
+    return NetworkError(
+        f"The connection to {host} broke before the answer was complete. Try again; if it keeps happening, check the "
+        "network and the proxy.",
+        cause=cause,
+    )
+
+
+def _when(wait: float | None) -> str:
+    return "later" if wait is None else f"in {wait:g} s"
+
+
+def _seconds_until(date: str, now: float) -> float:
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(date).timestamp() - now
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

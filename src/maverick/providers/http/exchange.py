@@ -1,0 +1,229 @@
+"""An exchange with a service: a request that was sent, and an answer that has begun. No I/O here."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import msgspec
+
+from maverick.exceptions import (
+    AgentError,
+    MalformedResponseError,
+    NetworkError,
+    StreamingError,
+    TimeoutError,
+)
+from maverick.model import Message, Part, Response, StopReason, TextDelta, ThinkingDelta, ToolCall, Usage
+from maverick.model.response import NO_USAGE
+from maverick.providers.http.wire_json import encode
+from maverick.providers.prices import PriceTable
+
+HIDDEN = "***"
+"""What takes the place of a key."""
+
+MAX_ARGUMENT_BYTES = 2 * 1024 * 1024
+"""The most that all tool calls of an answer may have as arguments: parsed JSON takes many times its size."""
+
+MAX_BLOCKS = 10_000
+"""The most content blocks, or tool calls, of a streamed answer."""
+
+_EXCERPT_CHARACTERS = 300
+_SHORTEST_KEY = 16
+"""A shorter one is a word for servers that need no key, such as ``ollama``, and may well be part of an answer."""
+
+_CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_OVERFLOW, StopReason.REFUSAL})
+"""The reasons to stop that can come in the middle of a tool call."""
+
+Deltas: TypeAlias = tuple[TextDelta | ThinkingDelta, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What is known of an answer before the first byte of its content."""
+
+    service: str
+    """What messages call the service."""
+    api: str
+    """What messages call the API that is expected behind ``base_url``."""
+    model: str
+    """The model that was asked for."""
+    headers: Mapping[str, str] = field(repr=False)
+    """The headers of the answer."""
+    prices: PriceTable = field(repr=False)
+    """What models cost."""
+    secret: str = field(default="", repr=False)
+    """The key, which no message may repeat."""
+
+    @property
+    def request_id(self) -> str:
+        """The service's id of the exchange, under whichever name it has; empty when there is none."""
+        get = self.headers.get
+        found = get("request-id") or get("x-request-id") or get("x-amzn-requestid") or ""
+        return found.replace(self._key, HIDDEN) if self._key else found
+
+    @property
+    def about(self) -> str:
+        """The id of the exchange as the end of a message; empty when there is none."""
+        return f" (request {self.request_id})" if self.request_id else ""
+
+    def clean(self, data: bytes) -> bytes:
+        """The bytes of an answer without the key, which a proxy or a debug page may send back."""
+        return data.replace(self._key.encode(), HIDDEN.encode()) if self._key else data
+
+    def hide(self, text: str) -> str:
+        """The text of an error without the key: :meth:`clean` cannot see one that is escaped."""
+        return text.replace(self.secret, HIDDEN) if self.secret else text
+
+    def excerpt(self, body: bytes) -> str:
+        """The beginning of a body as one line of text, without the key."""
+        if self.secret:
+            body = body.replace(self.secret.encode(), HIDDEN.encode())
+        text = " ".join(body[: 4 * _EXCERPT_CHARACTERS].decode("utf-8", "replace").split())
+        return text if len(text) <= _EXCERPT_CHARACTERS else text[:_EXCERPT_CHARACTERS] + "…"
+
+    def malformed(self, what: str, body: bytes) -> MalformedResponseError:
+        """The error for an answer that is not what the API sends.
+
+        Args:
+            what: What came in place of an answer.
+            body: Its bytes.
+        """
+        return MalformedResponseError(
+            f"{self.service} answered with {what}{self.about}. Try again; if it keeps happening, check that base_url "
+            f"points to {self.api}, and whether a proxy or a login page is in between.",
+            raw_response=self.excerpt(body),
+        )
+
+    def without_key(self, parts: Iterable[Part]) -> tuple[Part, ...]:
+        """The parts without the key: :meth:`clean` cannot see one that comes in pieces, or escaped."""
+        parts, key = tuple(parts), self._key
+        if not key or not any(key in _all_text(part) for part in parts):
+            return parts
+        return tuple(msgspec.convert(_replaced(msgspec.to_builtins(part), key), type(part)) for part in parts)
+
+    @property
+    def _key(self) -> str:
+        return self.secret if len(self.secret) >= _SHORTEST_KEY else ""
+
+
+def complete_response(
+    exchange: Exchange,
+    parts: Iterable[Part],
+    usage: Usage | None,
+    stop_reason: StopReason | None,
+    model: str,
+) -> Response:
+    """The answer, once all of it is known.
+
+    Args:
+        exchange: What is known of the answer.
+        parts: What the model said.
+        usage: How many tokens that took, if the service told.
+        stop_reason: Why it stopped; ``None`` where that follows from the parts.
+        model: The model that answered; if empty, the one that was asked for.
+
+    Raises:
+        MalformedResponseError: It calls a tool without a name, which no service would accept back.
+    """
+    parts = exchange.without_key(parts)
+    if any(type(part) is ToolCall and not part.tool_name for part in parts):
+        raise exchange.malformed("a tool call without a name", b"")
+    if stop_reason in _CUT_SHORT:
+        parts = _with_last_call_malformed(parts)
+    model = model or exchange.model
+    if usage is None:
+        usage = NO_USAGE
+    elif price := exchange.prices.find(exchange.model).price or exchange.prices.find(model).price:
+        usage = msgspec.structs.replace(usage, cost_usd=price.cost(usage))
+    return Response(parts, usage=usage, stop_reason=stop_reason, model=model, request_id=exchange.request_id)
+
+
+class StreamAccumulator(ABC):
+    """Puts an answer together from the events of a stream; each wire has its own.
+
+    Args:
+        exchange: What is known of the answer.
+    """
+
+    __slots__ = ("_argument_bytes", "_exchange", "response")
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._argument_bytes = 0
+        self.response: Response | None = None
+        """The whole answer, once it is complete."""
+
+    @abstractmethod
+    def feed(self, data: bytes) -> Deltas:
+        """Add the data of the next event; return the text and thoughts in it.
+
+        Raises:
+            MalformedResponseError: The event is not as it should be, or does not fit those before it.
+            ProviderError: The event reports a failure.
+            StreamingError: The event says that the answer is over, but it is not complete.
+        """
+
+    @abstractmethod
+    def parts(self) -> Iterable[Part]:
+        """What has arrived of the answer."""
+
+    def end(self) -> None:
+        """The stream has ended.
+
+        Raises:
+            StreamingError: More should have come.
+        """
+        raise self._broken(f"{self._exchange.service} ended its answer before it was complete. Try again.")
+
+    def interrupted(self, error: TimeoutError | NetworkError) -> AgentError:
+        """The error to raise for one of the transport that came in the middle of the stream."""
+        if isinstance(error, TimeoutError):
+            return TimeoutError(f"{error}{self._exchange.about}", cause=error)
+        return self._broken(str(error), error)
+
+    def _broken(self, what: str, cause: Exception | None = None) -> StreamingError:
+        """The error for a stream that broke off. It has what arrived; a call that may be cut is marked malformed."""
+        parts = _with_last_call_malformed(self._exchange.without_key(self.parts()))
+        partial = [Message.assistant(parts)] if parts else []
+        return StreamingError(f"{what}{self._exchange.about}", partial_messages=partial, cause=cause)
+
+    def _count_arguments(self, piece: str, data: bytes) -> None:
+        """Refuse more tool arguments than any model writes."""
+        self._argument_bytes += len(piece)
+        if self._argument_bytes > MAX_ARGUMENT_BYTES:
+            raise self._exchange.malformed(
+                f"tool arguments of more than {MAX_ARGUMENT_BYTES:,} characters", data
+            )
+
+    def _check_block_count(self, count: int, data: bytes) -> None:
+        """Refuse more blocks or calls than any model sends."""
+        if count > MAX_BLOCKS:
+            raise self._exchange.malformed(f"more than {MAX_BLOCKS:,} content blocks", data)
+
+
+def _with_last_call_malformed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts of an answer that was cut short: a call at its end may lack arguments even if its JSON is valid."""
+    last = parts[-1] if parts else None
+    if not isinstance(last, ToolCall) or last.malformed:
+        return parts
+    return (*parts[:-1], ToolCall(last.id, last.tool_name, malformed=encode(last.arguments).decode()))
+
+
+def _all_text(part: Part) -> str:
+    if isinstance(part, ToolCall):
+        return f"{part.id}{part.tool_name}{part.malformed}{encode(part.arguments).decode()}"
+    return part.text
+
+
+def _replaced(value: Any, key: str) -> Any:  # noqa: ANN401 - any JSON
+    """The value with the key hidden in all its texts."""
+    if isinstance(value, str):
+        return value.replace(key, HIDDEN)
+    if isinstance(value, list):
+        return [_replaced(item, key) for item in value]
+    if isinstance(value, dict):
+        return {_replaced(name, key): _replaced(item, key) for name, item in value.items()}
+    return value

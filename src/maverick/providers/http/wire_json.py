@@ -1,0 +1,205 @@
+"""JSON on the wire: requests whose parts are encoded once, and answers that are not always clean. No I/O here.
+
+A turn adds a few messages to a conversation and sends all of it again, with the same instructions and tools. So the
+JSON of a message is made once and kept with the :class:`~maverick.model.History` it belongs to
+(:class:`EncodedConversation`), everything before the messages is made once too (:class:`HeadCache`), and a request
+joins what is there with what is new.
+
+A Python string can hold half of a surrogate pair, and so can a JSON escape, but UTF-8 can carry neither. In both
+directions such a half becomes U+FFFD, the replacement character: one odd character must not cost a whole conversation.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from maverick.exceptions import InvalidInputError, InvalidToolError
+from maverick.model import History, Message, Request, Tool
+
+Value = TypeVar("Value")
+Form = TypeVar("Form", bound="EncodedConversation")
+
+BAD_JSON = (ValueError, RecursionError)
+"""What decoding raises for bytes that are not the expected JSON; ``RecursionError`` when it is nested too deeply."""
+
+TokenCount: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]
+"""A number of tokens; a negative or astronomical one is refused, because budgets are charged with it."""
+
+_encoder = msgspec.json.Encoder()
+_objects = msgspec.json.Decoder(dict[str, Any])
+
+
+def encode(value: object) -> bytes:
+    """The value as JSON.
+
+    Raises:
+        InvalidInputError: It cannot be written as JSON.
+    """
+    try:
+        return _encode(value)
+    except (TypeError, RecursionError) as error:
+        raise InvalidInputError(
+            f"A value of the request cannot be sent as JSON: {error}. Use text, numbers, lists and dictionaries.",
+            cause=error,
+        ) from error
+
+
+def encode_tools(tools: Sequence[Tool], form: Callable[[Tool, dict[str, Any]], dict[str, Any]]) -> bytes:
+    """The tools as a JSON array.
+
+    Args:
+        tools: The tools.
+        form: A tool in the words of the API, given the tool and the JSON Schema of its parameters.
+
+    Raises:
+        InvalidToolError: The parameters of a tool are not a JSON Schema.
+    """
+    encoded = []
+    for tool in tools:
+        try:
+            encoded.append(encode(form(tool, {"type": "object", **tool.parameters})))
+        except (InvalidInputError, TypeError) as error:
+            raise InvalidToolError(
+                f"The parameters of the tool {tool.name!r} are not a JSON Schema: {error}",
+                tool_name=tool.name,
+            ) from error
+    return b"[" + b",".join(encoded) + b"]"
+
+
+def decode(raw: bytes, decoder: msgspec.json.Decoder[Value]) -> Value:
+    """Decode JSON, replacing characters that UTF-8 cannot carry.
+
+    Raises:
+        ValueError: It is not JSON, or not of the decoder's type.
+        RecursionError: It is nested too deeply.
+    """
+    try:
+        return decoder.decode(raw)
+    except msgspec.ValidationError:
+        raise
+    except ValueError:
+        return decoder.decode(
+            _whole(json.dumps(json.loads(raw.decode("utf-8", "replace")), ensure_ascii=False))
+        )
+
+
+def decode_object(raw: bytes) -> dict[str, Any] | None:
+    """The JSON object in a model's tool arguments, or ``None`` when they are something else."""
+    try:
+        return decode(raw, _objects)
+    except BAD_JSON:
+        return None
+
+
+class HeadCache:
+    """The JSON of requests up to their messages, made once for requests that differ only in those.
+
+    Tools and output schemas are compared by identity, and kept alive so that no other object gets their id. A list of
+    tools can change and still be the same object, so it is encoded anew each time.
+    """
+
+    CAPACITY = 256
+    """The oldest is forgotten when there are more."""
+
+    __slots__ = ("_heads",)
+
+    def __init__(self) -> None:
+        self._heads: dict[Hashable, tuple[bytes, object]] = {}
+
+    def get(self, request: Request, options: Hashable, make: Callable[[], bytes]) -> bytes:
+        """The head of the request: a kept one, or what ``make`` returns.
+
+        Args:
+            request: The request.
+            options: What else the head depends on.
+            make: Makes the head.
+        """
+        key = (options, request.system, id(request.tools), id(request.output))
+        kept = self._heads.get(key)
+        if kept is not None:
+            return kept[0]
+        head = make()
+        if isinstance(request.tools, tuple):
+            if len(self._heads) >= self.CAPACITY:
+                del self._heads[next(iter(self._heads))]
+            self._heads[key] = (head, (request.tools, request.output))
+        return head
+
+
+class EncodedConversation(ABC):
+    """The JSON of the messages so far, which grows with the conversation: each message is encoded once."""
+
+    __slots__ = ("length",)
+
+    def __init__(self) -> None:
+        self.length = 0
+        """How many messages were added."""
+
+    @abstractmethod
+    def _add(self, message: Message) -> None:
+        """Add a message; if it cannot be written as JSON, this raises and changes nothing."""
+
+    def extend_to(self, messages: Sequence[Message]) -> None:
+        """Add those of the messages that are new."""
+        if self.length < len(messages):
+            for message in messages[self.length :]:
+                self._add(message)
+                self.length += 1
+
+
+def encoded_conversation(messages: Sequence[Message], key: Hashable, begin: Callable[[], Form]) -> Form:
+    """The JSON of the messages, extending what was made for an earlier request of the same history.
+
+    Args:
+        messages: The messages of a request.
+        key: What tells this form from others of the same history.
+        begin: Makes one without messages.
+    """
+    form: Form | None = None
+    if isinstance(messages, History):
+        form = messages.derived.get(key)
+        if form is None:
+            form = messages.derived[key] = begin()
+    # One that has more messages than this was made for a later view of the history, and cannot serve this one.
+    if form is None or form.length > len(messages):
+        form = begin()
+    form.extend_to(messages)
+    return form
+
+
+def nothing_to_send() -> InvalidInputError:
+    """The error for a conversation that is empty on the wire."""
+    return InvalidInputError(
+        "There is nothing to send: no message of the conversation has any text.", field="messages"
+    )
+
+
+def result_content(message: Message) -> str:
+    """What a tool's result says; an error always says something, because services refuse one without text."""
+    content = message.content
+    return "The tool failed without a message." if message.is_error and not content else content
+
+
+def _encode(value: object) -> bytes:
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        return _whole(json.dumps(msgspec.to_builtins(value, enc_hook=_unpacked), ensure_ascii=False))
+
+
+def _unpacked(value: object) -> object:
+    """What is in a piece of JSON that was made before."""
+    if isinstance(value, msgspec.Raw):
+        return msgspec.json.decode(value)
+    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+
+
+def _whole(text: str) -> bytes:
+    """The text in UTF-8, with matching halves of surrogate pairs joined and lone ones replaced."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()

@@ -1,0 +1,1 @@
+"""The Chat Completions API of OpenAI, and of every server that speaks it."""
