@@ -12,13 +12,13 @@ from maverick.journal.sqlite_entries import insert_entries
 from maverick.journal.sqlite_writer import SqliteWriter
 from maverick.journal.transaction import Transaction
 from maverick.loop.entries import ToolFinished, ToolsStarted
-from maverick.runtime import keeper
-from maverick.runtime.keeper import RunKeeper
+from maverick.runtime import run_writer
+from maverick.runtime.run_writer import RunWriter
 
 
 def _without_intent() -> None:
     """Tools run before the intent to run them is written."""
-    keeper._INTENTS = tuple(kind for kind in keeper._INTENTS if kind is not ToolsStarted)  # type: ignore[assignment]
+    run_writer._INTENTS = tuple(kind for kind in run_writer._INTENTS if kind is not ToolsStarted)  # type: ignore[assignment]
 
 
 def _without_fence() -> None:
@@ -58,12 +58,12 @@ def _without_commit() -> None:
 def _without_transaction() -> None:
     """A transactional tool's effect is committed alone; its entry follows later."""
 
-    async def commit_effect_only(self: RunKeeper, transaction: Transaction, entry: ToolFinished) -> None:
+    async def commit_effect_only(self: RunWriter, transaction: Transaction, entry: ToolFinished) -> None:
         self.journal.at_write_point("Transaction", before=True)
         await transaction.commit([])
         self.journal.at_write_point("Transaction", before=False)
 
-    RunKeeper.commit = commit_effect_only  # type: ignore[method-assign]
+    RunWriter.commit = commit_effect_only  # type: ignore[method-assign]
 
 
 SABOTAGES: Mapping[str, Callable[[], None]] = {

@@ -15,20 +15,20 @@ from chaos.sampling import POSTGRES_SAMPLE, STORES
 from chaos.scenarios import SCENARIOS
 from chaos.stores import Store
 from chaos.trap import Passing
-from maverick.runtime import keeper
+from maverick.runtime import run_writer
 
 
 def points_in_source() -> set[str]:
-    """The points that the keeper of runs writes out in words, and the intents it writes at once."""
+    """The points that the run writer writes out in words, and the intents it writes at once."""
     named = {
         argument.value
-        for node in ast.walk(ast.parse(inspect.getsource(keeper)))
+        for node in ast.walk(ast.parse(inspect.getsource(run_writer)))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        if node.func.attr in ("_write", "_append", "at_write_point")
+        if node.func.attr in ("_flush", "_append", "at_write_point")
         for argument in node.args[:1]
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
     }
-    return named | {intent.__name__ for intent in keeper._INTENTS}
+    return named | {intent.__name__ for intent in run_writer._INTENTS}
 
 
 @pytest.mark.requirement("P1")

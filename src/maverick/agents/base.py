@@ -24,7 +24,7 @@ from maverick.loop.result import AgentResult
 from maverick.providers.claude_cli import SessionPool, build_options, check_numbers, wrap_sdk_error
 from maverick.providers.claude_cli.pool import DEFAULT_SIZE
 from maverick.providers.resolve import resolve_claude_code
-from maverick.runtime.abort import AbortSignal
+from maverick.runtime.interruption import AbortSignal
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, Message

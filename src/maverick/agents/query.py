@@ -13,7 +13,7 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from maverick.exceptions import AbortedError, AgentError, StreamingError, StreamTimeoutError, TimeoutError
-from maverick.runtime.abort import AbortSignal
+from maverick.runtime.interruption import AbortSignal
 
 if TYPE_CHECKING:
     from claude_agent_sdk import AssistantMessage, Message

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import logging
 import os
@@ -11,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from typing import Any
 
 import mcp_types as types
@@ -35,9 +35,8 @@ from maverick.loop.result import ToolOutcome, ToolRecord
 from maverick.model import Effect, LLMClient, Message, Role, Tool, ToolContext
 from maverick.model.client import model_info, own_model, request_defaults
 from maverick.runtime import AbortSignal, AgentExecutor
-from maverick.runtime.event_feed import EventFeed
-from maverick.runtime.event_log import log_failure
-from maverick.runtime.run import Listener
+from maverick.runtime.event_log import Listener, log_failure
+from maverick.runtime.event_stream import EventStream
 from maverick.tools.mcp import MCPToolset
 from maverick.tools.threads import run_in_thread
 
@@ -143,16 +142,10 @@ class AgentRunner:
         Takes and raises what :meth:`run` does. Words are told in whole sentences, once they are known to stay: what was
         told is the beginning of the result's ``response``. Leaving the loop early stops the run.
         """
-        feed = EventFeed()
-        running = asyncio.ensure_future(self._answer(context, message, request_id, signal, feed.put))
-        running.add_done_callback(lambda _: feed.close())
-        try:
-            async for event in feed.read():
+        async with EventStream(partial(self._answer, context, message, request_id, signal)) as events:
+            async for event in events:
                 yield event
-            yield await running
-        finally:
-            running.cancel()
-            await asyncio.wait([running])
+            yield await events.result
 
     async def agent(self, user_id: str | None = None) -> AgentDefinition:
         """The agent that answers a user, with all its tools; call it at the start to find mistakes in the setup early.

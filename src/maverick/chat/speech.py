@@ -24,7 +24,7 @@ from maverick.loop.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from maverick.runtime.run import Listener
+from maverick.runtime.event_log import Listener
 
 _LEAD = RESPONSE_LENGTH // 2
 """How much is said before it is known whether the turn ends with these words or with tool calls."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeAlias
 
 from maverick.cli.progress import Progress
@@ -14,8 +14,8 @@ from maverick.cli.runs.spectator import Spectator
 from maverick.cli.stop_signals import on_stop_signals
 from maverick.loop import AgentResult
 from maverick.runtime import AbortSignal
-from maverick.runtime.event_feed import EventFeed
-from maverick.runtime.run import Listener
+from maverick.runtime.event_log import Listener
+from maverick.runtime.event_stream import EventStream
 
 Start: TypeAlias = Callable[[AbortSignal, Listener], Coroutine[Any, Any, AgentResult[Any]]]
 """Starts a run that stops when the signal is aborted, and tells the listener what happens."""
@@ -26,18 +26,13 @@ async def watch(spectator: Spectator, start: Start) -> AgentResult[Any]:
 
     Its events are shown outside of it: what fails here, as when nobody reads the output, stops the run.
     """
-    stop, feed = AbortSignal(), EventFeed()
+    stop = AbortSignal()
     with on_stop_signals(stop.abort) as spectator.signals:
-        running = asyncio.ensure_future(start(stop, feed.put))
-        running.add_done_callback(lambda _: feed.close())
-        try:
+        async with EventStream(partial(start, stop)) as events:
             async with _sign_of_life(spectator):
-                async for event in feed.read():
+                async for event in events:
                     spectator.show(event)
-            return await running
-        finally:
-            running.cancel()
-            await asyncio.wait([running])
+            return await events.result
 
 
 @asynccontextmanager

@@ -34,13 +34,10 @@ from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall
 from maverick.model.client import RunScope, run_scope
 from maverick.providers.request_timeout import RequestTimeout
-from maverick.runtime.abort import AbortSignal
-from maverick.runtime.approval_desk import ApprovalDesk
 from maverick.runtime.event_log import log_failure
-from maverick.runtime.history import follow
-from maverick.runtime.interruption import Interruption, RunInterrupted
-from maverick.runtime.parking import RunParked
-from maverick.runtime.permission_desk import PermissionDesk
+from maverick.runtime.gates import ApprovalGate, PermissionGate
+from maverick.runtime.interruption import AbortSignal, Interruption, RunInterrupted, RunParked
+from maverick.runtime.replay import follow
 from maverick.runtime.run import Run
 from maverick.runtime.tool_batch import ToolBatch
 from maverick.runtime.tool_runner import StartAgent, ToolRunner
@@ -48,7 +45,7 @@ from maverick.runtime.worker import at_work, worker_name
 
 T = TypeVar("T", default=str)
 
-_NOBODY = "Nobody could be asked."
+_NOT_ASKED = "No one could be asked."
 
 Approver: TypeAlias = Callable[[ToolCall], Awaitable[bool]]
 """Asks a person whether a tool call may be made."""
@@ -61,10 +58,10 @@ class Driver(Generic[T]):
         run: The run.
         metrics: Where model calls are counted.
         approve: Asks a person about a tool call; without it, the run parks in its journal, or ends if it has none.
-        approval_expires_in: The seconds after which a request nobody decided on is denied.
+        approval_expires_in: The seconds after which a request without a decision is denied.
         permissions: Rules on each tool call before it runs; without it, every call may.
         start_agent: Makes the driver of a subagent.
-        entries: What is written down of the run, if it is to go on where it had been left.
+        entries: What the journal has of the run, if it is resumed.
     """
 
     def __init__(
@@ -81,14 +78,14 @@ class Driver(Generic[T]):
         self._entries = entries
         self._metrics = metrics
         self._approve = approve
-        self._desk = None if run.keeper is None else ApprovalDesk(run, run.keeper, approval_expires_in)
-        self._reopened_desk = self._desk if entries else None
-        """The desk of a run that had been left on the disk, where somebody may have decided."""
-        self._permissions = PermissionDesk(run, permissions)
+        self._gate = None if run.writer is None else ApprovalGate(run, run.writer, approval_expires_in)
+        self._resumed_gate = self._gate if entries else None
+        """The gate of a resumed run: a person may have decided while it was parked."""
+        self._permissions = PermissionGate(run, permissions)
         self._start_agent = start_agent
         self._partial: list[str] = []
         self._lost = Ledger(Limits())
-        """What subagents had used that were cut short."""
+        """What subagents had used when they were cut short."""
         self._scope: RunScope | None = None
 
     async def drive(self, signal: AbortSignal | None = None) -> AgentResult[T]:
@@ -189,21 +186,11 @@ class Driver(Generic[T]):
     async def _run_tools(self, step: RunTools) -> Step:
         tools, deadline = self.run.loop.tool_round, self._interruption.deadline
         runner = ToolRunner(self.run, step.turn, deadline, self._start_agent, self._lost)
-        run_call = runner.recover if tools.started else runner.run
         await self._withdraw_refused()
         if not tools.started:
             await self.run.record(ToolsStarted(at=self.run.clock.now(), turn=step.turn))
         parallel = self.run.loop.definition.tool_config.max_parallel
-        batch = ToolBatch(
-            tools.unsettled,
-            run_call,
-            runner.timeout,
-            runner.expire,
-            runner.cut_off,
-            runner.is_sequential,
-            parallel,
-            self.run.clock,
-        )
+        batch = ToolBatch(tools.unsettled, runner, parallel)
         latest: Step = step
         try:
             while isinstance(latest, RunTools):
@@ -211,8 +198,8 @@ class Driver(Generic[T]):
                 latest = await self.run.record(finished)
                 self._tell_client(step.calls[finished.index].call, finished)
         except RunParked:
-            if self.run.keeper is not None:
-                await self.run.keeper.park(())
+            if self.run.writer is not None:
+                await self.run.writer.park(())
             raise
         except (RunInterrupted, asyncio.CancelledError):
             for finished in await batch.stop():
@@ -229,39 +216,39 @@ class Driver(Generic[T]):
             self._scope.tool_finished(call.id, finished.content, failed=failed)
 
     async def _ask_person(self, step: AwaitApproval) -> Step:
-        planned, desk, reopened_desk = step.first, self._desk, self._reopened_desk
+        planned, gate, resumed_gate = step.first, self._gate, self._resumed_gate
         await self._withdraw_refused()
-        if reopened_desk is not None and (kept := await reopened_desk.kept_decision(step)) is not None:
+        if resumed_gate is not None and (kept := await resumed_gate.recorded_decision(step)) is not None:
             return await self.run.record(kept)
         if self._approve is not None:
             try:
                 approved, why = await self._interruption.guard(self._decide(self._approve, planned.call))
             except AgentError:  # it cancelled itself
-                approved, why = False, _NOBODY
-            if reopened_desk is not None:
-                await reopened_desk.withdraw(planned)
+                approved, why = False, _NOT_ASKED
+            if resumed_gate is not None:
+                await resumed_gate.withdraw(planned)
             return await self.run.record(
                 ApprovalDecided(at=self.run.clock.now(), index=planned.index, approved=approved, reason=why)
             )
-        if desk is None:
+        if gate is None:
             raise RunInterrupted(
                 TerminateReason.AWAITING_APPROVAL,
                 f"The tool {planned.call.tool_name!r} needs a person's approval. Give the executor approve=…, or a "
                 "journal, so that the run can wait for it.",
             )
-        return await self.run.record(await desk.decision(step))
+        return await self.run.record(await gate.decision(step))
 
     async def _withdraw_refused(self) -> None:
-        if self._reopened_desk is not None:
-            await self._reopened_desk.withdraw_refused()
+        if self._resumed_gate is not None:
+            await self._resumed_gate.withdraw_refused()
 
     async def _decide(self, approve: Approver, call: ToolCall) -> tuple[bool, str]:
-        """A person's decision, and why it is a no if nobody could be asked."""
+        """A person's decision, and why it is a no if no one could be asked."""
         try:
             return await approve(replace(call, arguments=deepcopy(call.arguments))) is True, ""
-        except Exception as error:  # noqa: BLE001 - whatever went wrong, nobody has agreed
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, no one has agreed
             log_failure(logging.WARNING, "approval_failed", error, self.run.ids | {"tool": call.tool_name})
-            return False, _NOBODY
+            return False, _NOT_ASKED
 
     async def _interrupt(self, reason: TerminateReason, message: str) -> Finish:
         """End the run, unless it has just ended by itself."""

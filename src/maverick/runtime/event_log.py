@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import traceback
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
+from maverick.exceptions import InvalidInputError
 from maverick.loop.events import (
     AgentActivityEvent,
     ContentChunk,
@@ -16,6 +19,9 @@ from maverick.loop.events import (
     UsageUpdated,
 )
 from maverick.telemetry import log, logger
+
+Listener: TypeAlias = Callable[[AgentActivityEvent], object]
+"""Called with each event of a run."""
 
 _FIGURES = (
     "turn_number",
@@ -29,9 +35,17 @@ _FIGURES = (
 )
 
 
-def is_logged() -> bool:
-    """Whether anybody reads the log."""
-    return logger.isEnabledFor(logging.INFO)
+def listeners_of(on_activity: Listener | None) -> list[Listener]:
+    """The listeners of a run: the caller's, and the log if it is enabled."""
+    if inspect.iscoroutinefunction(on_activity) or inspect.iscoroutinefunction(
+        getattr(on_activity, "__call__", None)  # noqa: B004 - an object whose __call__ is async
+    ):
+        raise InvalidInputError(
+            "on_activity: expected a plain function; to await something for each event, use stream().",
+            field="on_activity",
+        )
+    listeners: list[Listener] = [log_event] if logger.isEnabledFor(logging.INFO) else []
+    return listeners if on_activity is None else [*listeners, on_activity]
 
 
 def log_event(event: AgentActivityEvent) -> None:

@@ -3,51 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, Self
 
 from typing_extensions import TypeVar
 
-from maverick.config import AgentConfig, load_config
-from maverick.exceptions import InvalidInputError, InvalidToolError, RunNotFoundError
+from maverick.config import AgentConfig
+from maverick.exceptions import InvalidInputError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.journal.records import Lease
-from maverick.loop.definition import AgentDefinition, ModelConfig
+from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Entry, RunStarted
 from maverick.loop.events import AgentActivityEvent
-from maverick.loop.fingerprint import Fingerprint
-from maverick.loop.limits import Limits
 from maverick.loop.machine import AgentLoop
 from maverick.loop.policy import Policy
 from maverick.loop.result import AgentResult
-from maverick.loop.run_settings import RunSettings
 from maverick.loop.tool_round import PlannedCall
-from maverick.model import ExecutionMetrics, LLMClient, Message, ModelInfo, Role, model_info
-from maverick.model.client import NO_DEFAULTS, RequestDefaults, own_model, request_defaults
+from maverick.model import ExecutionMetrics, LLMClient, Message
+from maverick.model.client import own_model
 from maverick.model.history import check_conversation
-from maverick.providers import Client
-from maverick.providers.catalog import open_client
-from maverick.providers.resolve import resolve
-from maverick.runtime import history
-from maverick.runtime.abort import AbortSignal
+from maverick.runtime import replay
 from maverick.runtime.driver import Approver, Driver
-from maverick.runtime.event_feed import EventFeed
-from maverick.runtime.event_log import is_logged, log_event
-from maverick.runtime.keeper import RunKeeper
-from maverick.runtime.run import Listener, Run
-from maverick.runtime.run_clock import RunClock
-from maverick.runtime.toolset import Toolset
-from maverick.runtime.tracing import RunTracer
-from maverick.runtime.worker import Predecessor, worker_name
+from maverick.runtime.event_log import Listener, listeners_of
+from maverick.runtime.event_stream import EventStream
+from maverick.runtime.interruption import AbortSignal
+from maverick.runtime.prepared_agent import AgentPreparer, PreparedAgent
+from maverick.runtime.run import Run, RunClock
+from maverick.runtime.run_writer import RunWriter
+from maverick.runtime.worker import Predecessor
 from maverick.telemetry import current_trace_id, instruments
 from maverick.tools import ToolRegistry
+
+if TYPE_CHECKING:
+    from maverick.runtime.tracing import RunTracer
 
 T = TypeVar("T", default=str)
 
@@ -83,12 +75,8 @@ class AgentExecutor:
     ) -> None:
         self.metrics = ExecutionMetrics()
         """The tokens of all model calls this executor has made."""
-        self._client = client
-        self._settings = settings
-        self._connected: dict[str | None, Client] = {}
-        self._filled: WeakKeyDictionary[AgentDefinition[Any], AgentDefinition[Any]] = WeakKeyDictionary()
-        self._registry = ToolRegistry() if tool_registry is None else tool_registry
-        self._toolsets: WeakKeyDictionary[AgentDefinition[Any], Toolset] = WeakKeyDictionary()
+        registry = ToolRegistry() if tool_registry is None else tool_registry
+        self._agents = AgentPreparer(client, registry, settings)
         self._journal = journal
         self._approve = approve
         self._approval_expires_in = approval_expires_in
@@ -133,27 +121,18 @@ class AgentExecutor:
                 f"definition: expected an AgentDefinition, got {definition!r}.", field="definition"
             )
         check_conversation(messages)
-        client, definition = self._prepared(definition)
-        system, first = definition.render(inputs)
-        clock = RunClock()
-        start = RunStarted(
+        agent, clock = self._agents.prepare(definition), RunClock()
+        start = agent.start(
+            inputs,
             at=clock.now(),
             run_id=_checked(run_id) or _new_run_id(),
             trace_id=trace_id or current_trace_id() or os.urandom(16).hex(),
-            agent=(definition.name,),
-            system=system,
-            messages=(*messages, *first),
-            head=len(first) or 1,
-            earlier=len(messages) if first else _last_said(messages),
-            limits=definition.run_config.limits,
-            info=_info(client, definition),
-            fingerprint=self._fingerprint(definition),
-            settings=self._run_settings(definition),
-            worker=self._worker(),
             user_id=user_id,
+            journaled=self._journal is not None,
+            earlier=messages,
         )
-        keeper = None if self._journal is None else RunKeeper(self._journal)
-        driver = self._driver(definition, start, client, _listeners(on_activity), keeper, clock)
+        writer = None if self._journal is None else RunWriter(self._journal)
+        driver = self._driver(agent, start, listeners_of(on_activity), writer, clock)
         return await driver.drive(signal)
 
     async def stream(
@@ -163,18 +142,16 @@ class AgentExecutor:
 
         Takes what :meth:`execute` takes, but for ``on_activity``. Leaving the loop early stops the run.
         """
-        feed = EventFeed()
         if "on_activity" in options:
             raise InvalidInputError("on_activity: stream() yields the events itself.", field="on_activity")
-        running = asyncio.ensure_future(self.execute(definition, on_activity=feed.put, **options))
-        running.add_done_callback(lambda _: feed.close())
-        try:
-            async for event in feed.read():
+
+        def start(listener: Listener) -> Coroutine[Any, Any, AgentResult[Any]]:
+            return self.execute(definition, on_activity=listener, **options)
+
+        async with EventStream(start) as events:
+            async for event in events:
                 yield event
-            await running
-        finally:
-            running.cancel()
-            await asyncio.wait([running])
+            await events.result
 
     async def resume(
         self,
@@ -204,7 +181,7 @@ class AgentExecutor:
             LeaseLostError: Another process resumed the run at the same time.
         """
         driver = await self._reopened(
-            self._kept_runs(), run_id, definition, _listeners(on_activity), accept_changes=accept_changes
+            self._kept_runs(), run_id, definition, listeners_of(on_activity), accept_changes=accept_changes
         )
         return await driver.drive(signal)
 
@@ -213,7 +190,9 @@ class AgentExecutor:
     ) -> AsyncGenerator[AgentActivityEvent, None]:
         """The events of a run as it happened, from the journal alone."""
         journal = self._kept_runs()
-        for event in await history.retold(journal, run_id, definition, self._registry, self._max_depth):
+        for event in await replay.replayed(
+            journal, run_id, definition, self._agents.registry, self._max_depth
+        ):
             yield event
 
     async def fork(
@@ -243,31 +222,29 @@ class AgentExecutor:
             InvalidInputError: The run has no such turn.
         """
         journal = self._kept_runs()
-        client, definition = self._prepared(definition)
+        agent = self._agents.prepare(definition)
         new_run_id = _checked(new_run_id) or _new_run_id()
-        entries = history.forked(
+        entries = replay.forked(
             run_id,
-            await history.load(journal, run_id),
+            await replay.load(journal, run_id),
             turn,
             edit,
             run_id=new_run_id,
             trace_id=os.urandom(16).hex(),
-            fingerprint=self._fingerprint(definition),
-            info=_info(client, definition),
+            fingerprint=agent.fingerprint,
+            info=agent.info,
         )
-        keeper = RunKeeper(journal, forked_from=run_id)
+        writer = RunWriter(journal, forked_from=run_id)
         for entry in entries:
-            keeper.remember(entry)
-        start = history.beginning(new_run_id, entries)
+            writer.add(entry)
+        start = replay.beginning(new_run_id, entries)
         clock = RunClock(after=entries[-1].at)
-        driver = self._driver(definition, start, client, _listeners(on_activity), keeper, clock, entries)
+        driver = self._driver(agent, start, listeners_of(on_activity), writer, clock, entries)
         return await driver.drive(signal)
 
     async def aclose(self) -> None:
         """Close the clients this executor has connected; not the one it was given."""
-        clients, self._connected = self._connected, {}
-        for client in clients.values():
-            await client.aclose()
+        await self._agents.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -281,21 +258,20 @@ class AgentExecutor:
 
     def _driver(
         self,
-        definition: AgentDefinition[T],
+        agent: PreparedAgent[T],
         start: RunStarted,
-        client: LLMClient,
         listeners: Sequence[Listener],
-        keeper: RunKeeper | None,
+        writer: RunWriter | None,
         clock: RunClock,
         entries: Sequence[Entry] = (),
         predecessor: Predecessor | None = None,
         *,
         accept_changes: bool = False,
     ) -> Driver[T]:
-        toolset = self._toolset(definition)
+        definition, client, toolset = agent
         loop = AgentLoop(definition, toolset.tools, max_depth=self._max_depth)
-        tracer = self._tracer(definition.model_config.model or own_model(client), start)
-        run = Run(start, loop, client, toolset, listeners, keeper, clock, predecessor, tracer)
+        tracer = _tracer(start, agent.model)
+        run = Run(start, loop, client, toolset, listeners, writer, clock, predecessor, tracer)
         return Driver(
             run,
             self.metrics,
@@ -317,25 +293,18 @@ class AgentExecutor:
         accept_changes: bool,
         inherited: str | None = None,
     ) -> Driver[T]:
-        """The driver of a run that the journal has; it is checked before anybody who works on it is stopped."""
-        client, definition = self._prepared(definition, inherited)
-        history.check_complete(await journal.get(run_id))
-        begun = await history.load_beginning(journal, run_id)
-        history.check_unchanged(begun, self._fingerprint(definition), accept_changes=accept_changes)
-        keeper = RunKeeper(journal, await journal.claim(run_id, caller))
-        entries = await history.load(journal, run_id)
-        start = history.beginning(run_id, entries)
+        """The driver of a run that the journal has; all is checked before the process that works on it is stopped."""
+        agent = self._agents.prepare(definition, inherited)
+        replay.check_complete(await journal.get(run_id))
+        begun = await replay.load_beginning(journal, run_id)
+        replay.check_unchanged(begun, agent.fingerprint, accept_changes=accept_changes)
+        writer = RunWriter(journal, await journal.claim(run_id, caller))
+        entries = await replay.load(journal, run_id)
+        start = replay.beginning(run_id, entries)
         clock = RunClock(after=entries[-1].at)
+        former = Predecessor.of(run_id, entries)
         return self._driver(
-            definition,
-            start,
-            client,
-            listeners,
-            keeper,
-            clock,
-            entries,
-            Predecessor.of(run_id, entries),
-            accept_changes=accept_changes,
+            agent, start, listeners, writer, clock, entries, former, accept_changes=accept_changes
         )
 
     async def _subagent(
@@ -345,8 +314,8 @@ class AgentExecutor:
         assert definition is not None  # noqa: S101 - asked only about tools that are agents
         run_id = f"{parent.start.run_id}/{turn}/{planned.index}"
         inherited = parent.loop.definition.model_config.model or own_model(parent.client) or None
-        # Whoever was overtaken must not begin a subagent's run, nor take it from whoever goes on with the caller's.
-        caller = None if parent.keeper is None else parent.keeper.lease
+        # A process that was overtaken must not begin a subagent's run, nor take it from the one that goes on.
+        caller = None if parent.writer is None else parent.writer.lease
         if self._journal is not None:
             with suppress(RunNotFoundError):  # it is new
                 return await self._reopened(
@@ -358,85 +327,21 @@ class AgentExecutor:
                     accept_changes=accept_changes,
                     inherited=inherited,
                 )
-        client, definition = self._prepared(definition, inherited)
-        system, first = definition.render(planned.call.arguments)
-        start = RunStarted(
+        agent = self._agents.prepare(definition, inherited)
+        start = agent.start(
+            planned.call.arguments,
             at=parent.clock.now(),
             run_id=run_id,
             trace_id=parent.start.trace_id,
-            agent=(*parent.start.agent, definition.name),
-            system=system,
-            messages=first,
-            head=len(first),
-            limits=definition.run_config.limits.within(planned.grant or Limits()),
-            info=_info(client, definition),
-            fingerprint=self._fingerprint(definition),
-            settings=self._run_settings(definition),
-            worker=self._worker(),
             user_id=parent.start.user_id,
-            parent=parent.start.run_id,
+            journaled=self._journal is not None,
+            caller=parent.start,
+            grant=planned.grant,
         )
-        keeper = None if self._journal is None else RunKeeper(self._journal, caller=caller)
+        writer = None if self._journal is None else RunWriter(self._journal, caller=caller)
         return self._driver(
-            definition, start, client, parent.listeners, keeper, parent.clock, accept_changes=accept_changes
+            agent, start, parent.listeners, writer, parent.clock, accept_changes=accept_changes
         )
-
-    def _worker(self) -> str:
-        """This process, for runs that others may go on with."""
-        return "" if self._journal is None else worker_name()
-
-    def _tracer(self, model: str, start: RunStarted) -> RunTracer | None:
-        traced = instruments()
-        return None if traced is None else RunTracer(traced, start, model)
-
-    def _toolset(self, definition: AgentDefinition[Any]) -> Toolset:
-        toolset = self._toolsets.get(definition)
-        if toolset is None:
-            toolset = self._toolsets[definition] = Toolset(definition, self._registry)
-            try:
-                for agent in toolset.agents:
-                    self._toolset(agent)  # what they name has to be there before the first model call
-            except InvalidToolError:
-                del self._toolsets[definition]
-                raise
-        return toolset
-
-    def _fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint | None:
-        return None if self._journal is None else self._toolset(definition).fingerprint(definition)
-
-    def _run_settings(self, definition: AgentDefinition[Any]) -> RunSettings | None:
-        return None if self._journal is None else RunSettings.of(definition, self._toolset(definition).tools)
-
-    def _prepared(
-        self, definition: AgentDefinition[T], inherited: str | None = None
-    ) -> tuple[LLMClient, AgentDefinition[T]]:
-        """The client of an agent, and the agent with the client's defaults for what it leaves open.
-
-        The loop has to know them: how long an answer may get is part of what it plans with.
-
-        Args:
-            definition: The agent.
-            inherited: The model of the agent that calls it, for one that names none.
-        """
-        client = self._client
-        if client is None:
-            client = self._client_of(definition.model_config.model or inherited)
-        defaults = request_defaults(client)
-        if defaults is NO_DEFAULTS:
-            return client, definition
-        config = _with_defaults(definition.model_config, defaults)
-        if config == definition.model_config:
-            return client, definition
-        filled = self._filled.get(definition)
-        if filled is None:
-            filled = self._filled[definition] = replace(definition, model_config=config)
-        return client, filled
-
-    def _client_of(self, model: str | None) -> LLMClient:
-        if model not in self._connected:
-            settings = load_config().agent if self._settings is None else self._settings
-            self._connected[model] = open_client(resolve(settings, named=model).check())
-        return self._connected[model]
 
     def _kept_runs(self) -> Journal:
         if self._journal is None:
@@ -447,17 +352,31 @@ class AgentExecutor:
         return self._journal
 
 
-def _listeners(on_activity: Listener | None) -> list[Listener]:
-    """Who is to be told what happens: the caller, and the log if anybody reads it."""
-    if inspect.iscoroutinefunction(on_activity) or inspect.iscoroutinefunction(
-        getattr(on_activity, "__call__", None)  # noqa: B004 - an object whose __call__ is async
-    ):
-        raise InvalidInputError(
-            "on_activity: expected a plain function; to await something for each event, use stream().",
-            field="on_activity",
-        )
-    listeners: list[Listener] = [log_event] if is_logged() else []
-    return listeners if on_activity is None else [*listeners, on_activity]
+def run_sync(
+    definition: AgentDefinition[T], *, client: LLMClient | None = None, **options: Any
+) -> AgentResult[T]:
+    """Run an agent to its end, from code that is not async.
+
+    Args:
+        definition: The agent.
+        client: The model to call; by default the definition's own.
+        options: What :meth:`AgentExecutor.execute` takes.
+
+    Raises:
+        InvalidInputError: There is an event loop in this thread already; ``await executor.execute(…)`` there.
+    """
+
+    async def run() -> AgentResult[T]:
+        async with AgentExecutor(client) as executor:
+            return await executor.execute(definition, **options)
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:  # as it should be: no loop is running here
+        return asyncio.run(run())
+    raise InvalidInputError(
+        "run_sync() was called where an event loop runs; write `await executor.execute(…)` there."
+    )
 
 
 def _checked(run_id: str | None) -> str | None:
@@ -470,26 +389,14 @@ def _checked(run_id: str | None) -> str | None:
     return run_id
 
 
-def _info(client: LLMClient, definition: AgentDefinition[Any]) -> ModelInfo:
-    return model_info(client, definition.model_config.model or own_model(client))
+def _tracer(start: RunStarted, model: str) -> RunTracer | None:
+    """The tracer of a run, if runs are traced."""
+    if (traced := instruments()) is None:
+        return None
+    from maverick.runtime.tracing import RunTracer  # here, since it loads OpenTelemetry
 
-
-def _with_defaults(own: ModelConfig, defaults: RequestDefaults) -> ModelConfig:
-    timeout = defaults.request_timeout
-    return replace(
-        own,
-        max_tokens=own.max_tokens or defaults.max_tokens,
-        temperature=defaults.temperature if own.temperature == -1 else own.temperature,
-        request_timeout_ms=own.request_timeout_ms
-        or (None if timeout is None else max(round(timeout * 1000), 1)),
-    )
+    return RunTracer(traced, start, model)
 
 
 def _new_run_id() -> str:
     return f"run_{os.urandom(8).hex()}"
-
-
-def _last_said(messages: Sequence[Message]) -> int:
-    """Where in a conversation its user last said something."""
-    said = (index for index in reversed(range(len(messages))) if messages[index].role is Role.USER)
-    return next(said, 0)

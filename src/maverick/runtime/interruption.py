@@ -12,9 +12,34 @@ from typing import Any, TypeVar
 
 from maverick.exceptions import AgentError
 from maverick.loop.result import TerminateReason
-from maverick.runtime.abort import AbortSignal
 
 R = TypeVar("R")
+
+
+class AbortSignal:
+    """Stops the runs it was given to. It can be used from any thread, and for any number of runs."""
+
+    def __init__(self) -> None:
+        self.aborted = False
+        self.reason = ""
+        self._listeners: dict[object, tuple[asyncio.AbstractEventLoop, Callable[[], None]]] = {}
+
+    def abort(self, reason: str = "") -> None:
+        """Stop; a second call changes nothing."""
+        if self.aborted:
+            return
+        self.reason = reason
+        self.aborted = True
+        for loop, listener in tuple(self._listeners.values()):
+            loop.call_soon_threadsafe(listener)
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have a function called in the running loop on abort; returns the function that ends this."""
+        key = object()
+        self._listeners[key] = (asyncio.get_running_loop(), listener)
+        if self.aborted:
+            listener()
+        return lambda: self._listeners.pop(key, None) and None
 
 
 class RunInterrupted(Exception):  # noqa: N818 - not an error: how an interruption travels up to the driver
@@ -24,6 +49,14 @@ class RunInterrupted(Exception):  # noqa: N818 - not an error: how an interrupti
         super().__init__(message)
         self.reason = reason
         self.message = message
+
+
+class RunParked(Exception):  # noqa: N818 - not an error: how a run that waits leaves its driver
+    """The run waits for a person; no process is needed until somebody has decided."""
+
+    def __init__(self, error: AgentError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class Interruption:

@@ -1,10 +1,11 @@
-"""One run in progress: its loop, its ids, and those who watch it."""
+"""One run in progress: its loop, its ids, its clock and its listeners."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeAlias
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
@@ -15,16 +16,37 @@ from maverick.loop.machine import AgentLoop
 from maverick.loop.result import AgentResult
 from maverick.loop.steps import Finish, RunTools, Step
 from maverick.model import LLMClient, TextDelta, ThinkingDelta
-from maverick.runtime.event_log import ids_of, log_failure
-from maverick.runtime.keeper import RunKeeper
-from maverick.runtime.run_clock import RunClock
+from maverick.runtime.event_log import Listener, ids_of, log_failure
+from maverick.runtime.run_writer import RunWriter
 from maverick.runtime.toolset import Toolset
-from maverick.runtime.tracing import RunTracer
 from maverick.runtime.worker import Predecessor
+
+if TYPE_CHECKING:
+    from maverick.runtime.tracing import RunTracer
 
 T = TypeVar("T", default=str)
 
-Listener: TypeAlias = Callable[[AgentActivityEvent], object]
+
+class RunClock:
+    """Tells when things happen in a run.
+
+    The clock of a computer is set, by its owner or by the network, and leaps when the computer has slept. Times that
+    follow it would end a run by its limit, or give it hours more. Here only the beginning is read from it, so that the
+    times are ones a person can read; they never go back, and limits count the time that the run really had.
+
+    Args:
+        after: The newest time of a run that goes on. The clock begins with it if the wall clock was set back since.
+    """
+
+    __slots__ = ("_began", "_begins_at")
+
+    def __init__(self, after: float = 0.0) -> None:
+        self._begins_at = max(time.time(), after)
+        self._began = time.monotonic()
+
+    def now(self) -> float:
+        """What the clock shows, in seconds since the epoch."""
+        return self._begins_at + (time.monotonic() - self._began)
 
 
 class Run(Generic[T]):
@@ -35,24 +57,24 @@ class Run(Generic[T]):
         loop: The pure loop it drives.
         client: The model it calls.
         toolset: The tools it may run.
-        listeners: Who is told what happens.
-        keeper: What writes it down, if it is to be resumed one day.
-        clock: Tells when things happen in it.
-        predecessor: Who worked on it before, if somebody did.
-        tracer: What tells OpenTelemetry of it, if somebody asked for that.
+        listeners: Called with each event.
+        writer: Writes it to its journal, if it has one.
+        clock: Its clock.
+        predecessor: The process that worked on it before, if there was one.
+        tracer: Makes its OpenTelemetry spans, if it is traced.
     """
 
     __slots__ = (
         "_mapper",
         "client",
         "clock",
-        "keeper",
         "listeners",
         "loop",
         "predecessor",
         "start",
         "toolset",
         "tracer",
+        "writer",
     )
 
     def __init__(
@@ -62,7 +84,7 @@ class Run(Generic[T]):
         client: LLMClient,
         toolset: Toolset,
         listeners: Sequence[Listener],
-        keeper: RunKeeper | None,
+        writer: RunWriter | None,
         clock: RunClock,
         predecessor: Predecessor | None = None,
         tracer: RunTracer | None = None,
@@ -71,7 +93,7 @@ class Run(Generic[T]):
         self.loop = loop
         self.client = client
         self.toolset = toolset
-        self.keeper = keeper
+        self.writer = writer
         self.clock = clock
         self.predecessor = predecessor
         self.tracer = tracer
@@ -89,24 +111,24 @@ class Run(Generic[T]):
 
     @property
     def watched(self) -> bool:
-        """Whether anybody listens, so that the answer is worth streaming."""
+        """Whether there are listeners, so that the answer is worth streaming."""
         return self._mapper is not None
 
     async def record(self, entry: Entry) -> Step:
-        """Write down what happened, tell those who watch, and say what to do next.
+        """Record what happened, tell the listeners, and say what to do next.
 
         Raises:
-            JournalError: It could not be written down; nothing that follows from it may be done.
+            JournalError: It could not be written; nothing that follows from it may be done.
         """
-        keeper = self.keeper
-        if keeper is not None:
-            await keeper.keep(entry)
+        writer = self.writer
+        if writer is not None:
+            await writer.write(entry)
         step = self.loop.feed(entry)
-        if keeper is not None:
+        if writer is not None:
             if isinstance(step, Finish):
-                await keeper.finish(step.result)
+                await writer.finish(step.result)
             elif isinstance(entry, ToolFinished) and isinstance(step, RunTools):
-                keeper.write_soon()
+                writer.write_soon()
         if self.tracer is not None:
             self.tracer.observe(entry, step)
         if self._mapper is not None:
@@ -115,7 +137,7 @@ class Run(Generic[T]):
         return step
 
     def recall(self, entry: Entry) -> Step:
-        """Take in what is already written down; those who watch were told of it when it happened."""
+        """Feed an entry that the journal has already; the listeners were told of it when it happened."""
         step = self.loop.feed(entry)
         if self._mapper is not None:
             for _ in self._mapper.events_of(entry):
@@ -123,7 +145,7 @@ class Run(Generic[T]):
         return step
 
     def leave(self, result: AgentResult[T]) -> AgentResult[T]:
-        """Tell those who watch that the run is parked, or had ended before, with what there is of its result."""
+        """Tell the listeners that the run is parked, or had ended before, with what there is of its result."""
         now = self.clock.now()
         if self.tracer is not None:
             self.tracer.end(now, result)
@@ -132,7 +154,7 @@ class Run(Generic[T]):
         return result
 
     def hear(self, delta: TextDelta | ThinkingDelta, at: float) -> None:
-        """Tell those who watch of a piece of the answer."""
+        """Tell the listeners of a piece of the answer."""
         if self._mapper is not None:
             event = self._mapper.delta(delta, at)
             if event is not None:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from maverick.loop.entries import ToolFinished
-from maverick.loop.result import ToolOutcome
 from maverick.loop.tool_round import PlannedCall
-from maverick.runtime.deadlines import deadlines_of
-from maverick.runtime.parking import RunParked
-from maverick.runtime.run_clock import RunClock
+from maverick.runtime.interruption import RunParked
+from maverick.runtime.tool_runner import ToolRunner
 
 _GRACE = 0.5
 """Seconds a cancelled tool has to clean up before it is left behind."""
@@ -31,41 +30,57 @@ _HELD_UP = (
 _UNCERTAIN = "It may or may not have taken effect."
 
 
+class Deadlines:
+    """What is to be called when a deadline passes, on one event loop."""
+
+    __slots__ = ("_callbacks", "_loop", "_timer", "_wakes_at")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._callbacks: dict[object, tuple[float, Callable[[], None]]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._wakes_at = 0.0
+
+    def watch(self, key: object, deadline: float, callback: Callable[[], None]) -> None:
+        """Have a function called when the deadline passes, in the loop's time."""
+        self._callbacks[key] = (deadline, callback)
+        if self._timer is None or deadline < self._wakes_at:
+            self._wake_at(deadline)
+
+    def forget(self, key: object) -> None:
+        """Watch a deadline no more."""
+        self._callbacks.pop(key, None)
+
+    def _wake_at(self, deadline: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._wakes_at = deadline
+        self._timer = self._loop.call_at(deadline, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        now = self._loop.time()
+        due = [key for key, (deadline, _) in self._callbacks.items() if deadline <= now]
+        for callback in [self._callbacks.pop(key)[1] for key in due]:
+            callback()
+        if self._callbacks and self._timer is None:
+            self._wake_at(min(deadline for deadline, _ in self._callbacks.values()))
+
+
 class ToolBatch:
     """The calls of one turn, running.
 
     Args:
         calls: The calls.
-        run: Runs one of them; what it raises is ``RunParked``, an error that ends the run, or ``CancelledError`` once it
-            was cancelled.
-        timeout: The seconds a call may take; ``None`` is as long as it likes.
-        expire: Told of a call whose time is up; says whether it can still be cut off.
-        cut_off: Told of a call that was, once it has cleaned up or had the time for it.
-        is_sequential: Whether a call runs alone, in its place in the turn.
+        runner: Runs each of them.
         max_parallel: How many run at once.
-        clock: The clock of the run.
     """
 
-    def __init__(
-        self,
-        calls: Sequence[PlannedCall],
-        run: Callable[[PlannedCall], Coroutine[Any, Any, ToolFinished]],
-        timeout: Callable[[PlannedCall], float | None],
-        expire: Callable[[PlannedCall], bool],
-        cut_off: Callable[[PlannedCall], None],
-        is_sequential: Callable[[PlannedCall], bool],
-        max_parallel: int,
-        clock: RunClock,
-    ) -> None:
+    def __init__(self, calls: Sequence[PlannedCall], runner: ToolRunner, max_parallel: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._deadlines = deadlines_of(self._loop)
-        self._run = run
-        self._timeout = timeout
-        self._expires = expire
-        self._cut_off = cut_off
-        self._is_sequential = is_sequential
+        self._runner = runner
         self._max_parallel = max_parallel
-        self._clock = clock
         self._calls = calls
         self._queued = deque(calls)
         self._running: dict[int, asyncio.Task[None]] = {}
@@ -85,7 +100,7 @@ class ToolBatch:
 
         Raises:
             RunParked: All others have theirs, and a subagent waits for a person.
-            JournalError: The run can not go on.
+            JournalError: The run cannot go on.
         """
         while not self._finished:
             if self._broken is not None:
@@ -116,32 +131,32 @@ class ToolBatch:
                 _give_up(task)
         for planned in self._calls:
             if planned.index in running:
-                self._cut_off(planned)
+                self._runner.cut_off(planned)
         return list(self._finished)
 
     def _is_committing(self, planned: PlannedCall, running: Mapping[int, asyncio.Task[None]]) -> bool:
         task = running.get(planned.index)
-        return task is not None and not task.done() and not self._expires(planned)
+        return task is not None and not task.done() and not self._runner.expire(planned)
 
     def _start_queued(self) -> None:
         while self._queued and self._may_start(self._queued[0]):
             self._start(self._queued.popleft())
         if self._parked is not None and not self._running and not self._ending:
             # A call before them waits for a person, perhaps for days. They can be asked for again.
-            self._finished.extend(self._failed(planned, _HELD_UP) for planned in self._queued)
+            self._finished.extend(self._runner.failed(planned, _HELD_UP) for planned in self._queued)
             self._queued.clear()
 
     def _may_start(self, planned: PlannedCall) -> bool:
-        if self._is_sequential(planned):
+        if self._runner.is_sequential(planned):
             return not self._running and not self._ending and self._parked is None
         if self._alone is not None and (self._alone in self._running or self._alone in self._ending):
             return False
         return len(self._running) < self._max_parallel
 
     def _start(self, planned: PlannedCall) -> None:
-        if self._is_sequential(planned):
+        if self._runner.is_sequential(planned):
             self._alone = planned.index
-        seconds = self._timeout(planned)
+        seconds = self._runner.timeout(planned)
         self._running[planned.index] = self._loop.create_task(self._run_one(planned))
         if seconds is not None:
             expire = partial(self._expire, planned, seconds)
@@ -150,7 +165,7 @@ class ToolBatch:
     async def _run_one(self, planned: PlannedCall) -> None:
         # The result is handed over here and not in a callback of the task, which would cost a turn of the event loop.
         try:
-            result = await self._run(planned)
+            result = await self._runner.run(planned)
         except RunParked as parked:
             self._parked = parked
             del self._running[planned.index]
@@ -159,8 +174,8 @@ class ToolBatch:
         except asyncio.CancelledError:
             if self._stopping or planned.index not in self._running:
                 raise
-            result = self._failed(planned, f"The tool cancelled itself. {_UNCERTAIN}")
-        except BaseException as error:  # noqa: BLE001 - not the tool's: the run itself can not go on
+            result = self._runner.failed(planned, f"The tool cancelled itself. {_UNCERTAIN}")
+        except BaseException as error:  # noqa: BLE001 - not the tool's: the run itself cannot go on
             self._broken = error
             self._queued.clear()
             self._wake()
@@ -170,7 +185,7 @@ class ToolBatch:
             self._settle(result)
 
     def _expire(self, planned: PlannedCall, seconds: float) -> None:
-        if not self._expires(planned):
+        if not self._runner.expire(planned):
             return
         task = self._running.pop(planned.index)
         self._ending.add(planned.index)
@@ -179,7 +194,7 @@ class ToolBatch:
         task.add_done_callback(lambda _: self._end(planned))
         self._loop.call_later(_GRACE, self._give_up, planned, task)
         text = f"The tool was stopped after {seconds:g} seconds without an answer. {_UNCERTAIN}"
-        self._settle(self._failed(planned, text, seconds))
+        self._settle(self._runner.failed(planned, text, seconds))
 
     def _give_up(self, planned: PlannedCall, task: asyncio.Task[None]) -> None:
         if not task.done():
@@ -188,7 +203,7 @@ class ToolBatch:
 
     def _end(self, planned: PlannedCall) -> None:
         """A call whose time was up has cleaned up, or had the time for it."""
-        self._cut_off(planned)
+        self._runner.cut_off(planned)
         if planned.index in self._ending:
             self._ending.remove(planned.index)
             self._wake()
@@ -202,15 +217,6 @@ class ToolBatch:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _failed(self, planned: PlannedCall, text: str, seconds: float = 0.0) -> ToolFinished:
-        return ToolFinished(
-            at=self._clock.now(),
-            index=planned.index,
-            outcome=ToolOutcome.FAILED,
-            content=text,
-            duration_ms=round(seconds * 1000),
-        )
-
 
 def _give_up(task: asyncio.Task[None]) -> None:
     """Let the event loop end without waiting for a tool that ignores its cancellation."""
@@ -220,3 +226,14 @@ def _give_up(task: asyncio.Task[None]) -> None:
 def _leave_behind(task: asyncio.Task[None]) -> None:
     _left_behind.add(task)
     task.add_done_callback(_left_behind.discard)
+
+
+_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Deadlines] = WeakKeyDictionary()
+
+
+def deadlines_of(loop: asyncio.AbstractEventLoop) -> Deadlines:
+    """The deadlines of an event loop."""
+    found = _by_loop.get(loop)
+    if found is None:
+        found = _by_loop[loop] = Deadlines(loop)
+    return found

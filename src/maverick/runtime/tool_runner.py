@@ -19,7 +19,7 @@ from maverick.loop.tool_round import PlannedCall
 from maverick.model import Effect, Outcome, ToolContext
 from maverick.model.untrusted import is_marked, mark_untrusted
 from maverick.runtime.event_log import log_failure
-from maverick.runtime.parking import RunParked
+from maverick.runtime.interruption import RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.toolset import ReadyTool
 from maverick.runtime.watchdog import watchdog
@@ -66,12 +66,28 @@ class ToolRunner:
         turn: The turn.
         deadline: When the run's time is up, on the event loop's clock.
         start_agent: Makes the driver of a subagent.
-        lost: Where it is noted what subagents had used that were cut short.
+        lost: Charged with what subagents had used that were cut short.
     """
+
+    __slots__ = (
+        "_committing",
+        "_deadline",
+        "_expired",
+        "_lost",
+        "_process",
+        "_recovering",
+        "_rolling_back",
+        "_run",
+        "_start_agent",
+        "_transactions",
+        "_turn",
+    )
 
     def __init__(
         self, run: Run[Any], turn: int, deadline: float | None, start_agent: StartAgent, lost: Ledger
     ) -> None:
+        self._recovering = run.loop.tool_round.started
+        """Whether the calls had begun in a process that stopped."""
         self._run = run
         self._turn = turn
         self._deadline = inf if deadline is None else deadline
@@ -113,13 +129,20 @@ class ToolRunner:
 
         Raises:
             RunParked: The call is a subagent's, and it waits for a person.
-            JournalError: What happened could not be written down; the run must not go on.
+            JournalError: What happened could not be recorded; the run must not go on.
         """
         if planned.refusal:
             outcome = ToolOutcome.UNKNOWN if planned.begun else ToolOutcome.DENIED
             return self._finished(planned, outcome, planned.refusal)
+        return await (self._recover(planned) if self._recovering else self._execute(planned))
+
+    def failed(self, planned: PlannedCall, text: str, seconds: float = 0.0) -> ToolFinished:
+        """The result of a call that failed after so many seconds."""
+        return self._finished(planned, ToolOutcome.FAILED, text, time.perf_counter() - seconds)
+
+    async def _execute(self, planned: PlannedCall) -> ToolFinished:
         if self._run.tracer is not None:
-            self._run.tracer.enter(self._turn, planned, self._run.clock.now())
+            self._run.tracer.enter(planned, self._run.clock.now())
         ready = self._run.toolset.ready[planned.call.tool_name]
         began = time.perf_counter()
         if ready.agent is not None:
@@ -158,12 +181,12 @@ class ToolRunner:
 
     async def _run_transaction(self, planned: PlannedCall, ready: ReadyTool, began: float) -> ToolFinished:
         """Run a tool whose effect and result are written together, or not at all."""
-        keeper = self._run.keeper
-        if keeper is None:
+        writer = self._run.writer
+        if writer is None:
             text = f"{planned.call.tool_name} is transactional: its run has to be kept in a journal."
             return self._finished(planned, ToolOutcome.FAILED, text)
         try:
-            opened = keeper.transaction()
+            opened = writer.transaction()
         except JournalError as error:
             return self._finished(planned, ToolOutcome.FAILED, str(error))
         self._transactions[planned.index] = opened
@@ -176,7 +199,7 @@ class ToolRunner:
                 # A call that was cut off has its result already, however late and well it ends.
                 elif finished.outcome is ToolOutcome.FINISHED and planned.index not in self._expired:
                     self._committing.add(planned.index)
-                    await keeper.commit(transaction, finished)
+                    await writer.commit(transaction, finished)
                     committed = True
         except asyncio.CancelledError:
             if not committed:
@@ -187,15 +210,13 @@ class ToolRunner:
             del self._transactions[planned.index]
         return finished
 
-    async def recover(self, planned: PlannedCall) -> ToolFinished:
+    async def _recover(self, planned: PlannedCall) -> ToolFinished:
         """Settle a call that was running when the process died, as its tool's effect allows (promise P2)."""
-        if planned.refusal:
-            return await self.run(planned)
         ready = self._run.toolset.of_begun(planned)
         if ready is None:
             return self._finished(planned, ToolOutcome.UNKNOWN, _GONE)
         if ready.agent is not None or ready.effect is not Effect.IRREVERSIBLE:
-            return await self.run(planned)
+            return await self._execute(planned)
         return await self._recover_irreversible(planned, ready)
 
     async def _recover_irreversible(self, planned: PlannedCall, ready: ReadyTool) -> ToolFinished:
@@ -207,7 +228,7 @@ class ToolRunner:
             return self._finished(planned, ToolOutcome.FINISHED, told)
         if self._may_be_under_way(ready):
             return self._finished(planned, ToolOutcome.UNKNOWN, _UNDER_WAY)
-        return await self.run(planned)
+        return await self._execute(planned)
 
     def _may_be_under_way(self, ready: ReadyTool) -> bool:
         """Whether a call that has not taken effect may still do so, because somebody else is at it."""
@@ -235,7 +256,7 @@ class ToolRunner:
             spent = child.run.loop.ledger
             self._lost.charge(spent.usage, turns=spent.turns, tool_calls=spent.tool_calls)
             raise
-        if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and child.run.keeper is not None:
+        if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and child.run.writer is not None:
             raise RunParked(result.errors[0])
         outcome = ToolOutcome.FINISHED if result.success else ToolOutcome.FAILED
         ledger = child.run.loop.ledger

@@ -70,11 +70,6 @@ class Toolset:
             for name, tool in self.tools.items()
         }
 
-    @property
-    def agents(self) -> list[AgentDefinition[Any]]:
-        """The definitions of the tools that are agents."""
-        return [ready.agent for ready in self.ready.values() if ready.agent is not None]
-
     def of_begun(self, planned: PlannedCall) -> ReadyTool | None:
         """The tool of a call that was running when the process stopped, if it is still there."""
         ready, was_agent = self.ready.get(planned.call.tool_name), planned.grant is not None

@@ -27,7 +27,7 @@ from maverick.journal import MemoryJournal
 from maverick.loop import RunConfig, TerminateReason
 from maverick.providers.resolve import check_provider
 from maverick.runtime import AbortSignal
-from maverick.runtime.run import Listener
+from maverick.runtime.event_log import Listener
 
 _CALLED = {"model": "model", "timeout": "timeout", "max_turns": "max_turns", "max_cost_usd": "max_budget_usd"}
 """What an option of the command is called when a :class:`~maverick.agents.MaverickAgent` is made."""

@@ -23,7 +23,7 @@ from maverick.loop import AgentDefinition
 from maverick.loop.events import RunEnd
 from maverick.providers.resolve import OFFLINE
 from maverick.runtime import AgentExecutor
-from maverick.runtime.history import load_beginning
+from maverick.runtime.replay import load_beginning
 
 
 async def resume_run(

@@ -1,4 +1,4 @@
-"""Writes a run down as it happens: the intent before the act, the rest with the next intent.
+"""Records a run in its journal as it happens: the intent before the act, the rest with the next intent.
 
 A turn with tools takes two commits: the model's answer goes with the intent to run its tools, their results go with the
 intent to call the model again.
@@ -30,14 +30,14 @@ from maverick.loop.result import AgentResult, TerminateReason
 _INTENTS = (ModelCalled, ToolsStarted, ApprovalDecided, Resumed)
 
 
-class RunKeeper:
-    """Keeps one run in a journal.
+class RunWriter:
+    """Writes one run to a journal.
 
     Args:
-        journal: Where.
-        lease: The right to write the run; ``None`` for one that is not there yet.
+        journal: The journal.
+        lease: The right to write the run; ``None`` for one that the journal does not have yet.
         forked_from: The run it was forked from.
-        caller: The lease on the run that called it as a subagent, as long as it is not there yet.
+        caller: The lease on the run that called it as a subagent, until the journal has it.
     """
 
     __slots__ = (
@@ -66,10 +66,10 @@ class RunKeeper:
         self._pending: list[bytes] = []
         self._unconfirmed: asyncio.Task[None] | None = None
         self._written: set[int] = set()
-        """The entries that a tool's transaction has written already."""
+        """The entries that a tool's transaction has already written."""
 
-    async def keep(self, entry: Entry) -> None:
-        """Write an entry down: an intent before this returns, anything else with the next intent.
+    async def write(self, entry: Entry) -> None:
+        """Write an entry: an intent before this returns, anything else with the next intent.
 
         Raises:
             JournalError: It could not be written; what it announces must not be done.
@@ -77,11 +77,11 @@ class RunKeeper:
         if id(entry) in self._written:
             self._written.discard(id(entry))
             return
-        self.remember(entry)
+        self.add(entry)
         if isinstance(entry, _INTENTS):
-            await self._write(type(entry).__name__)
+            await self._flush(type(entry).__name__)
 
-    def remember(self, entry: Entry) -> None:
+    def add(self, entry: Entry) -> None:
         """Have an entry written with the next intent."""
         if isinstance(entry, RunStarted):
             self._start = entry
@@ -91,7 +91,7 @@ class RunKeeper:
         """A transaction for a tool's effect and its entry.
 
         Raises:
-            JournalError: The journal is no database.
+            JournalError: The journal is not a database.
         """
         assert self.lease is not None  # noqa: S101 - tools run after their intent was written
         return self.journal.transaction(self.lease)
@@ -99,8 +99,8 @@ class RunKeeper:
     async def commit(self, transaction: Transaction, entry: ToolFinished) -> None:
         """Write an entry in a tool's transaction, and commit both.
 
-        A tool that is stopped meanwhile is stopped too late: what is committed has happened, so this ends only when
-        that is known, and as if nobody had stopped it.
+        A tool that is stopped meanwhile is stopped too late: what is committed has happened, so this returns only when
+        that is known, as if the tool had not been stopped.
         """
         self.journal.at_write_point("Transaction", before=True)
         committing = asyncio.ensure_future(transaction.commit([encode_entry(entry)]))
@@ -112,29 +112,29 @@ class RunKeeper:
         self.journal.at_write_point("Transaction", before=False)
 
     def write_soon(self) -> None:
-        """Have what was kept written without waiting for it; the next write waits for both."""
+        """Write what was added without waiting for it; the next write waits for both."""
         if self._unconfirmed is None and self._pending and self.lease is not None:
             writing = self._append(self.lease, "ToolFinished", RunStatus.RUNNING, "")
             self._unconfirmed = asyncio.ensure_future(writing)
-            # Whoever writes next is told if it fails; a run that ends otherwise has an error of its own.
+            # The next write raises what failed here; a run that ends before it has an error of its own.
             self._unconfirmed.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     async def finish(self, result: AgentResult[Any]) -> None:
-        """Write down how the run ended."""
+        """Write how the run ended."""
         status = (
             RunStatus.COMPLETE if result.terminate_reason is TerminateReason.COMPLETE else RunStatus.STOPPED
         )
-        await self._write("Finished", status, result.terminate_reason.value)
+        await self._flush("Finished", status, result.terminate_reason.value)
 
     async def park(self, approvals: Sequence[Approval]) -> None:
-        """Write down what a person is asked, and that the run waits for it."""
-        await self._write("Parked")
+        """Write what a person is asked, and that the run waits for it."""
+        await self._flush("Parked")
         assert self.lease is not None  # noqa: S101 - the write has just made sure of it
         self.journal.at_write_point("ApprovalRequested", before=True)
         await self.journal.request_approvals(self.lease, approvals)
         self.journal.at_write_point("ApprovalRequested", before=False)
 
-    async def _write(self, point: str, status: RunStatus = RunStatus.RUNNING, reason: str = "") -> None:
+    async def _flush(self, point: str, status: RunStatus = RunStatus.RUNNING, reason: str = "") -> None:
         if self._unconfirmed is not None:
             earlier, self._unconfirmed = self._unconfirmed, None
             await _uninterrupted(earlier)
@@ -174,7 +174,7 @@ class RunKeeper:
 
 
 async def _uninterrupted(writing: Awaitable[None]) -> None:
-    """Wait for a write to end even when the waiting task is cancelled: half a write is not known."""
+    """Wait for a write to end even when the waiting task is cancelled: its outcome has to be known."""
     task = asyncio.ensure_future(writing)
     try:
         await asyncio.shield(task)

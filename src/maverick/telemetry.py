@@ -1,8 +1,10 @@
-"""What traces and metrics are written with: OpenTelemetry's tracer and meter, once somebody has asked for them."""
+"""Logs, traces and metrics. Nothing is set up, sent or costs anything until a program asks for it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import logging
+from typing import TYPE_CHECKING, Any, TextIO
 
 from maverick.exceptions import ConfigError
 
@@ -10,10 +12,48 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
+logger = logging.getLogger("maverick")
+logger.addHandler(logging.NullHandler())
+
+FIELDS = "maverick"
+"""The attribute of a log record that holds its structured fields."""
+
 _TOKEN_BUCKETS = [4**power for power in range(14)]
 _SECOND_BUCKETS = [0.01 * 2**power for power in range(14)]
 _RUN_SECOND_BUCKETS = [0.01 * 4**power for power in range(11)]
 _TURN_BUCKETS = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144]
+
+
+def log(level: int, message: str, fields: dict[str, Any]) -> None:
+    """Write one structured line, if anybody listens at this level."""
+    if logger.isEnabledFor(level):
+        logger.log(level, message, extra={FIELDS: fields})
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, message, and the record's own fields, run and trace ids among them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as a line of JSON."""
+        line: dict[str, Any] = {
+            "time": record.created,
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, FIELDS, {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def configure_logging(level: int | str = logging.INFO, *, stream: TextIO | None = None) -> logging.Handler:
+    """Write Maverick's logs as JSON lines to a stream, by default standard error."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter())
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    return handler
 
 
 class Instruments:

@@ -130,7 +130,7 @@ def retell(
         yield from events
 
 
-async def retold(
+async def replayed(
     journal: Journal,
     run_id: str,
     definition: AgentDefinition[Any],
@@ -143,11 +143,11 @@ async def retold(
         RunNotFoundError: There is no such run.
     """
     return heapq.merge(
-        *await _tellings(journal, run_id, definition, registry, max_depth), key=attrgetter("at")
+        *await _replays(journal, run_id, definition, registry, max_depth), key=attrgetter("at")
     )
 
 
-async def _tellings(
+async def _replays(
     journal: Journal,
     run_id: str,
     definition: AgentDefinition[Any],
@@ -156,12 +156,12 @@ async def _tellings(
 ) -> list[Iterator[AgentActivityEvent]]:
     """The events of a run, and those of each of its subagents' runs."""
     tools = _tools_here(definition, registry)
-    tellings = [retell(run_id, await load(journal, run_id), definition, tools, max_depth)]
+    replays = [retell(run_id, await load(journal, run_id), definition, tools, max_depth)]
     agents = {tool.definition.name: tool.definition for tool in tools.values() if isinstance(tool, AgentTool)}
     for child in await journal.list_runs(parent=run_id, limit=1_000_000):
         if (agent := agents.get(child.agent.rpartition("/")[2])) is not None:
-            tellings += await _tellings(journal, child.run_id, agent, registry, max_depth)
-    return tellings
+            replays += await _replays(journal, child.run_id, agent, registry, max_depth)
+    return replays
 
 
 def _tools_here(definition: AgentDefinition[Any], registry: ToolRegistry) -> dict[str, Tool]:

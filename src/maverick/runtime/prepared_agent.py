@@ -1,0 +1,183 @@
+"""An agent made ready to run: with its client, the client's defaults and its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Generic, NamedTuple
+from weakref import WeakKeyDictionary
+
+from typing_extensions import TypeVar
+
+from maverick.config import AgentConfig, load_config
+from maverick.exceptions import InvalidToolError
+from maverick.loop.definition import AgentDefinition, ModelConfig
+from maverick.loop.entries import RunStarted
+from maverick.loop.fingerprint import Fingerprint
+from maverick.loop.limits import Limits
+from maverick.loop.run_settings import RunSettings
+from maverick.model import LLMClient, Message, ModelInfo, model_info
+from maverick.model.client import NO_DEFAULTS, RequestDefaults, own_model, request_defaults
+from maverick.providers import Client
+from maverick.providers.catalog import open_client
+from maverick.providers.resolve import resolve
+from maverick.runtime.toolset import Toolset
+from maverick.runtime.worker import worker_name
+from maverick.tools import ToolRegistry
+
+T = TypeVar("T", default=str)
+
+
+class PreparedAgent(NamedTuple, Generic[T]):
+    """A definition with the client that answers for it and the tools it names."""
+
+    definition: AgentDefinition[T]
+    client: LLMClient
+    toolset: Toolset
+
+    @property
+    def model(self) -> str:
+        """The ``provider:model`` that answers; empty if the client does not say."""
+        return self.definition.model_config.model or own_model(self.client)
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the client knows of the model."""
+        return model_info(self.client, self.model)
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What the agent is, in hashes."""
+        return self.toolset.fingerprint(self.definition)
+
+    def start(
+        self,
+        inputs: Mapping[str, Any] | None,
+        *,
+        at: float,
+        run_id: str,
+        trace_id: str,
+        user_id: str | None,
+        journaled: bool,
+        earlier: Sequence[Message] = (),
+        caller: RunStarted | None = None,
+        grant: Limits | None = None,
+    ) -> RunStarted:
+        """The entry that a run of this agent begins with.
+
+        Args:
+            inputs: The values of its variables.
+            at: The time.
+            run_id: The run's id.
+            trace_id: The id of the request it serves.
+            user_id: The verified user it acts for.
+            journaled: Whether the run is recorded, with what resuming it needs.
+            earlier: The conversation so far.
+            caller: The start of the run that calls this agent as a subagent.
+            grant: What the caller allows it to use.
+
+        Raises:
+            InvalidInputError: An input is missing, unknown or of the wrong type.
+        """
+        definition = self.definition
+        system, first = definition.render(inputs)
+        limits = definition.run_config.limits
+        return RunStarted(
+            at=at,
+            run_id=run_id,
+            trace_id=trace_id,
+            agent=(definition.name,) if caller is None else (*caller.agent, definition.name),
+            system=system,
+            messages=(*earlier, *first),
+            head=len(first),
+            earlier=len(earlier),
+            limits=limits if grant is None else limits.within(grant),
+            info=self.info,
+            fingerprint=self.fingerprint if journaled else None,
+            settings=RunSettings.of(definition, self.toolset.tools) if journaled else None,
+            worker=worker_name() if journaled else "",
+            user_id=user_id,
+            parent=None if caller is None else caller.run_id,
+        )
+
+
+class AgentPreparer:
+    """Finds the client and the tools of agents. What is made for a definition is made once.
+
+    Args:
+        client: The client of every agent; without one, each agent's model is connected to.
+        registry: Where tools are found that a definition only names.
+        settings: What to connect with; by default the settings of files and environment.
+    """
+
+    def __init__(
+        self, client: LLMClient | None, registry: ToolRegistry, settings: AgentConfig | None
+    ) -> None:
+        self.registry = registry
+        self._client = client
+        self._settings = settings
+        self._connected: dict[str | None, Client] = {}
+        self._filled: WeakKeyDictionary[AgentDefinition[Any], AgentDefinition[Any]] = WeakKeyDictionary()
+        self._toolsets: WeakKeyDictionary[AgentDefinition[Any], Toolset] = WeakKeyDictionary()
+
+    def prepare(self, definition: AgentDefinition[T], inherited: str | None = None) -> PreparedAgent[T]:
+        """An agent, ready to run, with the client's defaults for what it leaves open.
+
+        The loop has to know them: how long an answer may get is part of what it plans with.
+
+        Args:
+            definition: The agent.
+            inherited: The model of the agent that calls it, for one that names none.
+
+        Raises:
+            InvalidToolError: A tool that it, or one of its subagents, names is not registered.
+            ConfigError: There is no client, and the settings do not say how to reach the model.
+        """
+        client = self._client
+        if client is None:
+            client = self._connect(definition.model_config.model or inherited)
+        defaults = request_defaults(client)
+        if defaults is not NO_DEFAULTS:
+            config = _with_defaults(definition.model_config, defaults)
+            if config != definition.model_config:
+                filled = self._filled.get(definition)
+                if filled is None:
+                    filled = self._filled[definition] = replace(definition, model_config=config)
+                definition = filled
+        return PreparedAgent(definition, client, self._toolset(definition))
+
+    async def aclose(self) -> None:
+        """Close the clients that were connected to; not the one that was given."""
+        clients, self._connected = self._connected, {}
+        for client in clients.values():
+            await client.aclose()
+
+    def _connect(self, model: str | None) -> LLMClient:
+        if model not in self._connected:
+            settings = load_config().agent if self._settings is None else self._settings
+            self._connected[model] = open_client(resolve(settings, named=model).check())
+        return self._connected[model]
+
+    def _toolset(self, definition: AgentDefinition[Any]) -> Toolset:
+        toolset = self._toolsets.get(definition)
+        if toolset is None:
+            toolset = self._toolsets[definition] = Toolset(definition, self.registry)
+            try:
+                for ready in toolset.ready.values():
+                    if ready.agent is not None:  # what it names has to be there before the first model call
+                        self._toolset(ready.agent)
+            except InvalidToolError:
+                del self._toolsets[definition]
+                raise
+        return toolset
+
+
+def _with_defaults(own: ModelConfig, defaults: RequestDefaults) -> ModelConfig:
+    timeout = defaults.request_timeout
+    return replace(
+        own,
+        max_tokens=own.max_tokens or defaults.max_tokens,
+        temperature=defaults.temperature if own.temperature == -1 else own.temperature,
+        request_timeout_ms=own.request_timeout_ms
+        or (None if timeout is None else max(round(timeout * 1000), 1)),
+    )
