@@ -37,7 +37,7 @@ from maverick.model import (
     Role,
     StopReason,
     Text,
-    Thinking,
+    Thought,
     ToolCall,
     Usage,
 )
@@ -110,7 +110,7 @@ json_values = st.recursive(
 )
 usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 1e6))
 tool_calls = st.builds(ToolCall, texts, texts, st.dictionaries(texts, json_values, max_size=4), texts)
-parts = st.builds(Text, texts) | st.builds(Thinking, texts, texts, texts) | tool_calls
+parts = st.builds(Text, texts) | st.builds(Thought, texts, texts, texts) | tool_calls
 messages = st.builds(
     Message, st.sampled_from([Role.USER, Role.ASSISTANT]), st.lists(parts, max_size=4)
 ) | st.builds(Message.tool_result, texts, texts, is_error=st.booleans())

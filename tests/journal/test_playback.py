@@ -27,8 +27,8 @@ from maverick.model import (
     Response,
     Text,
     TextDelta,
-    Thinking,
     ThinkingDelta,
+    Thought,
     Usage,
 )
 from maverick.providers.scripted import Script, TurnLike
@@ -93,14 +93,14 @@ async def test_what_was_streamed_can_be_streamed_again() -> None:
 
 async def test_a_stream_yields_each_part_and_then_the_answer() -> None:
     worker = agent()
-    journal = await recorded([turn(Thinking("Hm."), "One.", "Two.")], worker)
+    journal = await recorded([turn(Thought("Hm."), "One.", "Two.")], worker)
     client = await RunPlayback.load(journal, "r", worker)
 
     items = [item async for item in client.stream(Request([Message.user("Do it.")]))]
 
     assert items[:-1] == [ThinkingDelta("Hm."), TextDelta("One."), TextDelta("Two.")]
     assert isinstance(items[-1], Response)
-    assert items[-1].parts == (Thinking("Hm."), Text("One."), Text("Two."))
+    assert items[-1].parts == (Thought("Hm."), Text("One."), Text("Two."))
 
 
 async def test_an_answer_in_repair_is_played_back_too() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from maverick import AgentDefinition, InputConfig, PromptConfig
 from maverick.exceptions import InvalidInputError
-from maverick.model import Message, Text, Thinking, ToolCall
+from maverick.model import Message, Text, Thought, ToolCall
 
 
 def define(system: str = "", *messages: str | Message, **options: Any) -> AgentDefinition[str]:
@@ -30,7 +30,7 @@ def test_variables_are_replaced_in_the_system_prompt_and_in_every_message() -> N
 @pytest.mark.requirement("003-FR1-AC3")
 def test_variables_are_replaced_in_the_words_of_a_whole_message_and_nowhere_else_in_it() -> None:
     call = ToolCall("call_1", "look", {"at": "${city}"})
-    thought = Thinking("Is ${city} far?", "signed")
+    thought = Thought("Is ${city} far?", "signed")
     definition = define(
         "",
         Message.user("I sail to ${city}."),

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from maverick.exceptions import InvalidInputError
-from maverick.model import Message, Role, Text, Thinking, ToolCall
+from maverick.model import Message, Role, Text, Thought, ToolCall
 
 
 @pytest.mark.requirement("002-R4-ROLES", "002-AC4")
@@ -59,7 +59,7 @@ def test_content_that_is_neither_text_nor_parts_is_refused_by_name(content: Any)
 
 
 def test_text_thoughts_and_calls_are_told_apart_and_keep_their_order() -> None:
-    parts = (Thinking("hm "), Text("One "), ToolCall("call_1", "look"), Thinking("so"), Text("moment."))
+    parts = (Thought("hm "), Text("One "), ToolCall("call_1", "look"), Thought("so"), Text("moment."))
     message = Message.assistant(parts)
 
     assert message.parts == parts
@@ -85,11 +85,11 @@ def test_a_message_can_not_be_changed() -> None:
 def test_parts_go_through_json_and_back() -> None:
     parts = [
         Text("a"),
-        Thinking("b", signature="s"),
+        Thought("b", signature="s"),
         ToolCall("1", "look", {"at": [1]}),
         ToolCall("2", "x", malformed="{"),
     ]
 
-    decoded = msgspec.json.decode(msgspec.json.encode(parts), type=list[Text | Thinking | ToolCall])
+    decoded = msgspec.json.decode(msgspec.json.encode(parts), type=list[Text | Thought | ToolCall])
 
     assert decoded == parts

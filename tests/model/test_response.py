@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from maverick.model import Message, Response, Role, StopReason, Text, Thinking, ToolCall, Usage
+from maverick.model import Message, Response, Role, StopReason, Text, Thought, ToolCall, Usage
 
 LOOK = ToolCall("call_1", "look", {"at": "it"})
 
@@ -37,9 +37,9 @@ def test_without_a_stop_reason_tool_calls_decide_it() -> None:
 
 
 def test_the_answer_becomes_a_message_with_all_its_parts_in_order() -> None:
-    response = Response([Thinking("hm"), Text("One moment."), LOOK])
+    response = Response([Thought("hm"), Text("One moment."), LOOK])
 
-    assert response.message == Message(Role.ASSISTANT, [Thinking("hm"), Text("One moment."), LOOK])
+    assert response.message == Message(Role.ASSISTANT, [Thought("hm"), Text("One moment."), LOOK])
     assert response.content == "One moment."
 
 

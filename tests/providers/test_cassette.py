@@ -34,7 +34,7 @@ from maverick.model import (
     StreamItem,
     Text,
     TextDelta,
-    Thinking,
+    Thought,
     ToolCall,
     Usage,
 )
@@ -64,8 +64,8 @@ both_ways = pytest.mark.parametrize("way", ["run", "stream"])
 
 RICH = Response(
     [
-        Thinking("Let me see.", signature="c2ln"),
-        Thinking("", redacted="ZW5j"),
+        Thought("Let me see.", signature="c2ln"),
+        Thought("", redacted="ZW5j"),
         Text("I ask two places."),
         ToolCall("call_1", "get_weather", {"city": "Brest", "days": [1, 2.5, None, True]}),
         ToolCall("call_2", "get_weather", malformed='{"city": '),
@@ -243,7 +243,7 @@ async def test_any_text_survives_the_file(
     tmp_path: Path, question: str, reply_text: str, thought: str, argument: str
 ) -> None:
     path = tmp_path / "any.json"
-    parts: list[Part] = [Thinking(thought), Text(reply_text), ToolCall("1", "f", {"x": argument})]
+    parts: list[Part] = [Thought(thought), Text(reply_text), ToolCall("1", "f", {"x": argument})]
     recorder = RecordingClient(ScriptedClient([Response(parts)]), path, existing="replace")
     live = await collect(recorder, ask(question, system=thought))
 

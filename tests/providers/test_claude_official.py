@@ -23,7 +23,7 @@ from maverick.model import (
     Response,
     StopReason,
     Text,
-    Thinking,
+    Thought,
     ToolCall,
 )
 from maverick.providers.claude.client import connect
@@ -56,8 +56,8 @@ def requests() -> Iterator[Any]:
         Message.user("Where?"),
         Message.assistant(
             [
-                Thinking("Hm.", "c2ln"),
-                Thinking("", redacted="ZGF0YQ=="),
+                Thought("Hm.", "c2ln"),
+                Thought("", redacted="ZGF0YQ=="),
                 Text("Let me see."),
                 ToolCall("toolu_1", "find", {"name": "Brest"}),
                 ToolCall("toolu_2", "find", malformed='{"name": '),
@@ -166,12 +166,12 @@ async def test_the_sdk_takes_a_refusal_of_our_server_for_what_it_is(
     assert caught.value.request_id == REQUEST_ID
 
 
-def _as_part(block: Any) -> Text | Thinking | ToolCall:
+def _as_part(block: Any) -> Text | Thought | ToolCall:
     match block.type:
         case "text":
             return Text(block.text)
         case "thinking":
-            return Thinking(block.thinking, block.signature)
+            return Thought(block.thinking, block.signature)
         case "redacted_thinking":
-            return Thinking("", redacted=block.data)
+            return Thought("", redacted=block.data)
     return ToolCall(block.id, block.name, block.input)

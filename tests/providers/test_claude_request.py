@@ -21,7 +21,7 @@ from maverick.model import (
     RequestConfig,
     Role,
     Text,
-    Thinking,
+    Thought,
     Tool,
     ToolCall,
 )
@@ -176,10 +176,10 @@ def test_messages_of_one_side_in_a_row_become_one() -> None:
 
 def test_thoughts_go_back_in_order_with_their_signatures() -> None:
     thoughts: list[Part] = [
-        Thinking("Hm.", "c2ln"),
-        Thinking("", redacted="ZGF0YQ=="),
+        Thought("Hm.", "c2ln"),
+        Thought("", redacted="ZGF0YQ=="),
         Text("Yes."),
-        Thinking("And?", "c2ln"),
+        Thought("And?", "c2ln"),
     ]
     messages = messages_of(Message.user("go"), Message.assistant(thoughts), Message.user("ok"))
     assert messages[1]["content"] == [
@@ -193,7 +193,7 @@ def test_thoughts_go_back_in_order_with_their_signatures() -> None:
 def test_what_the_api_would_refuse_is_left_out() -> None:
     messages = messages_of(
         Message.user("go"),
-        Message.assistant([Thinking("unsigned"), Text("\n\n"), Text("")]),
+        Message.assistant([Thought("unsigned"), Text("\n\n"), Text("")]),
         Message.assistant(""),
         Message.user(""),
         Message.user("still there?"),
@@ -410,7 +410,7 @@ class TestEncodingOnce:
 
 parts = st.one_of(
     st.builds(Text, st.text(max_size=5)),
-    st.builds(Thinking, st.text(max_size=5), st.sampled_from(["", "sig"]), st.sampled_from(["", "data"])),
+    st.builds(Thought, st.text(max_size=5), st.sampled_from(["", "sig"]), st.sampled_from(["", "data"])),
     st.builds(ToolCall, st.text(max_size=3), st.just("add"), st.just({"a": 1})),
 )
 any_message = st.one_of(

@@ -17,8 +17,8 @@ from maverick.model import (
     StopReason,
     Text,
     TextDelta,
-    Thinking,
     ThinkingDelta,
+    Thought,
     ToolCall,
     Usage,
 )
@@ -68,8 +68,8 @@ def test_an_answer_is_the_same_whole_and_streamed(name: str) -> None:
 @pytest.mark.requirement("002-R5")
 def test_thoughts_keep_their_order_and_their_signatures() -> None:
     assert whole(ANSWERS["thinking"](REQUEST)).parts == (
-        Thinking("The sum of two numbers.", "c2lnbmVk"),
-        Thinking("", redacted="ZW5jcnlwdGVk"),
+        Thought("The sum of two numbers.", "c2lnbmVk"),
+        Thought("", redacted="ZW5jcnlwdGVk"),
         Text("Five."),
     )
 

@@ -39,7 +39,7 @@ from maverick.model import (
     RequestConfig,
     Text,
     TextDelta,
-    Thinking,
+    Thought,
     ToolCall,
 )
 from maverick.providers.claude import client as claude_api
@@ -98,7 +98,7 @@ def sdk_client(server: ClaudeServer, scenario: str = "text", **options: Any) -> 
 def requests() -> Iterator[Any]:
     conversation = [
         Message.user("What is 2 + 3?"),
-        Message.assistant([Thinking("A sum.", "c2ln"), Text("Let me see."), ToolCall("t1", "add", {"a": 2})]),
+        Message.assistant([Thought("A sum.", "c2ln"), Text("Let me see."), ToolCall("t1", "add", {"a": 2})]),
         Message.tool_result("t1", "five", is_error=True),
         Message.user("Danke — 谢谢 🎉"),
     ]

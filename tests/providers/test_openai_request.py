@@ -23,7 +23,7 @@ from maverick.model import (
     RequestConfig,
     Role,
     Text,
-    Thinking,
+    Thought,
     Tool,
     ToolCall,
 )
@@ -49,7 +49,7 @@ class Add:
 CALL = ToolCall("call_1", "add", {"a": 2, "b": 3})
 CONVERSATION = (
     Message.user("What is 2 + 3?"),
-    Message.assistant([Thinking("A sum."), Text("Let me see."), CALL, ToolCall("call_2", "add", {"a": 1})]),
+    Message.assistant([Thought("A sum."), Text("Let me see."), CALL, ToolCall("call_2", "add", {"a": 1})]),
     Message.tool_result("call_1", "5"),
     Message.tool_result("call_2", "b is missing", is_error=True),
     Message.assistant("Five."),
@@ -169,7 +169,7 @@ def test_extra_fields_are_added_and_win_over_ours() -> None:
 
 
 def test_thoughts_stay_here_unless_the_server_wants_them_back() -> None:
-    thought = Message.assistant([Thinking("A sum."), Text("Five.")])
+    thought = Message.assistant([Thought("A sum."), Text("Five.")])
 
     assert messages_of(thought) == [{"role": "assistant", "content": "Five."}]
     assert messages_of(thought, encoder=encoder_of(thoughts_field="reasoning_content")) == [
@@ -196,7 +196,7 @@ def test_a_tool_that_failed_without_a_word_is_still_seen_to_have_failed() -> Non
 
 
 def test_messages_with_nothing_in_them_are_left_out() -> None:
-    empty = (Message.assistant([Thinking("Hm.")]), Message.user(""), Message.assistant(""))
+    empty = (Message.assistant([Thought("Hm.")]), Message.user(""), Message.assistant(""))
 
     assert messages_of(Message.user("hi"), *empty, Message.user("still there?")) == [
         {"role": "user", "content": "hi"},
@@ -205,7 +205,7 @@ def test_messages_with_nothing_in_them_are_left_out() -> None:
 
 
 @pytest.mark.requirement("P8")
-@pytest.mark.parametrize("messages", [[], [Message.user("")], [Message.assistant([Thinking("Hm.")])]])
+@pytest.mark.parametrize("messages", [[], [Message.user("")], [Message.assistant([Thought("Hm.")])]])
 def test_a_conversation_without_anything_to_say_is_refused_here(messages: list[Message]) -> None:
     with pytest.raises(InvalidInputError, match="nothing to send"):
         body_of(Request(messages, system="Be brief."))
@@ -315,7 +315,7 @@ def test_an_earlier_view_of_a_history_is_sent_without_what_came_later() -> None:
 
 
 def test_clients_that_send_thoughts_back_and_clients_that_do_not_can_share_a_history() -> None:
-    history = History([Message.user("hi"), Message.assistant([Thinking("Hm."), Text("Hello.")])])
+    history = History([Message.user("hi"), Message.assistant([Thought("Hm."), Text("Hello.")])])
     with_thoughts = encoder_of(thoughts_field="reasoning")
 
     assert body_of(Request(history), encoder=with_thoughts)["messages"][1]["reasoning"] == "Hm."

@@ -18,8 +18,8 @@ from maverick.model import (
     StopReason,
     Text,
     TextDelta,
-    Thinking,
     ThinkingDelta,
+    Thought,
     ToolCall,
     Usage,
 )
@@ -130,7 +130,7 @@ def test_thoughts_words_and_calls_come_in_that_order() -> None:
     answer = Answer("Let me see.", [call("call_1", "add", a=2)], "tool_calls", thoughts="A sum.")
 
     assert whole(answer).parts == (
-        Thinking("A sum."),
+        Thought("A sum."),
         Text("Let me see."),
         ToolCall("call_1", "add", {"a": 2}),
     )

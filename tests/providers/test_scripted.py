@@ -16,8 +16,8 @@ from maverick.model import (
     StreamItem,
     Text,
     TextDelta,
-    Thinking,
     ThinkingDelta,
+    Thought,
     ToolCall,
     Usage,
     model_info,
@@ -164,7 +164,7 @@ async def test_a_stream_yields_thoughts_and_words_one_by_one_and_then_the_whole_
     ]
     assert last == await ScriptedClient([planned]).run(request())
     assert isinstance(last, Response)
-    assert last.parts == (Thinking("Let me see."), Text("Sunny in Brest."))
+    assert last.parts == (Thought("Let me see."), Text("Sunny in Brest."))
 
 
 @pytest.mark.parametrize("text", ["", " ", "one", "  two\n\nlines \t of text\n", "ein Müßiggänger — ja!"])

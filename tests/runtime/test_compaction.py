@@ -11,7 +11,7 @@ from maverick import AgentDefinition, ModelConfig, TerminateReason, tool
 from maverick.exceptions import AuthenticationError, ContextOverflowError
 from maverick.loop.conversation import without_thoughts
 from maverick.loop.events import Compacted
-from maverick.model import History, Message, ModelInfo, Request, Role, Thinking, ToolCall, Usage
+from maverick.model import History, Message, ModelInfo, Request, Role, Thought, ToolCall, Usage
 from maverick.testing import ScriptedClient, call, calls, reply
 from scenario import Watched, agent, assert_valid, results_in, watch
 
@@ -246,7 +246,7 @@ async def test_the_task_stays_when_a_run_continues_a_conversation(summary_fails:
 
 
 def test_an_answer_of_thoughts_alone_does_not_become_an_empty_message() -> None:
-    said = [Message.user("Go."), Message.assistant([Thinking("hm", "signed")]), Message.user("Well?")]
+    said = [Message.user("Go."), Message.assistant([Thought("hm", "signed")]), Message.user("Well?")]
 
     rewritten = without_thoughts(History(said))
 

@@ -24,8 +24,7 @@ from maverick.loop.events import (
     TurnStart,
     UsageUpdated,
 )
-from maverick.model import Request, Response, StopReason, Usage
-from maverick.model import Thinking as Thought
+from maverick.model import Request, Response, StopReason, Thought, Usage
 from maverick.providers.scripted import Script, TurnLike
 from maverick.testing import ScriptedClient, call, calls, reply, turn
 from scenario import agent, watch

@@ -11,7 +11,7 @@ from maverick import AgentDefinition, AgentExecutor, ModelConfig, RunConfig, Too
 from maverick.exceptions import ErrorKind, ProviderError
 from maverick.journal import MemoryJournal
 from maverick.loop.events import Compacted
-from maverick.model import Message, Request, Response, StopReason, Text, Thinking, ToolCall, Usage
+from maverick.model import Message, Request, Response, StopReason, Text, Thought, ToolCall, Usage
 from maverick.testing import ScriptedClient
 
 PAGES = 30
@@ -48,13 +48,13 @@ class StrictModel:
         messages = list(request.messages)
         for index, message in enumerate(messages):
             for part in message.parts:
-                if isinstance(part, Thinking) and part.signature != prefix(request, messages[:index]):
+                if isinstance(part, Thought) and part.signature != prefix(request, messages[:index]):
                     raise ProviderError(
                         "Invalid signature in thinking block.", kind=ErrorKind.INVALID, status=400
                     )
         if "Condense" in messages[0].content:
             return Response((Text("Nothing but stars."),), usage=Usage(10, 5))
-        thought = Thinking("Hm.", prefix(request, messages))
+        thought = Thought("Hm.", prefix(request, messages))
         self.thoughts += 1
         usage = Usage(sum(len(message.content) for message in messages) // 4, 10)
         if self.thoughts > self.turns:

@@ -21,7 +21,7 @@ from maverick import (
 )
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.loop import ToolOutcome
-from maverick.model import ExecutionMetrics, Message, Response, Role, Text, Thinking, ToolCall, Usage
+from maverick.model import ExecutionMetrics, Message, Response, Role, Text, Thought, ToolCall, Usage
 from maverick.testing import ScriptedClient, call, calls, reply, turn
 from scenario import agent, assert_valid, results_in, run
 
@@ -204,7 +204,7 @@ async def test_an_earlier_conversation_no_provider_would_take_is_refused_by_name
 
 
 async def test_thoughts_stay_in_the_conversation_and_out_of_the_output() -> None:
-    thought = Thinking("hm", signature="signed")
+    thought = Thought("hm", signature="signed")
 
     result = await run([turn(thought, "Yes.")], agent())
 

@@ -28,7 +28,7 @@ from maverick.exceptions import (
 from maverick.loop.result import ToolOutcome
 from maverick.loop.steps import CallModel
 from maverick.loop.tool_round import PlannedCall
-from maverick.model import ModelInfo, Part, Price, Response, StopReason, Text, Thinking, ToolCall, Usage
+from maverick.model import ModelInfo, Part, Price, Response, StopReason, Text, Thought, ToolCall, Usage
 
 PRICE = Price(input=3.0, output=15.0)
 
@@ -120,7 +120,7 @@ class World:
         rng = self.rng
         parts: list[Part] = []
         if rng.random() < 0.2:
-            parts.append(Thinking("hm", "signed"))
+            parts.append(Thought("hm", "signed"))
         if rng.random() < 0.6:
             parts.append(Text(rng.choice(["[1, 2, 3]", "Sorry?", "word " * rng.choice([1, 10, 400])])))
         if rng.random() < 0.85:

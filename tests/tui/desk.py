@@ -38,7 +38,7 @@ from maverick.loop.entries import (
 )
 from maverick.loop.limits import Limits
 from maverick.loop.result import TerminateReason, ToolOutcome
-from maverick.model import Message, ModelInfo, Price, Response, Text, Thinking, ToolCall, Usage
+from maverick.model import Message, ModelInfo, Price, Response, Text, Thought, ToolCall, Usage
 from maverick.providers.scripted import Script
 from maverick.runtime.driver import Approver
 from maverick.testing import ScriptedClient
@@ -192,7 +192,7 @@ def kept_entries(run_id: str = "kept", began: float = NOW - 3_700) -> list[Entry
         ModelReplied(
             at=began + 1,
             response=Response(
-                [Thinking("Where is the greeting?"), Text("I look at the file first."), *calls], usage=usage
+                [Thought("Where is the greeting?"), Text("I look at the file first."), *calls], usage=usage
             ),
         ),
         ToolsStarted(at=began + 1, turn=1),

@@ -29,8 +29,8 @@ from maverick.model import (
     StreamItem,
     Text,
     TextDelta,
-    Thinking,
     ThinkingDelta,
+    Thought,
     Tool,
 )
 from maverick.model.client import UNKNOWN_MODEL
@@ -103,7 +103,7 @@ class RunPlayback:
         for part in answer.parts:
             if isinstance(part, Text):
                 yield TextDelta(part.text)
-            elif isinstance(part, Thinking):
+            elif isinstance(part, Thought):
                 yield ThinkingDelta(part.text)
         yield answer
 

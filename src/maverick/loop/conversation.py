@@ -21,7 +21,7 @@ from maverick.model import (
     Response,
     Role,
     Text,
-    Thinking,
+    Thought,
     Tool,
     ToolCall,
 )
@@ -236,10 +236,8 @@ def truncate(text: str, tokens: int) -> str:
 def without_thoughts(history: History) -> History:
     """The history without thoughts: a provider accepts a signed one only after the request it answered."""
     return History(
-        Message.assistant(
-            [part for part in message.parts if not isinstance(part, Thinking)] or _ONLY_THOUGHTS
-        )
-        if any(isinstance(part, Thinking) for part in message.parts)
+        Message.assistant([part for part in message.parts if not isinstance(part, Thought)] or _ONLY_THOUGHTS)
+        if any(isinstance(part, Thought) for part in message.parts)
         else message
         for message in history
     )
@@ -291,7 +289,7 @@ def _message_tokens(message: Message) -> int:
 def _text(part: Part) -> str:
     if isinstance(part, ToolCall):
         return f"{part.tool_name}{part.arguments or part.malformed}"
-    return part.text + part.signature + part.redacted if isinstance(part, Thinking) else part.text
+    return part.text + part.signature + part.redacted if isinstance(part, Thought) else part.text
 
 
 def _newest_turns(history: History, first: int, budget: int) -> int:

@@ -43,8 +43,7 @@ from maverick.loop.policy import Verdict
 from maverick.loop.result import AgentResult
 from maverick.loop.steps import AwaitApproval, CallModel, Finish
 from maverick.loop.tool_round import PlannedCall
-from maverick.model import Text, TextDelta, ThinkingDelta
-from maverick.model import Thinking as ThinkingPart
+from maverick.model import Text, TextDelta, ThinkingDelta, Thought
 
 
 class EventMapper:
@@ -113,7 +112,7 @@ class EventMapper:
             for part in entry.response.parts:
                 if isinstance(part, Text):
                     yield ContentChunk(**self._who, content=part.text)
-                elif isinstance(part, ThinkingPart) and part.text:
+                elif isinstance(part, Thought) and part.text:
                     yield Thinking(**self._who, content=part.text)
         yield UsageUpdated(
             **self._who,

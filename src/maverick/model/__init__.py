@@ -2,7 +2,7 @@
 
 from maverick.model.client import LLMClient, ModelInfo, model_info
 from maverick.model.history import History
-from maverick.model.message import Message, Part, Role, Text, Thinking, ToolCall
+from maverick.model.message import Message, Part, Role, Text, Thought, ToolCall
 from maverick.model.request import OutputSchema, Request, RequestConfig
 from maverick.model.response import Response, StopReason, StreamItem, TextDelta, ThinkingDelta
 from maverick.model.tool import Effect, Outcome, Tool, ToolContext
@@ -27,8 +27,8 @@ __all__ = [
     "StreamItem",
     "Text",
     "TextDelta",
-    "Thinking",
     "ThinkingDelta",
+    "Thought",
     "Tool",
     "ToolCall",
     "ToolContext",

@@ -26,7 +26,7 @@ class Text(Struct, frozen=True, tag="text"):
     text: str
 
 
-class Thinking(Struct, frozen=True, omit_defaults=True, tag="thinking"):
+class Thought(Struct, frozen=True, omit_defaults=True, tag="thinking"):
     """What the model thought before it answered; ``signature`` lets the provider check it is untouched."""
 
     text: str
@@ -45,8 +45,8 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, tag="tool_call"):
     """The arguments as sent, when they were not a JSON object; such a call is answered, never run."""
 
 
-Part: TypeAlias = Text | Thinking | ToolCall
-_PART_TYPES = frozenset({Text, Thinking, ToolCall})
+Part: TypeAlias = Text | Thought | ToolCall
+_PART_TYPES = frozenset({Text, Thought, ToolCall})
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -120,7 +120,7 @@ class Message:
     @property
     def thinking(self) -> str:
         """The thoughts in the message."""
-        return "".join(part.text for part in self.parts if type(part) is Thinking)
+        return "".join(part.text for part in self.parts if type(part) is Thought)
 
 
 def parts_of(content: str | Iterable[Part]) -> tuple[Part, ...]:
@@ -135,7 +135,7 @@ def parts_of(content: str | Iterable[Part]) -> tuple[Part, ...]:
     for part in parts:
         if type(part) not in _PART_TYPES:
             raise InvalidInputError(
-                f"A message is made of Text, Thinking and ToolCall parts, not {type(part).__name__}.",
+                f"A message is made of Text, Thought and ToolCall parts, not {type(part).__name__}.",
                 field="content",
             )
     return parts

@@ -17,8 +17,8 @@ from maverick.model import (
     StreamItem,
     Text,
     TextDelta,
-    Thinking,
     ThinkingDelta,
+    Thought,
     model_info,
 )
 from maverick.model.client import (
@@ -111,7 +111,7 @@ def deltas_of(response: Response) -> Iterator[TextDelta | ThinkingDelta]:
     for part in response.parts:
         if isinstance(part, Text):
             yield from map(TextDelta, _WORD.findall(part.text))
-        elif isinstance(part, Thinking):
+        elif isinstance(part, Thought):
             yield from map(ThinkingDelta, _WORD.findall(part.text))
 
 

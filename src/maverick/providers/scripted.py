@@ -32,8 +32,8 @@ from maverick.model import (
     StreamItem,
     Text,
     TextDelta,
-    Thinking,
     ThinkingDelta,
+    Thought,
     ToolCall,
     Usage,
 )
@@ -207,7 +207,7 @@ class ScriptedClient(Client):
 
 
 def _spoken(thinking: str, text: str) -> tuple[Part, ...]:
-    thoughts = (Thinking(thinking),) if thinking else ()
+    thoughts = (Thought(thinking),) if thinking else ()
     return (*thoughts, Text(text)) if text else thoughts
 
 
@@ -239,7 +239,7 @@ def _as_turn(item: object) -> Turn:
     match item:
         case Turn():
             return item
-        case str() | ToolCall() | Text() | Thinking():
+        case str() | ToolCall() | Text() | Thought():
             return turn(item)
         case BaseException():
             return fail(item)

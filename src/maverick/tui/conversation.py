@@ -26,8 +26,7 @@ from maverick.loop.events import (
 )
 from maverick.loop.limits import Limits
 from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOutcome
-from maverick.model import Message, Role, Text, ToolCall
-from maverick.model import Thinking as ThinkingPart
+from maverick.model import Message, Role, Text, Thought, ToolCall
 from maverick.model.untrusted import unmarked
 from maverick.tui.block import Block, Remark, Speaker, Tone, ToolState, ToolUse, TurnMark, Words
 from maverick.tui.diff import is_diff
@@ -302,7 +301,7 @@ class ConversationModel:
             for part in message.parts:
                 self._show_part(message.role, part)
 
-    def _show_part(self, role: Role, part: Text | ThinkingPart | ToolCall) -> None:
+    def _show_part(self, role: Role, part: Text | Thought | ToolCall) -> None:
         if isinstance(part, ToolCall):
             tool = ToolUse(
                 run_id=self.run_id, turn=0, call_id=part.id, name=part.tool_name, arguments=part.arguments

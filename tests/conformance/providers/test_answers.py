@@ -17,7 +17,7 @@ from maverick.model import (
     RequestConfig,
     Response,
     StopReason,
-    Thinking,
+    Thought,
     Usage,
 )
 
@@ -111,7 +111,7 @@ async def test_thoughts_are_told_apart_from_words_and_can_be_sent_back(provider:
 
     assert response.message.thinking == "The sum of two numbers."
     assert response.content == "Five."
-    assert isinstance(response.parts[0], Thinking)
+    assert isinstance(response.parts[0], Thought)
     assert echoed.content == "Sure?"
 
 

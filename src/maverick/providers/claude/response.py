@@ -19,8 +19,8 @@ from maverick.model import (
     StopReason,
     Text,
     TextDelta,
-    Thinking,
     ThinkingDelta,
+    Thought,
     ToolCall,
     Usage,
 )
@@ -313,8 +313,8 @@ def _part(block: _Block) -> Part | None:
     if kind == "text":
         return Text(block.text) if block.text else None
     if kind == "thinking":
-        return Thinking(block.thinking, block.signature)
-    return Thinking("", redacted=block.data) if kind == "redacted_thinking" else None
+        return Thought(block.thinking, block.signature)
+    return Thought("", redacted=block.data) if kind == "redacted_thinking" else None
 
 
 def _is_unknown_type(data: bytes, known: frozenset[str]) -> bool:

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import msgspec
 
-from maverick.model import Message, Part, Role, Text, Thinking, ToolCall
+from maverick.model import Message, Part, Role, Text, Thought, ToolCall
 
 GO_ON = "Continue from where you left off."
 """What the CLI itself says when it takes up a turn that had stopped after its tools."""
@@ -135,9 +135,9 @@ def _block(part: Part, wire_name: WireName) -> dict[str, Any] | None:
         case ToolCall():
             name = wire_name(part.tool_name)
             return {"type": "tool_use", "id": part.id, "name": name, "input": part.arguments}
-        case Thinking() if part.redacted:
+        case Thought() if part.redacted:
             return {"type": "redacted_thinking", "data": part.redacted}
-        case Thinking() if part.signature:
+        case Thought() if part.signature:
             return {"type": "thinking", "thinking": part.text, "signature": part.signature}
     return None
 

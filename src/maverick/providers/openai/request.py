@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from maverick.model import Message, OutputSchema, Request, Role, Text, Thinking, Tool, ToolCall
+from maverick.model import Message, OutputSchema, Request, Role, Text, Thought, Tool, ToolCall
 from maverick.providers.http.wire_json import (
     EncodedConversation,
     HeadCache,
@@ -149,7 +149,7 @@ def _encode_assistant(message: Message, thoughts_field: str) -> bytes | None:
     for part in message.parts:
         if isinstance(part, Text):
             text += part.text
-        elif isinstance(part, Thinking):
+        elif isinstance(part, Thought):
             thoughts += part.text
         else:
             calls.append(_encode_call(part))

@@ -20,8 +20,8 @@ from maverick.model import (
     StopReason,
     Text,
     TextDelta,
-    Thinking,
     ThinkingDelta,
+    Thought,
     ToolCall,
     Usage,
 )
@@ -220,7 +220,7 @@ class _Answer:
         """What has arrived, in the order it is thought, said and asked for."""
         parts: list[Part] = []
         if self._thoughts:
-            parts.append(Thinking("".join(self._thoughts)))
+            parts.append(Thought("".join(self._thoughts)))
         if self._text:
             parts.append(Text("".join(self._text)))
         return (*parts, *(call.tool_call() for call in self._calls))
