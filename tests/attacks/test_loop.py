@@ -28,7 +28,7 @@ from maverick.model.untrusted import cut_out, mark_untrusted
 from maverick.providers.scripted import Script
 from maverick.testing import ScriptedClient, call, calls, reply
 from maverick.tools import FunctionTool, Permissions
-from maverick.tools.mcp.pins import ToolPins
+from maverick.tools.mcp.toolset import ToolPins
 from scenario import agent, assert_valid, results_in, watch
 
 DONE = reply("Done.")

@@ -272,7 +272,7 @@ def test_listing_shows_what_answers_and_why_the_rest_does_not(folder: Folder) ->
     for line, words in zip(
         said,
         [
-            "'far' can not be reached, or does not speak MCP",
+            "'far' cannot be reached, or does not speak MCP",
             "'lost' could not be started: there is no 'no-such-program'",
             "'mute' did not introduce itself within 0.2 s",
             "There is no setting named 'comand'. Did you mean 'command'?",

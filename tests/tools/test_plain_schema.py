@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from maverick.tools.plain_schema import plain_schema
+from maverick.tools.signature import plain_schema
 from maverick.tools.typed_arguments import TypedArguments
 from scripts import run_python
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import (
     Any,
     Generic,
@@ -14,11 +17,12 @@ from typing import (
     overload,
 )
 
-from maverick.exceptions import InvalidToolError
+from maverick.exceptions import InvalidToolError, ToolError
 from maverick.model import Effect, Outcome, ToolContext
-from maverick.tools.docstring import read_docstring
-from maverick.tools.signature import ToolSignature
+from maverick.tools.signature import ToolSignature, read_docstring
 from maverick.tools.threads import run_in_thread
+
+_WORKER = Path(__file__).with_name("worker_process.py")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -79,9 +83,7 @@ class FunctionTool(Generic[P, R]):
         """
         checked = self.check(args)
         if self._importable is not None:
-            from maverick.tools.worker_process import run_in_process  # here, since few tools want one
-
-            return await run_in_process(*self._importable, args)
+            return await _run_in_process(*self._importable, args)
         if self._signature.context_name is not None:
             checked[self._signature.context_name] = context
         function: Callable[..., Any] = self.function
@@ -105,14 +107,12 @@ class FunctionTool(Generic[P, R]):
         return function
 
     def _import_path(self) -> tuple[str, str]:
-        from maverick.tools.worker_process import import_path
-
-        found = import_path(self.function)
+        found = _import_path(self.function)
         if self._signature.context_name is not None:
             found = "it takes a ToolContext, which is only known in this process"
         if isinstance(found, str):
             raise InvalidToolError(
-                f"The tool {self.name!r} can not run in a process: {found}.", tool_name=self.name
+                f"The tool {self.name!r} cannot run in a process: {found}.", tool_name=self.name
             )
         return found
 
@@ -159,7 +159,7 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
             it wait for it.
 
     Raises:
-        InvalidToolError: The function's signature can not be described to a model, or it wants a process and can not be
+        InvalidToolError: The function's signature cannot be described to a model, or it wants a process and cannot be
             imported there.
     """
     local_names = sys._getframe(1).f_locals  # noqa: SLF001 - annotations may name types local to the caller
@@ -193,3 +193,49 @@ def _positive(name: str, option: str, value: Number | None) -> Number | None:
             f"The tool {name!r} has {option}={value!r}; it has to be above 0.", tool_name=name
         )
     return value
+
+
+def _import_path(function: Callable[..., Any]) -> tuple[str, str] | str:
+    """The module and the name that a function is imported by, or why there are none."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or not inspect.isfunction(function):
+        return "it is not a function"
+    if module == "__main__":
+        return "it is in the program that was started; move it into a module that can be imported"
+    if not name.isidentifier():
+        return "it is not at the top of its module, so it cannot be imported"
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        return "it yields pieces; return one value"
+    return module, name
+
+
+async def _run_in_process(module: str, name: str, arguments: dict[str, Any]) -> object:
+    """What a function returns that is called in a process of its own. The process ends with this task.
+
+    Args:
+        module: The module to import it from.
+        name: What it is called there.
+        arguments: Its arguments, as JSON values.
+
+    Raises:
+        ToolError: The function raised an error, or the process ended without an answer.
+    """
+    from tempfile import TemporaryFile  # here, as the next one: few tools want a process
+
+    from maverick.processes import run_program
+
+    with TemporaryFile() as request, TemporaryFile() as answer:
+        request.write(json.dumps([sys.path, module, name, arguments]).encode())
+        request.seek(0)
+        files = [request.fileno(), answer.fileno()]
+        argv = [sys.executable, "-P", str(_WORKER), *map(str, files)]
+        # It is the program's own code, so it has the environment of the program.
+        code = await run_program(argv, lambda _: True, env=os.environ, files=files)
+        answer.seek(0)
+        content = answer.read()
+    if not content:
+        raise ToolError(f"The process of the tool {name} ended without an answer, with exit code {code}.")
+    outcome: dict[str, Any] = json.loads(content)
+    if "error" in outcome:
+        raise ToolError(outcome["error"])
+    return outcome["value"]

@@ -19,7 +19,7 @@ async def render(value: object, limit: int) -> str:
     The pieces of an asynchronous iterator are joined; it is closed as soon as there are enough of them.
 
     Raises:
-        ToolError: The value can not be turned into text.
+        ToolError: The value cannot be turned into text.
     """
     if type(value) is str or type(value) is int:  # nearly always; the questions below cost more
         return cap(text_of(value), limit)

@@ -70,7 +70,7 @@ def run_in_background(job: Callable[[], None]) -> None:
 async def run_in_thread(function: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:
     """Call a function in a thread and wait for what it returns.
 
-    When the waiting task is cancelled it stops waiting at once. A thread can not be stopped: the function goes on,
+    When the waiting task is cancelled it stops waiting at once. A thread cannot be stopped: the function goes on,
     and what it returns is dropped.
     """
     loop = asyncio.get_running_loop()

@@ -23,7 +23,7 @@ class TypedArguments:
         defaults: The value of each parameter that may be left out.
 
     Raises:
-        InvalidToolError: A type can not be described to a model.
+        InvalidToolError: A type cannot be described to a model.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class TypedArguments:
             """The JSON Schema of the arguments."""
         except PydanticUserError as error:
             raise InvalidToolError(
-                f"{tool_name!r} can not be a tool: a parameter can not be described to a model: {error.message}.",
+                f"{tool_name!r} cannot be a tool: a parameter cannot be described to a model: {error.message}.",
                 tool_name=tool_name,
                 cause=error,
             ) from error

@@ -172,7 +172,7 @@ async def test_a_character_that_no_file_can_hold_is_refused_and_nothing_is_chang
     edited = await desk.use("edit_file", path="a.txt", old="before", new="half \ud83d")
 
     assert (
-        "refused: a.txt can not hold '\\ud83d', half of a character. Write it in full, or leave it out"
+        "refused: a.txt cannot hold '\\ud83d', half of a character. Write it in full, or leave it out"
         in written
     )
     assert edited == written

@@ -17,8 +17,7 @@ from aiohttp.test_utils import TestServer
 
 from maverick.exceptions import ToolError
 from maverick.tools.coding import page_text
-from maverick.tools.coding.addresses import Address, is_public
-from maverick.tools.coding.guarded_resolver import GuardedResolver
+from maverick.tools.coding.guarded_resolver import Address, GuardedResolver, is_public
 from maverick.tools.coding.web import Web
 from maverick.tools.permissions import UrlSubject
 from maverick.tools.permissions.web_address import WebAddress
@@ -304,7 +303,7 @@ async def test_a_name_that_has_a_private_address_among_others_is_refused() -> No
     assert [found["host"] for found in await resolver.resolve("rebinding.example")] == ["93.184.216.34"]
     with pytest.raises(ToolError, match="not on the public internet"):
         await resolver.resolve("rebinding.example")
-    with pytest.raises(ToolError, match="can not be read"):
+    with pytest.raises(ToolError, match="cannot be read"):
         await resolver.resolve("rebinding.example")
 
 

@@ -8,7 +8,7 @@ from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.screen import Screen
 from maverick.config.mcp_server import MCPServer
 from maverick.config.mcp_servers import load_mcp_servers
-from maverick.tools.mcp.configured import ConfiguredServers
+from maverick.tools.mcp.servers import ConfiguredServers
 
 
 def accept(name: str, tool: str | None) -> int:

@@ -12,7 +12,7 @@ from maverick.config.mcp_server import MCPServer
 from maverick.config.mcp_servers import defines_server, read_server, servers_in
 from maverick.config.trust import FILES, PERMISSIONS_FILE, SETTINGS_FILE, Trust, digest
 from maverick.exceptions import ConfigError
-from maverick.tools.permissions.permission_file import read_permissions
+from maverick.tools.permissions.policy import read_permissions
 
 _SECRETS = ("agent.api_key",)
 

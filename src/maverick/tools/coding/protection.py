@@ -8,18 +8,11 @@ start, and the Python that runs us.
 from __future__ import annotations
 
 import os
-import re
 import site
 import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from maverick.exceptions import ToolError
-
-if TYPE_CHECKING:
-    from maverick.tools.coding.workspace import Workspace
 
 PROTECTED = (".git", ".maverick", "maverick.yaml", ".claude", ".mcp.json")
 """What decides how other programs, and we ourselves, treat the workspace: agents, permissions, programs to start."""
@@ -38,11 +31,6 @@ GIT_SETTINGS = (".git/config", ".git/hooks", ".git/modules", ".git/worktrees")
 
 GIT_REDIRECTIONS = (".git/commondir", ".git/config.worktree")
 """What would have git read its settings elsewhere; no ordinary repository has them."""
-
-_DEEPEST = 3
-_MOST_FOLDERS = 1000
-_MODULE_PATH = re.compile(rb"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
-_LARGEST_MODULES_FILE = 1_000_000
 
 
 def what_runs_us(root: Path) -> tuple[str, ...]:
@@ -71,47 +59,3 @@ def _executed() -> Iterator[str | Path]:
         if folder:
             is_environment = Path(folder).parent.joinpath("pyvenv.cfg").exists()
             yield Path(folder).parent if is_environment else folder
-
-
-def inner_repositories(workspace: Workspace) -> tuple[str, ...]:
-    """The ``.git`` of each repository inside of the workspace's own, and each submodule that is not checked out.
-
-    They are looked for three folders deep and in a thousand folders; submodules are found wherever they are.
-    """
-    found: dict[str, None] = {}
-    waiting: list[tuple[str, ...]] = [()]
-    for _ in range(_MOST_FOLDERS):
-        if not waiting:
-            break
-        folder = waiting.pop(0)
-        for name in _subfolders(workspace, folder):
-            inner = (*folder, name)
-            if workspace.identity("/".join((*inner, ".git"))) is not None:
-                found["/".join((*inner, ".git"))] = None
-            if len(inner) < _DEEPEST:
-                waiting.append(inner)
-    for path in _submodules(workspace):
-        inside = f"{path}/.git"
-        found[inside if workspace.identity(inside) is not None else path] = None
-    return tuple(found)
-
-
-def _subfolders(workspace: Workspace, folder: tuple[str, ...]) -> list[str]:
-    try:
-        with workspace.open_folder(folder) as descriptor, os.scandir(descriptor) as entries:
-            return [
-                entry.name
-                for entry in entries
-                if entry.name != ".git" and entry.is_dir(follow_symlinks=False)
-            ]
-    except (ToolError, OSError):
-        return []
-
-
-def _submodules(workspace: Workspace) -> list[str]:
-    try:
-        content = workspace.read(".gitmodules", _LARGEST_MODULES_FILE)
-    except ToolError:
-        return []
-    paths = (os.fsdecode(path) for path in _MODULE_PATH.findall(content))
-    return [path for path in map(workspace.canonical, paths) if path not in (None, ".")]

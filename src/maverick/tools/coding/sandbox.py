@@ -11,6 +11,7 @@ the command runs; a protected file that the command makes is held back afterward
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -23,7 +24,7 @@ from pathlib import Path, PurePosixPath
 
 from maverick.config.programs import find_program, helper_environment, plain_environment
 from maverick.exceptions import ToolError
-from maverick.tools.coding.protection import FOLDERS, GIT_REDIRECTIONS, GIT_SETTINGS, inner_repositories
+from maverick.tools.coding.protection import FOLDERS, GIT_REDIRECTIONS, GIT_SETTINGS
 from maverick.tools.coding.seccomp import no_set_id_filter
 from maverick.tools.coding.workspace import Workspace
 
@@ -44,11 +45,15 @@ _COMPARE = (
 )
 """A script for inside: compares the identities of what is mounted with what they were, then runs the command. The PATH
 of the command may lead into the workspace, so the comparison has its own."""
+_DEEPEST = 3
+_MOST_FOLDERS = 1000
+_MODULE_PATH = re.compile(rb"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
+_LARGEST_MODULES_FILE = 1_000_000
 _LOCKED = ("--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev")
 
 
 def sandbox_problem() -> str:
-    """Why commands can not be put into a sandbox here; empty if they can."""
+    """Why commands cannot be put into a sandbox here; empty if they can."""
     return _problem(find_program("bwrap"))
 
 
@@ -57,11 +62,11 @@ def _problem(program: str | None) -> str:
     if program is None:
         return (
             "bubblewrap (bwrap) is not installed outside of the workspace, "
-            "so a command can not be put into a sandbox"
+            "so a command cannot be put into a sandbox"
         )
     with _filter() as calls:
         if calls is None:
-            return "the system calls of this kind of computer are not known, so a command can not be put into a sandbox"
+            return "the system calls of this kind of computer are not known, so a command cannot be put into a sandbox"
         words = [program, *_LOCKED, "--seccomp", str(calls), *_system_folders(), "true"]
         try:
             tried = subprocess.run(  # noqa: S603 - the program that was found, with nothing of anybody's
@@ -73,7 +78,7 @@ def _problem(program: str | None) -> str:
                 env=helper_environment(),
             )
         except (OSError, subprocess.SubprocessError):
-            return "bubblewrap (bwrap) can not be run here, so a command can not be put into a sandbox"
+            return "bubblewrap (bwrap) cannot be run here, so a command cannot be put into a sandbox"
     if tried.returncode != 0:
         return (
             "this system does not let bubblewrap (bwrap) make a sandbox, so a command would run without one"
@@ -175,7 +180,7 @@ class Sandbox:
     @cached_property
     def _inner_repositories(self) -> tuple[str, ...]:
         """Those that are there before the first command; one that a command makes is not the user's anyway."""
-        return inner_repositories(self._workspace)
+        return _inner_repositories(self._workspace)
 
 
 _commands: Counter[str] = Counter()
@@ -249,3 +254,47 @@ def _system_folders() -> tuple[str, ...]:
     for name in _SETTINGS:
         words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     return tuple(words)
+
+
+def _inner_repositories(workspace: Workspace) -> tuple[str, ...]:
+    """The ``.git`` of each repository inside of the workspace's own, and each submodule that is not checked out.
+
+    They are looked for three folders deep and in a thousand folders; submodules are found wherever they are.
+    """
+    found: dict[str, None] = {}
+    waiting: list[tuple[str, ...]] = [()]
+    for _ in range(_MOST_FOLDERS):
+        if not waiting:
+            break
+        folder = waiting.pop(0)
+        for name in _subfolders(workspace, folder):
+            inner = (*folder, name)
+            if workspace.identity("/".join((*inner, ".git"))) is not None:
+                found["/".join((*inner, ".git"))] = None
+            if len(inner) < _DEEPEST:
+                waiting.append(inner)
+    for path in _submodules(workspace):
+        inside = f"{path}/.git"
+        found[inside if workspace.identity(inside) is not None else path] = None
+    return tuple(found)
+
+
+def _subfolders(workspace: Workspace, folder: tuple[str, ...]) -> list[str]:
+    try:
+        with workspace.open_folder(folder) as descriptor, os.scandir(descriptor) as entries:
+            return [
+                entry.name
+                for entry in entries
+                if entry.name != ".git" and entry.is_dir(follow_symlinks=False)
+            ]
+    except (ToolError, OSError):
+        return []
+
+
+def _submodules(workspace: Workspace) -> list[str]:
+    try:
+        content = workspace.read(".gitmodules", _LARGEST_MODULES_FILE)
+    except ToolError:
+        return []
+    paths = (os.fsdecode(path) for path in _MODULE_PATH.findall(content))
+    return [path for path in map(workspace.canonical, paths) if path not in (None, ".")]

@@ -20,8 +20,7 @@ from maverick.config.programs import find_program, helper_environment
 from maverick.exceptions import ToolError
 from maverick.model.untrusted import mark_untrusted
 from maverick.processes import run_program
-from maverick.tools.coding.files import printable
-from maverick.tools.coding.walk import named, walk
+from maverick.tools.coding.files import named, printable, walk
 from maverick.tools.coding.workspace import Workspace
 from maverick.tools.threads import run_in_thread
 

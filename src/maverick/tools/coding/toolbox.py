@@ -2,24 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import dropwhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from maverick.exceptions import ConfigError
+from typing_extensions import TypedDict
+
+from maverick.exceptions import ConfigError, ToolError
 from maverick.model import Effect, Tool
 from maverick.tools.coding.files import FileTools
-from maverick.tools.coding.installing import install_question
-from maverick.tools.coding.plan import update_plan
 from maverick.tools.coding.sandbox import Sandbox, sandbox_problem
 from maverick.tools.coding.search import Search
 from maverick.tools.coding.shell import LONGEST, OnOutput, Shell
 from maverick.tools.coding.web import Web
 from maverick.tools.coding.workspace import Workspace
-from maverick.tools.docstring import read_docstring
 from maverick.tools.function import FunctionTool
-from maverick.tools.permissions.access import Access
-from maverick.tools.permissions.subject import CommandSubject, PathSubject, Subject, UrlSubject
+from maverick.tools.permissions.mode import Access
+from maverick.tools.permissions.rule import CommandSubject, PathSubject, Subject, UrlSubject
+from maverick.tools.signature import read_docstring
+
+_INSTALL = frozenset({"install"})
+_INSTALLERS: Mapping[str, AbstractSet[str]] = {
+    **dict.fromkeys(("pip", "pip3", "easy_install", "gem", "bundle", "cargo", "go"), _INSTALL),
+    **dict.fromkeys(("apt", "apt-get", "dnf", "yum", "zypper", "brew", "port"), _INSTALL),
+    **dict.fromkeys(("npm", "pnpm", "bun"), _INSTALL | {"i", "add", "ci", "update", "up"}),
+    **dict.fromkeys(("conda", "mamba", "micromamba"), _INSTALL | {"create", "update"}),
+    **dict.fromkeys(("poetry", "pdm"), _INSTALL | {"add", "sync", "update"}),
+    "pipx": _INSTALL | {"inject", "upgrade"},
+    "uv": frozenset({"add", "sync", "pip", "tool"}),
+    "yarn": _INSTALL | {"add", "up"},
+    "composer": _INSTALL | {"require", "update"},
+    "apk": frozenset({"add"}),
+}
+
+
+def install_question(command: str) -> str:
+    """Why a person has to be asked about a command line that seems to install packages; empty if it does not.
+
+    It catches what a model would write. A command that hides what it does is the sandbox's to hold.
+    """
+    words = [word.strip("'\"`()") for word in command.split()]
+    for index, word in enumerate(words):
+        program = word.rpartition("/")[2]
+        verbs = _INSTALLERS.get(program)
+        rest = dropwhile(lambda later: later.startswith("-"), words[index + 1 : index + 8])
+        if verbs is not None and next(rest, "") in verbs:
+            return f"it installs packages ({program}), which is code of others that runs here."
+    return ""
+
+
+_SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
+
+
+class PlanStep(TypedDict):
+    """One thing to do."""
+
+    step: str
+    status: Literal["pending", "in_progress", "done"]
+
+
+async def update_plan(steps: list[PlanStep]) -> str:
+    """Write down the plan for a task of several steps, and keep it up to date: send all steps each time.
+
+    Args:
+        steps: All steps in order, each with its status; at most one is in progress.
+    """
+    if sum(step["status"] == "in_progress" for step in steps) > 1:
+        raise ToolError("Only one step can be in progress. Finish one before you begin the next.")
+    lines = [f"{_SIGNS[step['status']]} {' '.join(step['step'].split())}" for step in steps]
+    return "\n".join(lines) or "The plan is empty."
+
 
 # They are part of what the tool is: a decision on a command in the sandbox is not one on the same command without it.
 _IN_SANDBOX = "It runs in a sandbox, where there is no network and only the workspace can be changed."
@@ -74,7 +128,7 @@ def coding_tools(
         on_output: Told what a command says, while it says it.
 
     Raises:
-        ConfigError: A sandbox is wanted and can not be made here.
+        ConfigError: A sandbox is wanted and cannot be made here.
     """
     files, path = FileTools(workspace), PathSubject("path", workspace.canonical)
     write = CodingTool(files.write_file, Access.EDIT, path, workspace.question)

@@ -18,12 +18,13 @@ from urllib.parse import urljoin
 
 from maverick.exceptions import ToolError
 from maverick.model.untrusted import mark_untrusted
-from maverick.tools.coding.addresses import Reachable, check_reachable, is_public
 from maverick.tools.permissions.web_address import WebAddress
 from maverick.tools.threads import run_in_thread
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
+
+    from maverick.tools.coding.guarded_resolver import GuardedResolver, Reachable
 
 _MOST_HOPS = 5
 _MOST_BYTES = 2_000_000
@@ -54,7 +55,7 @@ class Web:
         reachable: Says which addresses may be reached; by default, public ones.
     """
 
-    def __init__(self, reachable: Reachable = is_public) -> None:
+    def __init__(self, reachable: Reachable | None = None) -> None:
         self._reachable = reachable
 
     async def web_fetch(self, url: str) -> str:
@@ -67,7 +68,8 @@ class Web:
 
         from maverick.tools.coding.guarded_resolver import GuardedResolver
 
-        connector = aiohttp.TCPConnector(resolver=GuardedResolver(self._reachable), use_dns_cache=False)
+        resolver = GuardedResolver(self._reachable)
+        connector = aiohttp.TCPConnector(resolver=resolver, use_dns_cache=False)
         try:
             async with (
                 asyncio.timeout(_SECONDS),
@@ -79,46 +81,44 @@ class Web:
                     headers={"Accept": "text/*", "Accept-Encoding": "identity"},
                 ) as session,
             ):
-                page = await self._follow(session, url)
+                page = await _follow(session, url, resolver)
         except TimeoutError as error:
             raise ToolError(f"{url} did not answer within {_SECONDS:g} seconds.") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise ToolError(f"{url} could not be fetched: {type(error).__name__}.") from error
         return mark_untrusted(str(page.address), await page.words())
 
-    async def _follow(self, session: ClientSession, url: str) -> _Page:
-        from yarl import URL  # it comes with aiohttp
 
-        asked = address = self._checked(url)
-        for _ in range(_MOST_HOPS + 1):
-            async with session.get(URL(str(address), encoded=True), allow_redirects=False) as response:
-                if response.status in (301, 302, 303, 307, 308) and "Location" in response.headers:
-                    target = WebAddress.read(urljoin(str(address), response.headers["Location"]))
-                    if target is None:
-                        raise ToolError(f"{address} redirects to something that can not be fetched.")
-                    if target not in asked.same_page:
-                        raise ToolError(
-                            f"{address} redirects to {target}. Fetch that, if it is what you want."
-                        )
-                    address = target
-                    continue
-                return await _read(response, address)
-        raise ToolError(f"{url} was still not the page after {_MOST_HOPS} redirections.")
+async def _follow(session: ClientSession, url: str, resolver: GuardedResolver) -> _Page:
+    from yarl import URL  # it comes with aiohttp
 
-    def _checked(self, url: str) -> WebAddress:
-        """The address, with its scheme and host made sure of; a name's addresses are checked when it is resolved."""
-        address = WebAddress.read(url)
-        if address is None or address.scheme not in ("http", "https"):
-            raise ToolError(
-                f"{url[:200]} is not an address that can be fetched: it has to be https://host/path."
-            )
-        host = address.host.strip("[]")
-        try:
-            ip_address(host)
-        except ValueError:
-            return address
-        check_reachable(host, host, self._reachable)
+    asked = address = _checked(url, resolver)
+    for _ in range(_MOST_HOPS + 1):
+        async with session.get(URL(str(address), encoded=True), allow_redirects=False) as response:
+            if response.status in (301, 302, 303, 307, 308) and "Location" in response.headers:
+                target = WebAddress.read(urljoin(str(address), response.headers["Location"]))
+                if target is None:
+                    raise ToolError(f"{address} redirects to something that cannot be fetched.")
+                if target not in asked.same_page:
+                    raise ToolError(f"{address} redirects to {target}. Fetch that, if it is what you want.")
+                address = target
+                continue
+            return await _read(response, address)
+    raise ToolError(f"{url} was still not the page after {_MOST_HOPS} redirections.")
+
+
+def _checked(url: str, resolver: GuardedResolver) -> WebAddress:
+    """The address, with its scheme and host made sure of; a name's addresses are checked when it is resolved."""
+    address = WebAddress.read(url)
+    if address is None or address.scheme not in ("http", "https"):
+        raise ToolError(f"{url[:200]} is not an address that can be fetched: it has to be https://host/path.")
+    host = address.host.strip("[]")
+    try:
+        ip_address(host)
+    except ValueError:
         return address
+    resolver.check(host, host)
+    return address
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ async def _text_of(html: str) -> str:
     try:
         return await run_in_thread(text_of_page, html, unwanted)
     finally:
-        unwanted.set()  # a thread can not be stopped, but it can be told that nobody waits for it
+        unwanted.set()  # a thread cannot be stopped, but it can be told that nobody waits for it
 
 
 async def _read(response: ClientResponse, address: WebAddress) -> _Page:

@@ -1,4 +1,4 @@
-"""A folder that tools work in and can not leave.
+"""A folder that tools work in and cannot leave.
 
 No path is ever handed to the system whole. A file is opened by walking to it from the workspace's root, one name at a
 time, each relative to the folder that is already open, and no symbolic link is followed on the way. So there is no
@@ -34,10 +34,10 @@ class Workspace:
         protected: Names of files and folders that may be read but not changed, in whatever folder they are. Commands in
             a sandbox are only kept from those right below the root.
         asked: Names of files and folders that a person is asked about before they are changed. Commands in a sandbox
-            can not change those right below the root.
+            cannot change those right below the root.
 
     Raises:
-        ConfigError: The folder is not there, or this system can not confine anything to it.
+        ConfigError: The folder is not there, or this system cannot confine anything to it.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Workspace:
         """What a file holds.
 
         Raises:
-            ToolError: It can not be read, or is larger than so many bytes.
+            ToolError: It cannot be read, or is larger than so many bytes.
         """
         with self.open_file(path) as file, _explained(path):
             content = file.read(largest + 1)
@@ -163,7 +163,7 @@ class Workspace:
         """Give a file new content, all of it or nothing; folders on the way are made.
 
         Raises:
-            ToolError: It may not be changed, or can not be.
+            ToolError: It may not be changed, or cannot be.
         """
         *folders, name = names = self._file_names(path)
         self._check_changeable(path, names)
@@ -186,7 +186,7 @@ class Workspace:
         """A new file for our own use, open for writing; git is told to ignore its folder.
 
         Raises:
-            ToolError: It can not be made.
+            ToolError: It cannot be made.
         """
         with self.open_folder(names[:-1], create=True) as folder, _explained("/".join(names)):
             with suppress(FileExistsError), _made(".gitignore", folder) as ignore:

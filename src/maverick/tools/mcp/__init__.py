@@ -3,13 +3,11 @@
 Loaded when it is used, since the ``mcp`` package is an extra.
 """
 
-from maverick.tools.mcp.configured import ConfiguredServer, ConfiguredServers
 from maverick.tools.mcp.connection import MCPConnection
-from maverick.tools.mcp.pins import ToolPins
 from maverick.tools.mcp.server_address import ServerAddress
-from maverick.tools.mcp.servers_file import plugged_in
+from maverick.tools.mcp.servers import ConfiguredServer, ConfiguredServers, plugged_in
 from maverick.tools.mcp.tool import MCPTool
-from maverick.tools.mcp.toolset import MCPToolset
+from maverick.tools.mcp.toolset import MCPToolset, ToolPins
 
 __all__ = [
     "ConfiguredServer",

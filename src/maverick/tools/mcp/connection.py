@@ -43,7 +43,7 @@ class MCPConnection:
         """Every tool the server has.
 
         Raises:
-            NetworkError: The server can not be reached, or went away.
+            NetworkError: The server cannot be reached, or went away.
             ToolError: It answered with an error.
         """
         tools: list[types.Tool] = []
@@ -75,7 +75,7 @@ class MCPConnection:
                 change nothing, since nobody can know how far the first call got.
 
         Raises:
-            NetworkError: The server can not be reached, or went away before it answered.
+            NetworkError: The server cannot be reached, or went away before it answered.
             TimeoutError: It did not answer in time.
             ToolError: It answered with an error.
         """
@@ -211,7 +211,7 @@ def _why_not_open(error: Exception) -> str:
             )
         case NetworkError():
             return str(error)
-    return "can not be reached, or does not speak MCP. Check its command or url, and whether it runs."
+    return "cannot be reached, or does not speak MCP. Check its command or url, and whether it runs."
 
 
 def _first_of(error: BaseException) -> Exception:

@@ -13,7 +13,7 @@ import msgspec
 from maverick.exceptions import ToolError
 from maverick.model import Effect, ToolContext
 from maverick.tools.mcp.connection import MCPConnection
-from maverick.tools.permissions.access import Access
+from maverick.tools.permissions.mode import Access
 
 FindConnection: TypeAlias = Callable[[ToolContext], MCPConnection]
 """Says over which connection a call is made; each user may have their own."""

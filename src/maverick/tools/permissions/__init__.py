@@ -1,14 +1,12 @@
 """Permissions: which tool calls run, which need a person's consent, and which never run."""
 
 from maverick.loop.policy import Policy, Ruling, Verdict
-from maverick.tools.permissions.access import Access
-from maverick.tools.permissions.mode import Mode
-from maverick.tools.permissions.permission_file import load_permissions
-from maverick.tools.permissions.policy import Permissions
-from maverick.tools.permissions.rule import Rule
-from maverick.tools.permissions.subject import (
+from maverick.tools.permissions.mode import Access, Mode
+from maverick.tools.permissions.policy import Permissions, load_permissions
+from maverick.tools.permissions.rule import (
     CommandSubject,
     PathSubject,
+    Rule,
     Subject,
     TextSubject,
     UrlSubject,

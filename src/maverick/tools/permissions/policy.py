@@ -1,14 +1,20 @@
-"""The policy a person gives an executor: rules and a mode, outside of anything a model can say."""
+"""The permissions a person gives an executor: rules and a mode, outside of anything a model can say.
+
+They come from Python or from files: the user's own decides, the project's takes away, and allows only if it is trusted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
-from maverick.exceptions import InvalidInputError
+from maverick.config.loading import persons_home, read_small_file
+from maverick.config.trust import PERMISSIONS_FILE, Trust
+from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.loop.policy import Policy, Ruling, Verdict
 from maverick.model import Tool, ToolCall
-from maverick.tools.permissions.access import Access, access_of
-from maverick.tools.permissions.mode import Mode
+from maverick.tools.permissions.mode import Access, Mode, access_of
 from maverick.tools.permissions.rule import Rule, own_question
 
 _ALLOWED = Ruling(Verdict.ALLOW)
@@ -114,3 +120,105 @@ def _rules(field: str, texts: Iterable[str]) -> tuple[Rule, ...]:
     if isinstance(texts, str):
         raise InvalidInputError(f"{field}: expected a list of rules, got {texts!r}.", field=field)
     return tuple(Rule(text) for text in texts)
+
+
+_FILE = Path(PERMISSIONS_FILE)
+_LISTS = ("allow", "ask", "deny")
+
+
+def load_permissions(
+    mode: Mode | str | None = None,
+    *,
+    project: Path | None = None,
+    home: Path | None = None,
+    usual: Mode | str = Mode.ASK,
+) -> Policy:
+    """The permissions of ``~/.maverick/permissions.yaml``, narrowed by the project's file of the same name.
+
+    A project may have been written by a stranger, so what its file allows counts only if the user has trusted it as it
+    is. What it denies, or wants asked about, always counts. A file that is not there says nothing. ``yolo`` is not
+    read from files.
+
+    Args:
+        mode: The mode, in place of the one in the user's file.
+        project: The project's folder; by default, the current one.
+        home: The user's home; by default, the user's.
+        usual: The mode if neither says one.
+
+    Raises:
+        ConfigError: A file cannot be read, or has something in it that does not belong there.
+        InvalidInputError: There is no such mode.
+    """
+    home = home or persons_home()
+    own_file = None if home is None else home / _FILE
+    project_file = (project or Path()) / _FILE
+    own = {} if own_file is None else read_permissions(own_file, read_small_file(own_file))
+    own_mode = own.pop("mode", Mode.named(usual))
+    own_mode = own_mode if mode is None else Mode.named(mode)
+    content = b"" if _same_file(own_file, project_file) else read_small_file(project_file)
+    narrowing = read_permissions(project_file, content)
+    if not narrowing:
+        return _made(own_file, own_mode, own)
+    allowed = narrowing.get("allow", [])
+    if allowed and not Trust(home).covers(project or Path(), PERMISSIONS_FILE, content):
+        narrowing["allow"] = allowed = []
+    _made(own_file, own_mode, own)  # so that a mistake is blamed on the right file
+    permissions = _made(project_file, own_mode, {**own, "allow": [*own.get("allow", []), *allowed]})
+    return permissions.narrowed_by(_made(project_file, narrowing.pop("mode", Mode.YOLO), narrowing))
+
+
+def _made(path: Path | None, mode: Mode | str, rules: dict[str, Any]) -> Permissions:
+    try:
+        return Permissions(mode, **rules)
+    except InvalidInputError as error:
+        raise ConfigError(f"{path}: {error}", source=str(path), field=error.field) from error
+
+
+def read_permissions(path: Path, content: bytes) -> dict[str, Any]:
+    """What a file with this content says, checked.
+
+    Raises:
+        ConfigError: It has something in it that does not belong there.
+    """
+    if not content.strip():
+        return {}
+    import yaml  # here, because most people have no such file
+
+    try:
+        said = yaml.safe_load(content)
+    except Exception as error:  # PyYAML lets ValueError, KeyError, RecursionError and more through
+        raise ConfigError(
+            f"{path} is not valid YAML. Check its indentation and quotes.", source=str(path)
+        ) from error
+    if not isinstance(said, dict) or not all(isinstance(key, str) for key in said):
+        raise ConfigError(f"{path}: expected mode, allow, ask and deny.", source=str(path))
+    for field, value in said.items():
+        _check(path, field, value)
+    return {field: value for field, value in said.items() if value is not None}
+
+
+def _check(path: Path, field: str, value: object) -> None:
+    if field == "mode":
+        if value == Mode.YOLO:
+            raise ConfigError(
+                f"mode: {path} asks for yolo, which has to be asked for each time. Choose another mode there.",
+                source=str(path),
+                field=field,
+            )
+    elif field not in _LISTS:
+        raise ConfigError(
+            f"{field}: {path} has no such setting; there are mode, allow, ask and deny.",
+            source=str(path),
+            field=field,
+        )
+    elif value is not None and not (isinstance(value, list) and all(isinstance(rule, str) for rule in value)):
+        raise ConfigError(
+            f"{field}: {path} has to have a list of rules here, each a text.", source=str(path), field=field
+        )
+
+
+def _same_file(one: Path | None, other: Path) -> bool:
+    try:
+        return one is not None and one.samefile(other)
+    except OSError:
+        return False

@@ -1,23 +1,24 @@
-"""MCP servers that are named in settings: connected all at once, and closed together."""
+"""MCP servers from settings and from files: connected all at once, and closed together."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import mcp_types as types
+import msgspec
 
 from maverick.config.loading import own_folder
 from maverick.config.mcp_name import prefix_of
-from maverick.config.mcp_server import MCPServer
-from maverick.exceptions import ConfigError, InvalidInputError, TimeoutError, describe_unknown
+from maverick.config.mcp_server import SETTINGS, MCPServer
+from maverick.exceptions import ConfigError, InvalidInputError, TimeoutError, ToolError, describe_unknown
 from maverick.model import Effect
-from maverick.tools.mcp.pins import ToolPins
 from maverick.tools.mcp.server_address import ServerAddress
 from maverick.tools.mcp.tool import MCPTool
-from maverick.tools.mcp.toolset import MCPToolset
+from maverick.tools.mcp.toolset import MCPToolset, ToolPins
 
 _KEY = "maverick/idempotency-key"
 """What a server finds the key of a call under: a second call with the same one must not act again."""
@@ -91,7 +92,7 @@ class ConfiguredServer:
 
         Raises:
             ConfigError: Its settings do not fit.
-            NetworkError: It can not be reached.
+            NetworkError: It cannot be reached.
             TimeoutError: It took too long.
             InvalidToolError: Two of its tools would have the same name.
         """
@@ -189,3 +190,52 @@ class ConfiguredServers:
         else:
             return
         raise failure  # out here, so that its cause stays what it was
+
+
+def plugged_in(file: Path, pins: ToolPins | None = None) -> list[MCPToolset]:
+    """The tools of every server in a file; names of tools begin with their server's. No file is no server.
+
+    A server with ``users`` is used with each user's own credentials, and by nobody else.
+
+    Raises:
+        ConfigError: The file, or a server in it, is not as it should be.
+    """
+    try:
+        settings = msgspec.json.decode(file.read_bytes())
+        servers = settings["mcpServers"].items()
+    except FileNotFoundError:
+        return []
+    except (OSError, msgspec.DecodeError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f'{file}: expected {{"mcpServers": {{"name": {{"command": …}}}}}}.', source=str(file)
+        ) from error
+    return [_toolset(file, name, server, pins) for name, server in servers]
+
+
+def _toolset(file: Path, name: str, server: object, pins: ToolPins | None) -> MCPToolset:
+    if not isinstance(server, Mapping):
+        raise ConfigError(f"{file}: {name}: expected a command or a url.", source=str(file), field=name)
+    settings = MCPServer.read(name, {key: server[key] for key in server if key in SETTINGS}, str(file))
+    users = server.get("users")
+    try:
+        address = ServerAddress.of(settings.address())
+        for_user = None if users is None else _with_credentials(name, address, users)
+    except (InvalidInputError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{file}: {name}: {error}", source=str(file), field=name) from error
+    return toolset_of(settings, address, ToolPins() if pins is None else pins, f"{name}_", for_user)
+
+
+def _with_credentials(
+    name: str, address: ServerAddress, users: Mapping[str, Mapping[str, Any]]
+) -> Callable[[str], ServerAddress]:
+    addresses = {
+        user: address.with_credentials(env=own.get("env"), headers=own.get("headers"))
+        for user, own in users.items()
+    }
+
+    def for_user(user_id: str) -> ServerAddress:
+        if user_id not in addresses:
+            raise ToolError(f"You have no access to {name!r}.")
+        return addresses[user_id]
+
+    return for_user
