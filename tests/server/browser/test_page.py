@@ -174,7 +174,7 @@ async def test_a_message_is_edited_and_sent_again(window: Window) -> None:
     await window.talk("hello")
 
     await window.page.locator(".message.user").first.hover()
-    await window.page.get_by_role("button", name="Edit and send again").first.click()
+    await window.page.get_by_role("button", name="Edit and resend").first.click()
     await expect(window.page.locator("#composer-text")).to_have_value("add buy mlik")
     await window.say("add buy milk")
 

@@ -9,7 +9,7 @@ export class Refused extends Error {
   }
 }
 
-const OFFLINE = "The server can not be reached. Check the connection, then try again.";
+const OFFLINE = "The server cannot be reached. Check your connection and try again.";
 
 /** A key that makes a request safe to send again. */
 export function newKey() {
@@ -38,7 +38,7 @@ async function fetched(path, { method = "GET", body, headers = {}, signal }) {
   }
   if (response.ok) return response;
   const told = await response.json().catch(() => null);
-  throw new Refused(response.status, told?.error?.code ?? "refused", told?.error?.message ?? "That did not work.");
+  throw new Refused(response.status, told?.error?.code ?? "refused", told?.error?.message ?? "Something went wrong.");
 }
 
 /** Read a response as server-sent events, and call a function with each. */

@@ -66,7 +66,7 @@ async function showSignIn(reason = "") {
   const about = await ask("GET", "/api/about").catch(() => ({ accounts: true, signup: false }));
   byId("sign-in").hidden = false;
   byId("sign-up").hidden = !about.signup;
-  if (!about.accounts) byId("sign-in-hint").textContent = "This server takes tokens of a sign-in service; its users have a page of their own.";
+  if (!about.accounts) byId("sign-in-hint").textContent = "This server uses an external sign-in service. Sign in through your organisation's page.";
   byId("sign-in-error").textContent = reason;
   byId("name").focus();
 }
@@ -75,7 +75,7 @@ async function signIn(path) {
   const credentials = { name: byId("name").value.trim(), password: byId("password").value };
   byId("sign-in-error").textContent = "";
   if (!credentials.name || credentials.password.length < 8) {
-    byId("sign-in-error").textContent = "Enter a name, and a password of at least 8 characters.";
+    byId("sign-in-error").textContent = "Enter a name and a password of at least 8 characters.";
     return;
   }
   try {

@@ -43,7 +43,7 @@ export class ConversationList {
   show() {
     const focused = document.activeElement?.closest?.("[data-id]")?.dataset.id;
     this.node.replaceChildren(...this.conversations.map((conversation) => this.item(conversation)));
-    if (!this.conversations.length) this.node.append(element("li", { class: "quiet empty", text: "Nothing said yet." }));
+    if (!this.conversations.length) this.node.append(element("li", { class: "quiet empty", text: "No conversations yet." }));
     if (focused) this.node.querySelector(`[data-id="${CSS.escape(focused)}"] .open`)?.focus();
   }
 
@@ -62,7 +62,7 @@ export class ConversationList {
       "li",
       { "data-id": id, class: id === this.current ? "current" : "" },
       open,
-      running ? element("span", { class: "dot", title: "Being answered" }) : null,
+      running ? element("span", { class: "dot", title: "Answering" }) : null,
       element(
         "span",
         { class: "item-actions" },

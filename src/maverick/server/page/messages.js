@@ -6,7 +6,7 @@ import { ToolCard } from "./tool-card.js";
 
 /** Something the user said. */
 export function userMessage(message, onEdit) {
-  const edit = iconButton("edit", "Edit and send again", () => onEdit(message), { class: "icon faint" });
+  const edit = iconButton("edit", "Edit and resend", () => onEdit(message), { class: "icon faint" });
   const node = element(
     "article",
     { class: "message user", "aria-label": "You" },
@@ -119,7 +119,7 @@ export class AnswerMessage {
     if (response) this.show(response);
     if (this.question) this.content.append(this.question);
     this.node.classList.toggle("failed", status === "failed");
-    const note = { stopped: "Stopped.", failed: reason || "That did not work." }[status];
+    const note = { stopped: "Stopped.", failed: reason || "Something went wrong." }[status];
     if (!note) return;
     this.actions.replaceChildren(
       element("span", { class: "note", text: note }),

@@ -4,7 +4,7 @@ import { element, icon } from "./element.js";
 
 const LABELS = {
   add_task: "Add a task",
-  list_tasks: "Look at the tasks",
+  list_tasks: "List tasks",
   complete_task: "Complete a task",
   update_task: "Change a task",
   delete_task: "Delete a task",
@@ -38,8 +38,8 @@ export class ToolCard {
   /** The call is over. */
   end(result, duration, outcome = "finished") {
     const code = result?.error?.code;
-    if (code === "confirmation_required") this.show("asking", "Waits for you", "warn");
-    else if (outcome !== "finished" || result?.success === false) this.show("failed", "Did not work", "close");
+    if (code === "confirmation_required") this.show("asking", "Needs your confirmation", "warn");
+    else if (outcome !== "finished" || result?.success === false) this.show("failed", "Failed", "close");
     else this.show("finished", "Done", "check");
     this.time.textContent = duration >= 1000 ? `${(duration / 1000).toFixed(1)} s` : `${duration} ms`;
     this.body.append(...section("Result", result));

@@ -28,7 +28,7 @@ export class Transcript {
         "div",
         { class: "welcome" },
         element("h2", { text: "What would you like to get done?" }),
-        element("p", { class: "quiet", text: "Say it in your own words. Your tasks are at your side." }),
+        element("p", { class: "quiet", text: "Write it in your own words. Your tasks are listed beside the chat." }),
         element("div", { class: "ideas" }, ...IDEAS.map((text) => element("button", { type: "button", class: "idea", text, onclick: () => this.send(text) }))),
       ),
     );
