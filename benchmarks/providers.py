@@ -41,7 +41,7 @@ class MaverickAgent:
             name="adder",
             description="Adds numbers.",
             prompt_config=PromptConfig("Be brief."),
-            run_config=RunConfig(max_turns=None),
+            run_config=RunConfig(max_turns=None, timeout_ms=None),
             tool_config=ToolConfig(tools=[add]),
         )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from maverick.exceptions import (
     AgentError,
@@ -40,8 +40,7 @@ _CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_OVERFLOW, Stop
 Deltas: TypeAlias = tuple[TextDelta | ThinkingDelta, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """What is known of an answer before the first byte of its content."""
 
     service: str
@@ -50,19 +49,22 @@ class Exchange:
     """What messages call the API that is expected behind ``base_url``."""
     model: str
     """The model that was asked for."""
-    headers: Mapping[str, str] = field(repr=False)
+    headers: Mapping[str, str]
     """The headers of the answer."""
-    prices: PriceTable = field(repr=False)
+    prices: PriceTable
     """What models cost."""
-    secret: str = field(default="", repr=False)
+    secret: str = ""
     """The key, which no message may repeat."""
+
+    def __repr__(self) -> str:  # the key is in no repr
+        return f"Exchange({self.service!r}, {self.model!r})"
 
     @property
     def request_id(self) -> str:
         """The service's id of the exchange, under whichever name it has; empty when there is none."""
         get = self.headers.get
         found = get("request-id") or get("x-request-id") or get("x-amzn-requestid") or ""
-        return found.replace(self._key, HIDDEN) if self._key else found
+        return found.replace(self.secret, HIDDEN) if self._is_key and found else found
 
     @property
     def about(self) -> str:
@@ -71,7 +73,7 @@ class Exchange:
 
     def clean(self, data: bytes) -> bytes:
         """The bytes of an answer without the key, which a proxy or a debug page may send back."""
-        return data.replace(self._key.encode(), HIDDEN.encode()) if self._key else data
+        return data.replace(self.secret.encode(), HIDDEN.encode()) if self._is_key else data
 
     def hide(self, text: str) -> str:
         """The text of an error without the key: :meth:`clean` cannot see one that is escaped."""
@@ -99,14 +101,14 @@ class Exchange:
 
     def without_key(self, parts: Iterable[Part]) -> tuple[Part, ...]:
         """The parts without the key: :meth:`clean` cannot see one that comes in pieces, or escaped."""
-        parts, key = tuple(parts), self._key
-        if not key or not any(key in _all_text(part) for part in parts):
+        parts, key = tuple(parts), self.secret
+        if not self._is_key or not any(key in _all_text(part) for part in parts):
             return parts
         return tuple(msgspec.convert(_replaced(msgspec.to_builtins(part), key), type(part)) for part in parts)
 
     @property
-    def _key(self) -> str:
-        return self.secret if len(self.secret) >= _SHORTEST_KEY else ""
+    def _is_key(self) -> bool:
+        return len(self.secret) >= _SHORTEST_KEY
 
 
 def complete_response(
