@@ -103,10 +103,10 @@ class Desk:
         self.callers[name] = asyncio.create_task(self._visit(name, tokens, used))
 
     async def _visit(self, name: str, tokens: int, used: int) -> None:
-        async with self.limiter.admit(tokens) as permit:
+        async with self.limiter.admit(tokens) as report:
             self.admitted.append((name, self.clock.time - 1000))
             await self.leave[name].wait()
-            permit.settle(Usage(input_tokens=used))
+            report(Usage(input_tokens=used))
 
 
 def desk(**limits: Any) -> Desk:
@@ -191,11 +191,11 @@ async def test_real_usage_below_the_estimate_lets_the_next_one_in_sooner() -> No
 
 async def test_the_next_one_need_not_wait_for_a_settled_call_to_leave() -> None:
     d = desk(tokens_per_minute=100)
-    async with d.limiter.admit(90) as permit:
+    async with d.limiter.admit(90) as report:
         d.come("b", tokens=80)
         await settle()
         assert d.names == ""
-        permit.settle(Usage(input_tokens=10))
+        report(Usage(input_tokens=10))
         await settle()
         assert d.names == "b"
 

@@ -335,14 +335,11 @@ def test_a_file_that_is_not_a_gguf_is_told(tmp_path: Path, content: bytes) -> No
 
 
 @pytest.mark.requirement("P8")
-@pytest.mark.parametrize("connect_it", [connect, lambda path: maverick.connect(f"local:{path}")])
-def test_without_llama_the_error_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connect_it: Any
-) -> None:
+def test_without_llama_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maverick.providers.local.client.find_spec", lambda name: None)
 
     with pytest.raises(AgentError, match=re.escape(install_command("local"))) as caught:
-        connect_it(model_file(tmp_path))
+        maverick.connect(f"local:{model_file(tmp_path)}")
 
     assert caught.value.kind is ErrorKind.INVALID
 

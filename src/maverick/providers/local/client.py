@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, NetworkError, StreamingError
+from maverick.exceptions import InvalidInputError, NetworkError, StreamingError
 from maverick.model import ModelInfo, Price, Request, Response, StreamItem
 from maverick.providers.client import Client, open_stream
 from maverick.providers.http.transport import Timeouts
@@ -42,20 +42,21 @@ def connect(
     Args:
         model: The path of the file.
         context_window: How many tokens a conversation and its answer may have together. More needs more memory.
-        threads: How many threads compute; by default one less than there are processors.
-        gpu_layers: How many layers of the model graphics cards hold; by default, what llama.cpp finds best.
+        threads: How many threads to use; by default one less than there are processors.
+        gpu_layers: How many layers of the model to put on the GPU; by default, what llama.cpp finds best.
         load_timeout: How many seconds the model may take to load.
-        timeouts: How long to wait for what of an answer.
-        max_tokens: The most tokens of an answer when a request does not say; small models do not always find an end.
+        timeouts: How long to wait for an answer.
+        max_tokens: The most tokens of an answer when a request does not say; small models do not always stop.
         extra: Fields to add to every request, such as ``{"top_p": 0.9}``.
 
     Raises:
         InvalidInputError: There is no such file, or it is not a GGUF file.
-        AgentError: The extra is not installed; its ``kind`` is ``invalid``.
+        ModuleNotFoundError: The extra is not installed; ``maverick.connect`` says how to install it.
     """
     path = Path(model.removeprefix("local:")).expanduser()
     _check_file(path)
-    _check_extra()
+    if find_spec("xllamacpp") is None:  # only the server's process will import it
+        raise ModuleNotFoundError("The package xllamacpp is not installed.", name="xllamacpp")
     settings = Settings(
         path=str(path.resolve()),
         name=path.stem,
@@ -82,7 +83,7 @@ class LocalClient(Client):
     Args:
         server: What serves the model.
         info: What is known of the model.
-        options: What the client that talks to the server is made with, besides its address and key.
+        options: The options of the client that talks to the server, besides its address and key.
     """
 
     def __init__(self, server: LocalServer, info: ModelInfo, options: Mapping[str, Any]) -> None:
@@ -118,7 +119,7 @@ class LocalClient(Client):
 
     @asynccontextmanager
     async def _asking(self) -> AsyncIterator[OpenAIClient]:
-        """A client to ask. If its connection breaks, the server is given the moment it takes to be seen as dead."""
+        """A client to ask. If its connection breaks, a server that is about to end gets the time to do so."""
         client = await self._ready()
         try:
             yield client
@@ -154,15 +155,4 @@ def _check_file(path: Path) -> None:
             f"{str(path)!r} is not a GGUF file, the only kind llama.cpp reads. Download the model in that format, "
             "or convert it.",
             field="model",
-        )
-
-
-def _check_extra() -> None:
-    if find_spec("xllamacpp") is None:
-        from maverick.config.installation import install_command  # here, since it is seldom wanted
-
-        raise AgentError(
-            "The provider 'local' needs the package 'xllamacpp', which is not installed. "
-            f"Run: {install_command('local')}",
-            kind=ErrorKind.INVALID,
         )

@@ -1,8 +1,8 @@
 """llama.cpp in a process of its own, so that a model cannot take the agent down with it.
 
-Parent and child talk over the pipes that a process is born with. The child reads its settings, loads the model, writes
-one line that says where it listens, and then waits for its input to end. That happens when the parent is done with it,
-and also when the parent is killed: a model never outlives the process it serves.
+Parent and child talk over standard input and output. The child reads its settings, loads the model, writes one line
+that says where it listens, and then waits for its input to end. That happens when the parent is done with it, and also
+when the parent is killed: a model never outlives the process it serves.
 
 Imported, this module is the parent's side; run as a program, it is the child.
 """
@@ -17,7 +17,6 @@ import secrets
 import subprocess
 import sys
 from contextlib import suppress
-from contextvars import Context
 from typing import Any
 
 import msgspec
@@ -37,20 +36,20 @@ class Settings(msgspec.Struct, frozen=True):
     context_window: int
     """How many tokens a conversation and its answer may have together."""
     threads: int
-    """How many threads compute."""
+    """How many threads to use."""
     gpu_layers: int | None = None
-    """How many layers of the model graphics cards hold; ``None`` is llama.cpp's own choice."""
+    """How many layers of the model to put on the GPU; ``None`` is llama.cpp's own choice."""
     key: str = ""
-    """What requests have to show, so that nobody else on this machine can use the server."""
+    """The key that requests must have, so that no one else on this machine can use the server."""
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What the child says: where it listens, or why it does not."""
+    """What the child reports: where it listens, or why it does not."""
 
     address: str = ""
     problem: str = ""
     exit_code: int | None = None
-    """The status it ended with, which its parent fills in when it says nothing."""
+    """The exit code of a child that ended without a report; the parent fills it in."""
 
 
 class LocalServer:
@@ -63,7 +62,7 @@ class LocalServer:
 
     def __init__(self, settings: Settings, *, load_timeout: float) -> None:
         self.key = secrets.token_urlsafe(32)
-        """What requests have to show."""
+        """The key that requests must have."""
         self._settings = msgspec.structs.replace(settings, key=self.key)
         self._load_timeout = load_timeout
         self._process: subprocess.Popen[bytes] | None = None
@@ -82,7 +81,7 @@ class LocalServer:
         """
         self.stop()
         self._process = process = _spawn()
-        report = Report(problem="it was not waited for")
+        report = Report(problem="the wait for it was cancelled")
         try:
             async with asyncio.timeout(self._load_timeout):
                 report = await asyncio.to_thread(_report, process, self._settings)
@@ -98,14 +97,13 @@ class LocalServer:
         if report.problem:
             raise ProcessError(
                 f"llama.cpp could not load {self._settings.path}: {report.problem.rstrip('.')}. The file may be "
-                "damaged or of a kind that is too new, or there is not enough memory; a smaller context_window needs "
-                "less.",
+                "damaged or of a newer format, or there is not enough memory; a smaller context_window needs less.",
                 exit_code=report.exit_code,
             )
         return report.address
 
     def settle(self) -> None:
-        """Wait a moment for the child to end, in case it is about to: its connections end before it does."""
+        """Wait briefly for the child to end, in case it is about to: its connections end before it does."""
         if self._process is not None:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_DYING_SECONDS)
@@ -114,15 +112,13 @@ class LocalServer:
         """End the child, if there is one, and wait until it is gone."""
         process, self._process = self._process, None
         if process is not None:
-            process.kill()  # the server pays no attention to anything gentler
+            process.kill()  # the server ignores other signals
             process.communicate()
 
 
 def _spawn() -> subprocess.Popen[bytes]:
     try:
-        # The context is empty, since the server is its client's: a tool call that asks a model has not started it.
-        return Context().run(
-            subprocess.Popen,
+        return subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-P", "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -137,7 +133,7 @@ def _spawn() -> subprocess.Popen[bytes]:
 
 
 def _report(process: subprocess.Popen[bytes], settings: Settings) -> Report:
-    """Tell the child its settings and wait for what it says."""
+    """Send the child its settings and wait for its report."""
     assert process.stdin is not None  # noqa: S101 - it was asked for
     assert process.stdout is not None  # noqa: S101 - it was asked for
     try:

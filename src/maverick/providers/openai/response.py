@@ -1,13 +1,13 @@
 """An answer of the Chat Completions API, from its bytes: whole, or chunk by chunk. No I/O here.
 
-Servers differ in what they leave out, so nearly every field may be missing or null. What is there has to be right, or
-a :class:`~maverick.exceptions.MalformedResponseError` says so. The one exception is what the model itself writes: tool
+Servers differ in what they leave out, so nearly every field may be missing or null. What is there has to be valid, or
+a :class:`~maverick.exceptions.MalformedResponseError` says so. The exception is what the model itself writes: tool
 arguments that are not a JSON object make a ``ToolCall`` that says ``malformed``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -33,7 +33,7 @@ _STOP_REASONS: Mapping[str, StopReason] = {
     "length": StopReason.MAX_TOKENS,
     "content_filter": StopReason.REFUSAL,
 }
-"""The reasons that tell more than the answer itself does. With any other it asks for tools, or it is complete: some
+"""The reasons that say more than the answer itself does. With any other it asks for tools, or it is complete: some
 servers say ``stop`` where they call tools."""
 
 _GAVE_UP = frozenset({"error", "abort", "insufficient_system_resource"})
@@ -105,7 +105,6 @@ def read_completion(body: bytes, exchange: Exchange) -> Response:
         MalformedResponseError: The body is something else.
         ProviderError: The body reports a failure.
     """
-    answer = _Answer(exchange)
     try:
         completion = decode(body, _completions)
     except BAD_JSON:
@@ -113,8 +112,9 @@ def read_completion(body: bytes, exchange: Exchange) -> Response:
     choice = completion.choices[0] if completion.choices else _Choice()
     if choice.message is None:
         raise no_answer(exchange, "something other than a completion", body)
+    answer = CompletionAccumulator(exchange)
     answer.add(choice.message, body)
-    return answer.response(choice.finish_reason or "", completion.model, completion.usage)
+    return answer.complete(choice.finish_reason or "", completion.model, completion.usage)
 
 
 class CompletionAccumulator(StreamAccumulator):
@@ -124,43 +124,75 @@ class CompletionAccumulator(StreamAccumulator):
     end with ``[DONE]``, after a chunk with the usage; some just end.
     """
 
-    __slots__ = ("_answer", "_finish_reason", "_model", "_usage")
+    __slots__ = (
+        "_calls",
+        "_calls_by_index",
+        "_finish_reason",
+        "_model",
+        "_refused",
+        "_text",
+        "_thoughts",
+        "_usage",
+    )
 
     def __init__(self, exchange: Exchange) -> None:
         super().__init__(exchange)
-        self._answer = _Answer(exchange)
+        self._thoughts: list[str] = []
+        self._text: list[str] = []
+        self._calls: list[_OpenCall] = []
+        self._calls_by_index: dict[int, _OpenCall] = {}
+        self._refused = False
         self._finish_reason = ""
         self._model: str | None = None
         self._usage: _Usage | None = None
 
     def feed(self, data: bytes) -> Deltas:
-        """Take the data of the next event; return the words it adds."""
+        """Add the data of the next event; return the text and thoughts in it."""
         if data == _DONE:
             self.end()
             return ()
         try:
             chunk = _completions.decode(data)
         except BAD_JSON:
-            chunk = self._mended(data)
+            chunk = self._read_unusual(data)
         if chunk.error:
             raise no_answer(self._exchange, "an error", data)
         self._model = chunk.model or self._model
         self._usage = chunk.usage or self._usage
         choice = chunk.choices[0] if chunk.choices else _Choice()
-        if choice.index != 0:  # a second answer to the same question, which nobody here asked for
+        if choice.index != 0:  # a second answer to the same question, which was not asked for
             return ()
         self._finish_reason = choice.finish_reason or self._finish_reason
         if choice.delta is None:
             return ()
-        deltas = self._answer.add(choice.delta, data)
-        for function in _functions(choice.delta):
-            self._count_arguments(function.arguments or "", data)
-        self._check_block_count(self._answer.call_count, data)
+        deltas = self.add(choice.delta, data)
+        for call in _call_pieces(choice.delta):
+            self._count_arguments(call.function.arguments or "", data)
+        self._check_block_count(len(self._calls), data)
+        return deltas
+
+    def add(self, content: _Content, data: bytes) -> Deltas:
+        """Add a message or a piece of one, which came in this data; return the text and thoughts in it."""
+        deltas: Deltas = ()
+        if thought := content.reasoning_content or content.reasoning:
+            self._thoughts.append(thought)
+            deltas = (ThinkingDelta(thought),)
+        if text := content.content or content.refusal:
+            self._text.append(text)
+            deltas = (*deltas, TextDelta(text))
+            self._refused = self._refused or bool(content.refusal)
+        for piece in _call_pieces(content):
+            self._call_of(piece, data).add(piece)
         return deltas
 
     def parts(self) -> tuple[Part, ...]:
-        """What has arrived of the answer."""
-        return self._answer.parts()
+        """What has arrived of the answer: thoughts, then text, then tool calls."""
+        parts: list[Part] = []
+        if self._thoughts:
+            parts.append(Thought("".join(self._thoughts)))
+        if self._text:
+            parts.append(Text("".join(self._text)))
+        return (*parts, *(call.tool_call() for call in self._calls))
 
     def end(self) -> None:
         """Make the response, now that the stream has ended.
@@ -171,62 +203,10 @@ class CompletionAccumulator(StreamAccumulator):
         """
         if not self._finish_reason:
             super().end()
-        self.response = self._answer.response(self._finish_reason, self._model, self._usage)
+        self.response = self.complete(self._finish_reason, self._model, self._usage)
 
-    def _mended(self, data: bytes) -> _Completion:
-        try:
-            return decode(data, _completions)
-        except BAD_JSON:
-            raise no_answer(self._exchange, "an event that is not valid", data) from None
-
-
-class _Answer:
-    """What has arrived of an answer."""
-
-    __slots__ = ("_calls", "_calls_by_index", "_exchange", "_refused", "_text", "_thoughts")
-
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        self._thoughts: list[str] = []
-        self._text: list[str] = []
-        self._calls: list[_OpenCall] = []
-        self._calls_by_index: dict[int, _OpenCall] = {}
-        self._refused = False
-
-    def add(self, content: _Content, data: bytes) -> Deltas:
-        """Take in a message or a piece of one, which came in this data; return the words it adds."""
-        deltas: Deltas = ()
-        if thought := content.reasoning_content or content.reasoning:
-            self._thoughts.append(thought)
-            deltas = (ThinkingDelta(thought),)
-        if text := content.content or content.refusal:
-            self._text.append(text)
-            deltas = (*deltas, TextDelta(text))
-            self._refused = self._refused or bool(content.refusal)
-        if content.tool_calls:
-            for piece in content.tool_calls:
-                self._call_of(piece, data).add(piece)
-        elif content.function_call is not None:  # how tools were called at first; some servers still do
-            piece = _Call(function=content.function_call)
-            self._call_of(piece, data).add(piece)
-        return deltas
-
-    @property
-    def call_count(self) -> int:
-        """How many tool calls have begun."""
-        return len(self._calls)
-
-    def parts(self) -> tuple[Part, ...]:
-        """What has arrived, in the order it is thought, said and asked for."""
-        parts: list[Part] = []
-        if self._thoughts:
-            parts.append(Thought("".join(self._thoughts)))
-        if self._text:
-            parts.append(Text("".join(self._text)))
-        return (*parts, *(call.tool_call() for call in self._calls))
-
-    def response(self, finish_reason: str, model: str | None, usage: _Usage | None) -> Response:
-        """The answer, now that it is complete."""
+    def complete(self, finish_reason: str, model: str | None, usage: _Usage | None) -> Response:
+        """The answer, now that all of it has arrived."""
         exchange = self._exchange
         if finish_reason in _GAVE_UP:
             raise ServerError(
@@ -238,7 +218,7 @@ class _Answer:
         return complete_response(exchange, self.parts(), counts, stop, model or "")
 
     def _call_of(self, piece: _Call, data: bytes) -> _OpenCall:
-        """The call that the piece belongs to: an open one, or a new one that it begins."""
+        """The call that the piece is part of: an open one, or a new one that it begins."""
         if piece.index is None:  # pieces come one after another, and the first has the name
             call = self._calls[-1] if self._calls and not piece.function.name else None
         else:
@@ -254,6 +234,13 @@ class _Answer:
                 self._calls_by_index[piece.index] = call
         return call
 
+    def _read_unusual(self, data: bytes) -> _Completion:
+        """Decode a chunk again, replacing characters that UTF-8 cannot carry."""
+        try:
+            return decode(data, _completions)
+        except BAD_JSON:
+            raise no_answer(self._exchange, "an event that is not valid", data) from None
+
 
 class _OpenCall:
     """A tool call that is still arriving."""
@@ -266,7 +253,7 @@ class _OpenCall:
         self._arguments: list[str] = []
 
     def add(self, piece: _Call) -> None:
-        """Take in a piece of the call."""
+        """Add a piece of the call."""
         self.id = piece.id or self.id
         self._name = piece.function.name or self._name
         if piece.function.arguments:
@@ -281,15 +268,16 @@ class _OpenCall:
         return ToolCall(self.id, self._name, parsed)
 
 
-def _functions(content: _Content) -> Iterable[_Function]:
+def _call_pieces(content: _Content) -> Sequence[_Call]:
     if content.tool_calls:
-        return (call.function for call in content.tool_calls)
-    return () if content.function_call is None else (content.function_call,)
+        return content.tool_calls
+    # How tools were called at first; some servers still do.
+    return () if content.function_call is None else (_Call(function=content.function_call),)
 
 
 def _counts(wire: _Usage) -> Usage:
     details = wire.prompt_tokens_details or _PromptDetails()
     cache_read, cache_write = details.cached_tokens or 0, details.cache_write_tokens or 0
-    # A server may count what was cached apart from the rest; what was cached was input all the same.
+    # A server may count cached tokens separately; they were input all the same.
     sent = max(wire.prompt_tokens or 0, cache_read + cache_write)
     return Usage(sent, wire.completion_tokens or 0, cache_read, cache_write)

@@ -1,7 +1,7 @@
-"""Keeps the model calls of a process under a provider's limits, before the provider has to refuse them.
+"""Keeps the model calls of a process within a provider's rate limits, before the provider has to refuse them.
 
 One :class:`RateLimiter` stands for one account. Wrap every client that uses the account in a
-:class:`LimitedClient` with the same limiter, each client once, and all their calls queue at one door.
+:class:`LimitedClient` with the same limiter, each client once, and all their calls wait in one queue.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from maverick.exceptions import InvalidInputError
@@ -22,21 +23,21 @@ from maverick.providers.client import ClientWrapper, open_stream
 from maverick.providers.request_timeout import waiting_to_be_sent
 
 CHARACTERS_PER_TOKEN = 4
-"""Usual for English and code. It only has to do until the answer brings the real count."""
+"""Usual for English and code. It is only used until the answer brings the real count."""
 
 MINUTE = 60.0
 
 
 class Timer(Protocol):
-    """A callback that waits for its time; ``asyncio.TimerHandle`` is one."""
+    """A scheduled callback, such as ``asyncio.TimerHandle``."""
 
     def cancel(self) -> None:
-        """Forget about it."""
+        """Do not call back."""
         ...
 
 
 class Clock:
-    """The time a limiter goes by; a test has one it sets forward itself."""
+    """What a limiter takes the time from; a test can set its own forward."""
 
     def now(self) -> float:
         """Seconds since some fixed moment."""
@@ -50,22 +51,21 @@ class Clock:
 class RateLimiter:
     """Lets calls through in the order they came, as far as the limits allow.
 
-    In any 60 seconds at most so many requests begin and so many tokens are used, and never are more than so
-    many requests under way at once. Waiting costs nothing: the first in the queue sets one timer, and the
-    others sleep until they are first. A caller that is cancelled while it waits leaves the queue and has used
-    nothing up.
+    It limits how many requests begin and how many tokens are used in any 60 seconds, and how many requests run at
+    once. Waiting costs nothing: the first in the queue sets one timer, and the others sleep until they are first. A
+    caller that is cancelled while it waits leaves the queue and has used nothing.
 
-    Tokens are charged as estimated when a call begins, and corrected when its answer tells the real number. A
-    call that fails keeps its estimate, since the provider may have counted it. A call estimated at more than
-    the whole limit waits until nothing else counts and then goes, because the provider may still take it.
+    Tokens are charged as estimated when a call begins, and corrected when its answer has the real number. A call that
+    fails keeps its estimate, since the provider may have counted it. A call estimated at more than the whole limit
+    waits until nothing else counts and then goes, because the provider may still accept it.
 
     A limiter may be shared by any number of tasks, event loops and threads of one process.
 
     Args:
         requests_per_minute: How many requests may begin in any 60 seconds; ``None`` is any number.
         tokens_per_minute: How many tokens, of questions and answers together, may be used in any 60 seconds.
-        concurrency: How many requests may be under way at once.
-        clock: The time to go by.
+        concurrency: How many requests may run at once.
+        clock: What to take the time from.
     """
 
     def __init__(
@@ -91,15 +91,18 @@ class RateLimiter:
         self._lock = threading.RLock()
 
     @asynccontextmanager
-    async def admit(self, tokens: int = 0) -> AsyncIterator[Permit]:
+    async def admit(self, tokens: int = 0) -> AsyncIterator[Callable[[Usage], None]]:
         """Wait for a place and keep it for the length of the block.
 
         Args:
             tokens: How many tokens the call will probably use.
+
+        Yields:
+            What to call with the usage of the answer.
         """
         charge = await self._enter(tokens)
         try:
-            yield Permit(self, charge)
+            yield partial(self._settle, charge)
         finally:
             with self._lock:
                 self._places += 1
@@ -123,7 +126,7 @@ class RateLimiter:
                 self._wake_first()
 
     def _time_to_wait(self, waiter: _Waiter, tokens: int) -> float:
-        """Seconds until the waiter may go; infinite when that depends on somebody else's leaving."""
+        """Seconds until the waiter may go; infinite when another call has to end first."""
         if next(iter(self._queue)) is not waiter or self._places < 1:
             return math.inf
         now = self._clock.now()
@@ -151,25 +154,12 @@ class RateLimiter:
                 return
             del self._queue[first]
 
-    def _correct(self, charge: Charge, tokens: int) -> None:
-        with self._lock:
-            self._tokens.correct(charge, tokens, self._clock.now())
-            self._wake_first()
-
-
-class Permit:
-    """The leave to make one call."""
-
-    __slots__ = ("_charge", "_limiter")
-
-    def __init__(self, limiter: RateLimiter, charge: Charge) -> None:
-        self._limiter = limiter
-        self._charge = charge
-
-    def settle(self, usage: Usage) -> None:
+    def _settle(self, charge: Charge, usage: Usage) -> None:
         """Replace the estimate by what was used; a provider that reports nothing leaves it as it is."""
         if usage.total_tokens:
-            self._limiter._correct(self._charge, usage.total_tokens)  # noqa: SLF001 - its other half
+            with self._lock:
+                self._tokens.correct(charge, usage.total_tokens, self._clock.now())
+                self._wake_first()
 
 
 class _Waiter:
@@ -182,10 +172,10 @@ class _Waiter:
         self.woken = asyncio.Event()
 
     def wake(self) -> bool:
-        """Wake it up from any thread; false if its loop is gone, and it with it."""
+        """Wake it from any thread; false if its event loop is closed."""
         try:
             self._loop.call_soon_threadsafe(self.woken.set)
-        except RuntimeError:  # how a closed loop answers
+        except RuntimeError:  # the loop is closed
             return False
         return True
 
@@ -212,7 +202,7 @@ class RollingMinute:
         self._used = 0
 
     def time_to_wait(self, amount: int, now: float) -> float:
-        """Seconds until so much more may be used: 0 when it may be now.
+        """Seconds until this amount may be used: 0 when it may be now.
 
         An amount above the limit may be used once nothing else counts.
         """
@@ -229,7 +219,7 @@ class RollingMinute:
         raise AssertionError("an amount within the limit fits once every charge is gone")
 
     def charge(self, amount: int, now: float) -> Charge:
-        """Use so much."""
+        """Use this amount."""
         charge = Charge(amount, now)
         if self._limit is not None:
             self._charges.append(charge)
@@ -237,9 +227,9 @@ class RollingMinute:
         return charge
 
     def correct(self, charge: Charge, amount: int, now: float) -> None:
-        """Learn that a charge should have been of another amount.
+        """Replace the amount of a charge.
 
-        What it was too high is given back. What it was too low counts from now on: it was used since.
+        What was charged too much is given back. What was charged too little counts from now on.
         """
         difference = amount - charge.amount
         if difference > 0:
@@ -254,12 +244,12 @@ class RollingMinute:
 
 
 class LimitedClient(ClientWrapper):
-    """A client whose calls wait for a limiter's permission.
+    """A client whose calls wait until a limiter admits them.
 
     A stream keeps its place until it is read to its end or closed.
 
     Args:
-        client: The client to hold back.
+        client: The client to limit.
         limiter: The limiter of the account the client uses, shared with the account's other clients.
         estimate: How many tokens a request will probably use, its answer included.
     """
@@ -273,20 +263,20 @@ class LimitedClient(ClientWrapper):
 
     async def run(self, request: Request) -> Response:
         """Send a request when the limiter allows it."""
-        async with self._limiter.admit(self._tokens(request)) as permit:
+        async with self._limiter.admit(self._tokens(request)) as settle:
             response = await self._client.run(request)
-            permit.settle(response.usage)
+            settle(response.usage)
         return response
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Send a request when the limiter allows it, and yield its answer as it arrives."""
         async with (
-            self._limiter.admit(self._tokens(request)) as permit,
+            self._limiter.admit(self._tokens(request)) as settle,
             open_stream(self._client, request) as items,
         ):
             async for item in items:
                 if isinstance(item, Response):
-                    permit.settle(item.usage)
+                    settle(item.usage)
                 yield item
 
     def _tokens(self, request: Request) -> int:
