@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from maverick.agents import registry
-from maverick.cli.runs.agents_file import find_agent
+from maverick.cli.agent_lookup import find_agent
 from maverick.exceptions import AgentNotFoundError, InvalidInputError
 
 Write = Callable[..., str]

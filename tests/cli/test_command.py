@@ -10,7 +10,7 @@ import pytest
 
 import maverick
 from cli.command import run
-from maverick.cli import command
+from maverick.cli import main as command_line
 from maverick.cli.main import main
 from maverick.config.installation import install_command
 from scripts import run_python
@@ -177,8 +177,11 @@ def joke(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = ModuleType("joke_arguments")
     vars(module)["add_arguments"] = lambda parser: parser.set_defaults(command=module.tell)
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    added = (*command.COMMANDS, command.Command("joke", "tell a joke", module.__name__, extra="tui"))
-    monkeypatch.setattr(command, "COMMANDS", added)
+    added = (
+        *command_line.COMMANDS,
+        command_line.Command("joke", "tell a joke", f"{module.__name__}:add_arguments", extra="tui"),
+    )
+    monkeypatch.setattr(command_line, "COMMANDS", added)
     return module
 
 

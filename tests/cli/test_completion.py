@@ -10,7 +10,7 @@ import pytest
 
 from cli.command import environment
 from cli.folder import Folder
-from maverick.cli.command import COMMANDS
+from maverick.cli.main import COMMANDS
 from programs import require
 
 ASK_BASH = """

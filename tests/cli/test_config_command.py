@@ -9,7 +9,7 @@ import yaml
 
 from canary import CANARY
 from cli.folder import Folder
-from maverick.cli.doctor import programs
+from maverick.cli import doctor
 from maverick.config import AgentConfig, MaverickConfig, load_config
 
 
@@ -57,7 +57,7 @@ def test_what_is_shown_is_what_will_be_used(
     folder: Folder,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(programs, "_claude_cli", lambda: None)  # it takes a second to tell its version
+    monkeypatch.setattr(doctor, "_claude_cli", lambda: None)  # it takes a second to tell its version
     for name, value in env.items():
         folder.set(name, value)
 

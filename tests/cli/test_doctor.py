@@ -10,14 +10,14 @@ import pytest
 
 from canary import CANARY, lookout
 from cli.folder import Folder
-from maverick.cli.doctor import programs
+from maverick.cli import doctor
 from maverick.config.installation import install_command
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CLI takes a second to tell its version; one test asks it."""
-    monkeypatch.setattr(programs, "_claude_cli", lambda: None)
+    monkeypatch.setattr(doctor, "_claude_cli", lambda: None)
 
 
 def findings(folder: Folder) -> dict[str, dict[str, Any]]:
@@ -87,7 +87,7 @@ def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(
     def missing(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(programs, "version", missing)
+    monkeypatch.setattr(doctor, "version", missing)
     monkeypatch.setenv("PATH", str(folder.path / "nowhere"))
 
     found = findings(folder)
@@ -101,9 +101,9 @@ def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(
 def test_the_cli_is_started_to_see_whether_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
 
-    (real,) = programs.examine_claude_cli()
-    monkeypatch.setattr(programs, "_claude_cli", lambda: "/bin/false")
-    (broken,) = programs.examine_claude_cli()
+    (real,) = doctor.examine_claude_cli()
+    monkeypatch.setattr(doctor, "_claude_cli", lambda: "/bin/false")
+    (broken,) = doctor.examine_claude_cli()
 
     assert (real.health, "(Claude Code), at " in real.detail) == ("good", True)
     assert (broken.health, broken.detail) == (

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from maverick.cli.figures import age, counted, duration, money
+from maverick.cli.formatting import age, counted, duration, money
 
 
 @pytest.mark.parametrize(

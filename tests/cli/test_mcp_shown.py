@@ -10,7 +10,7 @@ import pytest
 from canary import CANARY, lookout
 from cli.folder import Folder
 from cli.shop import Shop, own_servers, project_servers
-from maverick.cli.doctor import programs
+from maverick.cli import doctor
 from maverick.config.installation import install_command
 
 pytestmark = pytest.mark.requirement("MCP-SHOWN")
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.requirement("MCP-SHOWN")
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CLI takes a second to tell its version; nobody asks here."""
-    monkeypatch.setattr(programs, "_claude_cli", lambda: None)
+    monkeypatch.setattr(doctor, "_claude_cli", lambda: None)
 
 
 def examined(folder: Folder) -> dict[str, dict[str, Any]]:
@@ -129,7 +129,7 @@ def test_without_the_package_the_doctor_says_how_to_install_it(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_servers(folder, shop={"command": "git"})
-    monkeypatch.setattr("maverick.cli.doctor.mcp_servers.find_spec", lambda _: None)
+    monkeypatch.setattr("maverick.cli.doctor.find_spec", lambda _: None)
 
     shop = examined(folder)["shop"]
 

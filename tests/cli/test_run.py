@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from cli.folder import Folder
-from maverick.cli.outcome import exit_code
+from maverick.cli.run_printer import exit_code
 from maverick.exceptions import AgentError
 from maverick.journal import RunStatus
 from maverick.loop import AgentResult, AgentUsage, TerminateReason

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maverick.cli.table import Column, fitted, lay_out, width_of
+from maverick.cli.formatting import Column, fitted, lay_out, width_of
 
 NAME, NUMBER, REMARK = Column("NAME"), Column("NUMBER", right=True), Column("REMARK", shrinks=True)
 

@@ -49,7 +49,7 @@ def test_without_a_terminal_it_says_what_to_use_instead(folder: Folder) -> None:
 def test_its_arguments_are_read_without_loading_the_screen(folder: Folder) -> None:
     loaded = run_python(
         "import sys\n"
-        "from maverick.cli.command import command_parser\n"
+        "from maverick.cli.main import command_parser\n"
         "command_parser().parse_args(['tui', 'general', '--mode', 'plan'])\n"
         "print('textual' in sys.modules, 'maverick.runtime' in sys.modules)"
     )

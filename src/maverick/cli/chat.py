@@ -1,7 +1,8 @@
-"""``maverick chat``: a conversation in the terminal, or with whatever is piped into it."""
+"""``maverick chat``: a conversation in the terminal, or with what is piped into it."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import sys
 from collections.abc import Iterator
@@ -10,13 +11,13 @@ from itertools import chain
 from typing import TextIO
 
 from maverick.cli.assistant import choose_assistant
-from maverick.cli.ctrl_c import on_ctrl_c
+from maverick.cli.chat_session import ChatSession
 from maverick.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS
 from maverick.cli.live_view import LiveView
 from maverick.cli.screen import Screen, shortened
-from maverick.cli.talk import Talk
+from maverick.cli.settings import load_settings
+from maverick.cli.stop_signals import on_ctrl_c
 from maverick.cli.tour import play_tour
-from maverick.cli.trust.asking import load_settings
 from maverick.exceptions import MaverickError
 from maverick.loop import TerminateReason
 from maverick.loop.events import AgentActivityEvent, ToolCallEnd
@@ -37,12 +38,12 @@ class Chat:
     """A conversation on the screen.
 
     Args:
-        talk: The conversation.
+        session: The conversation.
         screen: Where the answers are shown.
     """
 
-    def __init__(self, talk: Talk, screen: Screen) -> None:
-        self._talk = talk
+    def __init__(self, session: ChatSession, screen: Screen) -> None:
+        self._session = session
         self._screen = screen
 
     async def answer(self, text: str) -> int:
@@ -53,10 +54,10 @@ class Chat:
         """
         stop, view = AbortSignal(), LiveView(self._screen)
         with on_ctrl_c(stop.abort):
-            async for event in self._talk.answer(text, signal=stop):
+            async for event in self._session.answer(text, signal=stop):
                 if not _is_told_again(event):
                     view.show(event)
-        result = self._talk.last
+        result = self._session.last
         view.conclude(result)
         if result.success:
             return SUCCESS
@@ -64,27 +65,26 @@ class Chat:
 
     def forget(self) -> None:
         """Start another conversation."""
-        self._talk.start_anew()
+        self._session.start_anew()
 
     async def aclose(self) -> None:
         """Let go of everything."""
-        await self._talk.aclose()
+        await self._session.aclose()
 
 
-def run_chat(model: str | None = None) -> int:
-    """Talk with whoever is there: a person, a pipe, or nobody.
-
-    Args:
-        model: The ``provider:model`` that answers; by default the configured one, or else the offline one.
+def run_chat(options: argparse.Namespace) -> int:
+    """Talk to a person at the terminal, answer what is piped in, or show the tour if there is no input.
 
     Returns:
         The exit code: 0, or 1 when a piped line could not be answered, or 130 when it was interrupted.
     """
     interactive = _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
     screen = Screen.of_process(interactive=interactive)
-    assistant = choose_assistant(model, load_settings(asks=True).agent, pace=_PACE if interactive else 0)
+    assistant = choose_assistant(
+        options.model, load_settings(asks=True).agent, pace=_PACE if interactive else 0
+    )
     with asyncio.Runner() as runner:
-        chat = Chat(Talk(assistant.client, assistant.model), screen)
+        chat = Chat(ChatSession(assistant.client, assistant.model), screen)
         try:
             if interactive:
                 return _talk(chat, screen, runner, assistant.introduction)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from maverick.agents.named_tools import named_tools, names_tools
-from maverick.cli.runs.agents_file import with_subagents
+from maverick.cli.agent_lookup import with_subagents
 from maverick.cli.screen import Screen
 from maverick.config import AgentConfig
 from maverick.journal import Journal

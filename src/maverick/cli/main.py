@@ -1,4 +1,4 @@
-"""The command ``maverick``: does what was asked for, and says in one line why it can not."""
+"""The command ``maverick``: finds the command that was asked for, runs it, and says in one line what went wrong."""
 
 from __future__ import annotations
 
@@ -6,14 +6,99 @@ import argparse
 import atexit
 import gc
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
-from maverick.cli.command import Command, command_parser
+import maverick
 from maverick.cli.exit_codes import FAILURE, INTERRUPTED, MISUSE, SUCCESS
-from maverick.cli.screen import one_line, printable
-from maverick.cli.streams import accept_all_characters, forget_unwritten, open_closed_streams
+from maverick.cli.parser import CommandParser
+from maverick.cli.screen import (
+    accept_all_characters,
+    forget_unwritten,
+    one_line,
+    open_closed_streams,
+    printable,
+)
 from maverick.exceptions import AgentError, ConfigError, ErrorKind, MaverickError
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command."""
+
+    name: str
+    summary: str
+    """What it does, for the list of all commands."""
+    arguments: str
+    """The function that adds its arguments to a parser, as ``module:function`` of this package. It sets ``command``: a
+    function of the options that returns the exit code, or its name, which is loaded when the command is used."""
+    extra: str = ""
+    """The optional dependency of Maverick it needs, if any."""
+
+    def add_to(self, parser: CommandParser) -> None:
+        """Give a parser the arguments of this command."""
+        _load(self.arguments)(parser)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn the absence of what the command needs into advice."""
+        try:
+            yield
+        except ModuleNotFoundError as error:
+            if not self.extra or error.name is None or error.name.partition(".")[0] == "maverick":
+                raise
+            from maverick.config.installation import install_command  # here, since it is seldom wanted
+
+            raise AgentError(
+                f"`maverick {self.name}` needs the package {error.name.partition('.')[0]!r}, which is not installed. "
+                f"Run: {install_command(self.extra)}",
+                kind=ErrorKind.INVALID,
+                cause=error,
+            ) from error
+
+
+COMMANDS = (
+    Command("run", "run an agent, or work on a prompt", "maverick.cli.run.arguments:add_arguments"),
+    Command("agents", "list, show and write agents", "maverick.cli.arguments:add_agents"),
+    Command(
+        "runs", "look at runs, decide for them, go on with them", "maverick.cli.runs.arguments:add_arguments"
+    ),
+    Command("chat", "talk to an agent in the terminal", "maverick.cli.arguments:add_chat", extra="chat"),
+    Command(
+        "tui", "watch agents at work on one screen", "maverick.cli.tui.arguments:add_arguments", extra="tui"
+    ),
+    Command(
+        "serve", "serve the Chat API and its web page", "maverick.cli.arguments:add_serve", extra="server"
+    ),
+    Command(
+        "users",
+        "list users of the server, and delete one",
+        "maverick.cli.arguments:add_users",
+        extra="server",
+    ),
+    Command(
+        "mcp", "tools of MCP servers; your tasks as one", "maverick.cli.arguments:add_mcp", extra="server"
+    ),
+    Command("trust", "trust a project's settings, servers and agents", "maverick.cli.arguments:add_trust"),
+    Command("config", "show settings, and write a file for them", "maverick.cli.arguments:add_config"),
+    Command("doctor", "look for what is missing or wrong", "maverick.cli.arguments:add_doctor"),
+    Command("completion", "complete commands in your shell", "maverick.cli.arguments:add_completion"),
+)
+
+
+def command_parser() -> CommandParser:
+    """The parser of the whole command line; the arguments of a command are added when it is used."""
+    parser = CommandParser(prog="maverick", description="One agent runtime for Python.")
+    parser.add_argument("--version", action="version", version=f"maverick {maverick.__version__}")
+    parser.set_defaults(command=parser.show_help)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for command in COMMANDS:
+        added = commands.add_parser(command.name, help=command.summary, fill=command.add_to)
+        added.set_defaults(asked=command)
+    return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,10 +124,10 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
             command_parser().parse_args(arguments, options)
         except SystemExit as ended:  # how argparse ends when it has said what was to be said
             return int(ended.code or SUCCESS)
-        command: Callable[[argparse.Namespace], int] = options.command
         asked: Command | None = getattr(options, "asked", None)
         with nullcontext() if asked is None else asked.explained():
-            return command(options)
+            command = _load(options.command) if isinstance(options.command, str) else options.command
+            return int(command(options))
     except MaverickError as error:
         _complain(error, str(error), options)
         return MISUSE if _is_misuse(error) else FAILURE
@@ -54,6 +139,13 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         said = f"{type(error).__name__}: {error}. This should not happen; --debug shows where it comes from."
         _complain(error, said, options)
         return FAILURE
+
+
+def _load(name: str) -> Callable[..., Any]:
+    """The function of a ``module:function``."""
+    module, _, function = name.partition(":")
+    loaded: Callable[..., Any] = getattr(import_module(module), function)
+    return loaded
 
 
 def _collect_less() -> None:

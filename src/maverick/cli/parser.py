@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
 from maverick.cli.exit_codes import MISUSE, SUCCESS
-from maverick.cli.streams import write_out
+from maverick.cli.screen import write_out
 
 _LARGEST = 1_000_000
 

@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Self, TextIO
 
-from maverick.cli.figures import duration
+from maverick.cli.formatting import duration, fitted
 from maverick.cli.screen import printable, shortened
-from maverick.cli.table import fitted
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _BETWEEN_FRAMES = 0.1

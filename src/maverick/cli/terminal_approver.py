@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 
-from maverick.cli.runs.spectator import Spectator
+from maverick.cli.run_printer import RunPrinter
 from maverick.cli.screen import Screen, one_line, printable, whole_call
 from maverick.model import ToolCall
 from maverick.runtime.driver import Approver
@@ -15,29 +15,29 @@ _YES = ("y", "yes")
 _NO = ("n", "no", "")
 
 
-def terminal_approver(spectator: Spectator) -> Approver | None:
+def terminal_approver(printer: RunPrinter) -> Approver | None:
     """What asks the person, if one is there: they can read what is written, and type."""
-    if spectator.console.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if printer.console.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     asking = asyncio.Lock()
 
     async def approve(call: ToolCall) -> bool:
         async with asking:  # calls of several subagents are asked about one after the other
-            return await _ask(spectator, call)
+            return await _ask(printer, call)
 
     return approve
 
 
-async def _ask(spectator: Spectator, call: ToolCall) -> bool:
+async def _ask(printer: RunPrinter, call: ToolCall) -> bool:
     await asyncio.sleep(0)  # so that what led to the call is shown before it
-    screen, progress = spectator.console.screen, spectator.progress
+    screen, progress = printer.console.screen, printer.progress
     if progress is not None:
         progress.paused = True
         progress.clear()
     try:
         # Whole, since nobody should agree to what they can not see; and escaped, so that nothing in it is invisible.
         screen.headline(f"May it call {whole_call(call.tool_name, call.arguments)}?")
-        if reason := spectator.reasons.get(call.id):
+        if reason := printer.reasons.get(call.id):
             screen.remark(f"  because {printable(one_line(reason))}")
         return await agreed(screen)
     finally:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from maverick.cli.chat_session import ChatSession
 from maverick.cli.screen import Screen, one_line, shown_call
-from maverick.cli.talk import Talk
 from maverick.journal import Journal, SqliteJournal
 from maverick.journal.timeline import Timeline
 from maverick.loop.events import AgentActivityEvent, ContentChunk, ToolCallStart
@@ -36,19 +36,19 @@ async def play_tour(screen: Screen) -> int:
     screen.say("A short tour of Maverick: no key, no network, nobody at the keyboard.\n")
     with tempfile.TemporaryDirectory() as folder:
         async with SqliteJournal(Path(folder) / "runs.db") as journal:
-            talk = Talk(
+            session = ChatSession(
                 TaskModel(), "offline:", database=f"{folder}/chat.db", journal=journal, user_id="tour"
             )
             all_answered = True
             for text in SAID:
                 screen.say(f"\n> {text}\n")
-                async for event in talk.answer(text):
+                async for event in session.answer(text):
                     _tell(event, screen)
                 screen.end_line()
-                all_answered = all_answered and talk.last.success
+                all_answered = all_answered and session.last.success
             screen.say("\nEvery run is in the journal, step by step; the one that deleted:\n")
-            await _show_timeline(journal, talk.run_ids[_CONFIRMED], screen)
-            await talk.aclose()
+            await _show_timeline(journal, session.run_ids[_CONFIRMED], screen)
+            await session.aclose()
     screen.say(
         "\nIn a terminal, “maverick chat” lets you talk about your own tasks; piped text is answered line by line.\n"
         "With ANTHROPIC_API_KEY set it talks to Claude. “maverick runs list” shows what was done.\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 from collections.abc import Sequence
 
@@ -53,11 +54,11 @@ end
 """
 
 
-def write_script(shell: str) -> int:
+def write_script(options: argparse.Namespace) -> int:
     """Write the script of a shell to standard output."""
     places = all_places()
     bash = _bash(places)
-    script = {"bash": bash, "zsh": _ZSH.format(bash=bash)}.get(shell) or _fish(places)
+    script = {"bash": bash, "zsh": _ZSH.format(bash=bash)}.get(options.shell) or _fish(places)
     Screen.of_process(interactive=False).say(script)
     return SUCCESS
 

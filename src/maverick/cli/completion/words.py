@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from maverick.cli.command import command_parser
+from maverick.cli.main import command_parser
 from maverick.cli.parser import CommandParser
 
 

@@ -62,7 +62,7 @@ def add_arguments(parser: CommandParser) -> None:
         "--no-journal", action="store_false", dest="kept", help="keep the run nowhere; it can not be resumed"
     )
     parser.add_argument("--run-id", metavar="ID", type=unicode_text, help="the id of the run")
-    parser.set_defaults(command=_run)
+    parser.set_defaults(command="maverick.cli.run.command:run_agent")
 
 
 def add_changes(parser: CommandParser, when: str) -> None:
@@ -119,9 +119,3 @@ def _assignment(text: str) -> tuple[str, str]:
     if not equals or not name.strip().isidentifier():
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as city=Brest, got {text!r}")
     return name.strip(), value
-
-
-def _run(options: argparse.Namespace) -> int:
-    from maverick.cli.run.command import run_agent  # here, since it brings the whole runtime with it
-
-    return run_agent(options)

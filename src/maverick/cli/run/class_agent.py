@@ -17,10 +17,9 @@ from maverick.agents.registry import Agent, make_agent
 from maverick.cli.changes import Changes
 from maverick.cli.run.inputs import gather_inputs
 from maverick.cli.run.narration import Narration
+from maverick.cli.run_printer import RunPrinter, Start, watch
 from maverick.cli.runs.console import Console
-from maverick.cli.runs.spectator import Spectator
 from maverick.cli.screen import Screen
-from maverick.cli.watching import Start, watch
 from maverick.config import MaverickConfig
 from maverick.exceptions import AbortedError, InvalidInputError
 from maverick.journal import MemoryJournal
@@ -77,9 +76,9 @@ def _made(found: DiscoveredAgent, wanted: Mapping[str, Any]) -> Agent:
 
 async def _run(name: str, agent: Agent, context: AgentContext, console: Console) -> int:
     streams = sys.stdout.isatty() and getattr(agent, "output_type", None) is None
-    spectator = Spectator(console, Changes(), None, RunConfig(), name, streams=streams, kept=False)
-    result = await watch(spectator, _start(name, agent, context))
-    return await spectator.conclude(replace(result, raw_content=_shown(result, console)))
+    printer = RunPrinter(console, Changes(), None, RunConfig(), name, streams=streams, kept=False)
+    result = await watch(printer, _start(name, agent, context))
+    return await printer.conclude(replace(result, raw_content=_shown(result, console)))
 
 
 def _start(name: str, agent: Agent, context: AgentContext) -> Start:

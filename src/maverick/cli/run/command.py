@@ -11,12 +11,11 @@ from maverick.cli.agent_lookup import look_up, split_source
 from maverick.cli.changes import Changes
 from maverick.cli.executing import executor_for, explain_stand_in, who_answers
 from maverick.cli.run.inputs import gather_inputs
+from maverick.cli.run_printer import RunPrinter, watch
 from maverick.cli.runs.console import Console
-from maverick.cli.runs.spectator import Spectator
 from maverick.cli.screen import Screen
+from maverick.cli.settings import load_settings
 from maverick.cli.terminal_approver import terminal_approver
-from maverick.cli.trust.asking import load_settings
-from maverick.cli.watching import watch
 from maverick.config import MaverickConfig
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
@@ -58,7 +57,7 @@ async def _run(
     screen: Screen,
 ) -> int:
     async with _journal(options, config) as journal:
-        spectator = Spectator(
+        printer = RunPrinter(
             Console(journal, screen, options.as_json, options.journal),
             changes,
             _named_file(options.agent),
@@ -67,23 +66,23 @@ async def _run(
             streams=sys.stdout.isatty() and definition.output_config is None,
             kept=options.kept,
         )
-        kept_in, approve = journal if options.kept else None, terminal_approver(spectator)
+        kept_in, approve = journal if options.kept else None, terminal_approver(printer)
         async with executor_for(
             definition,
             config.agent,
             kept_in,
             mode=changes.mode,
             approve=approve,
-            on_output=spectator.hear,
+            on_output=printer.hear,
             screen=screen,
         ) as executor:
             result = await watch(
-                spectator,
+                printer,
                 lambda stop, listen: executor.execute(
                     definition, inputs=inputs, signal=stop, on_activity=listen, run_id=options.run_id
                 ),
             )
-        return await spectator.conclude(result)
+        return await printer.conclude(result)
 
 
 def _journal(options: argparse.Namespace, config: MaverickConfig) -> Journal:

@@ -8,7 +8,6 @@ import re
 from maverick.cli.parser import CommandParser, unicode_text, whole_number
 from maverick.cli.run.arguments import add_changes
 
-_OF_ALL_COMMANDS = {"asked", "command", "debug"}
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
@@ -47,7 +46,7 @@ class Verbs:
             help=summary,
             description=description or f"{summary[0].upper()}{summary[1:]}.",
         )
-        parser.set_defaults(command=_run, verb=name)
+        parser.set_defaults(command="maverick.cli.runs.command:run_verb", verb=name)
         return parser
 
     def add_for_run(self, name: str, summary: str, description: str = "") -> CommandParser:
@@ -195,11 +194,3 @@ def _age(text: str) -> int:
             f"expected a number and a unit, such as 30d, 12h or 2w, got {text!r}"
         )
     return int(found[1]) * _UNIT_SECONDS[found[2]]
-
-
-def _run(options: argparse.Namespace) -> int:
-    from maverick.cli.runs.commands import run_command  # here, since it loads the journal
-
-    return run_command(
-        **{name: value for name, value in vars(options).items() if name not in _OF_ALL_COMMANDS}
-    )

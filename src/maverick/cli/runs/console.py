@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from maverick.cli.formatting import Column, lay_out, terminal_width
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen, printable
-from maverick.cli.table import Column, lay_out, terminal_width
 from maverick.journal import Journal
 
 

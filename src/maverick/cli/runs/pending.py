@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from maverick.cli.figures import age, duration
+from maverick.cli.formatting import age, duration
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import one_line, printable, whole_call
 from maverick.journal import Approval, ApprovalStatus, Journal

@@ -19,7 +19,7 @@ from maverick.cli.executing import executor_for, explain_stand_in, who_answers
 from maverick.cli.exit_codes import SIGNALLED, SUCCESS
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
-from maverick.cli.trust.asking import load_settings
+from maverick.cli.settings import load_settings
 from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal

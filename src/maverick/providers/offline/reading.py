@@ -136,7 +136,7 @@ def fill(
         label = rf"\b{re.escape(name).replace('_', '[_ ]')}\s*[:=]\s*(?:{_QUOTED.pattern}|([^,;\n]+))"
         if name and (written := values.take(re.compile(label, re.IGNORECASE))) is not None:
             found[name] = _typed(written, schema)
-    for name, schema, required in fields:
+    for name, schema, required in sorted(fields, key=lambda each: not each[2]):
         if found.get(name) is None:
             found[name] = values.of_type(name, schema, required=required)
     for name, schema, required in fields:
@@ -148,7 +148,7 @@ def fill(
         ):
             found[name] = _typed(values.left_over(names), schema) or None
     missing = tuple(name for name, _, required in fields if required and found[name] is None)
-    return {name: value for name, value in found.items() if value is not None}, missing
+    return {name: found[name] for name, _, _ in fields if found[name] is not None}, missing
 
 
 _TEXTUAL = ("string", "array")
@@ -177,7 +177,7 @@ class _Values:
         if kind == "boolean":
             return words.issuperset(words_of(name)) or (False if required else None)
         pattern = _NUMBER if kind in ("integer", "number") else _QUOTED
-        if not required or kind == "object":
+        if kind == "object" or not (required or kind == "string"):
             return None
         if kind == "array":
             items = schema.get("items", {})

@@ -1,0 +1,282 @@
+"""What may be written after each command of ``maverick``, but for ``run``, ``runs`` and ``tui``.
+
+A command is named as ``module:function`` and loaded when it is used, so that help needs none of what commands load.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from maverick.cli.parser import CommandParser, dollars, unicode_text, whole_number
+from maverick.cli.run.arguments import add_arguments as add_run
+
+
+def add_agents(parser: CommandParser) -> None:
+    """Add the verbs of ``agents``."""
+    parser.description = (
+        "Agents in files (.maverick/agents and .claude/agents, of this folder and of your home), in Python modules "
+        "(the setting agents), in installed packages, and those that come with Maverick."
+    )
+    parser.set_defaults(command=parser.show_help)
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND")
+    listing = verbs.add_parser("list", help="list all agents", description="List all agents.")
+    listing.add_argument("--names", action="store_true", help="write the names only, each on a line")
+    listing.set_defaults(command="maverick.cli.agents:list_agents")
+    show = verbs.add_parser("show", help="show what an agent is", description="Show what an agent is.")
+    show.add_argument("agent", metavar="AGENT", type=unicode_text, help="the agent's name, or its file")
+    show.set_defaults(command="maverick.cli.agents:show_agent")
+    for reading in (listing, show):
+        _add_json(reading)
+    _add_new(
+        verbs.add_parser("new", help="write a new agent", description="Write a new agent that can be run.")
+    )
+    verbs.add_parser("run", help="run an agent; the same as `maverick run`", fill=add_run)
+
+
+def _add_new(new: CommandParser) -> None:
+    new.add_argument("name", metavar="NAME", type=unicode_text, help="what it is called")
+    new.add_argument(
+        "--python", action="store_true", help="write Python, with a tool of its own, in place of Markdown"
+    )
+    new.add_argument(
+        "--home", action="store_true", help="write it for all your projects, in place of this one"
+    )
+    new.add_argument("--force", action="store_true", help="write over a file that is there already")
+    new.set_defaults(command="maverick.cli.new_agent:write_agent")
+
+
+def add_chat(parser: CommandParser) -> None:
+    """Add the arguments of ``chat``."""
+    parser.description = (
+        "Talk to an agent, which has the tools of the MCP servers in ~/.maverick/mcp.json too. Without a terminal, "
+        "each line of standard input is answered; without any input, a short tour is shown."
+    )
+    parser.add_argument(
+        "--model",
+        metavar="PROVIDER:MODEL",
+        help="who answers; by default the configured model, or the offline one when none is configured and there is no key",
+    )
+    parser.set_defaults(command="maverick.cli.chat:run_chat")
+
+
+def add_serve(parser: CommandParser) -> None:
+    """Add the arguments of ``serve``."""
+    parser.description = "Serve the Chat API and its web page, and open the page."
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--port",
+        type=whole_number(0, 65535),
+        default=8765,
+        help="the port; 0 chooses a free one (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--allowed-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        dest="allowed_hosts",
+        help="a name the server may be called by, besides that of --host, localhost and addresses; can be given again",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="PROVIDER:MODEL",
+        help="who answers; by default the configured model, or the offline one when none is configured and there is no key",
+    )
+    parser.add_argument(
+        "--database",
+        metavar="PATH",
+        help="where conversations and tasks are kept: a file, or a postgresql:// address",
+    )
+    parser.add_argument("--no-browser", action="store_true", help="do not open the page")
+    parser.add_argument(
+        "--signup",
+        action=argparse.BooleanOptionalAction,
+        help="let anybody make an account (default: only when nobody but this machine can reach the server)",
+    )
+    parser.add_argument(
+        "--oidc-issuer", metavar="URL", help="take the tokens of this sign-in service instead"
+    )
+    parser.add_argument("--oidc-audience", metavar="NAME", help="what those tokens have to be meant for")
+    parser.add_argument(
+        "--max-spend", type=dollars, metavar="USD", help="what the model may cost for a user in a day"
+    )
+    parser.set_defaults(command="maverick.cli.serve:serve")
+
+
+def add_users(parser: CommandParser) -> None:
+    """Add the commands of ``users`` and their arguments."""
+    parser.description = (
+        "The users of the chat and the server: who there is, and deleting all that is kept of one."
+    )
+    parser.set_defaults(command=parser.show_help)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    listing = commands.add_parser(
+        "list",
+        help="list users",
+        description="List users: accounts, and whoever else has tasks or conversations.",
+    )
+    listing.set_defaults(command="maverick.cli.users:list_users")
+    deleting = commands.add_parser(
+        "delete",
+        help="delete all that is kept of a user",
+        description="Delete a user as a whole: account, tokens, tasks, conversations, answers and runs.",
+    )
+    deleting.add_argument(
+        "name", metavar="NAME", type=unicode_text, help="what they sign in with, or their id"
+    )
+    deleting.add_argument("--yes", action="store_true", help="do not ask")
+    deleting.set_defaults(command="maverick.cli.users:delete_user")
+    for command in (listing, deleting):
+        command.add_argument(
+            "--database",
+            metavar="PATH",
+            help="where tasks and conversations are kept; by default what is configured",
+        )
+        _add_json(command)
+
+
+def add_mcp(parser: CommandParser) -> None:
+    """Add the commands of ``mcp`` and their arguments."""
+    parser.description = (
+        "MCP servers whose tools agents get: those of ~/.maverick/config.yaml, maverick.yaml and .mcp.json. And the "
+        "other way round: your tasks as an MCP server for other programs."
+    )
+    parser.set_defaults(command=parser.show_help)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _add_listing(commands.add_parser("list", help="list MCP servers and their tools"))
+    _add_accepting(commands.add_parser("accept", help="accept tools that have changed"))
+    _add_serving(commands.add_parser("serve", help="serve your tasks to other programs"))
+
+
+def _add_listing(listing: CommandParser) -> None:
+    listing.description = (
+        "List MCP servers. Each is connected to, for its tools; one that only the project names is not started before "
+        "you trust the project."
+    )
+    listing.add_argument("servers", metavar="SERVER", nargs="*", type=unicode_text, help="only these")
+    _add_json(listing)
+    listing.set_defaults(command="maverick.cli.mcp:list_servers")
+
+
+def _add_accepting(accepting: CommandParser) -> None:
+    accepting.description = (
+        "Accept the tools of a server as they are now: tools that have changed since you accepted them are kept from "
+        "agents."
+    )
+    accepting.add_argument("server", metavar="SERVER", type=unicode_text, help="the server")
+    accepting.add_argument(
+        "tool",
+        metavar="TOOL",
+        nargs="?",
+        type=unicode_text,
+        help="the only tool to accept, as the server names it",
+    )
+    accepting.set_defaults(command="maverick.cli.mcp:accept")
+
+
+def _add_serving(serve: CommandParser) -> None:
+    serve.description = (
+        "Serve tasks over MCP. By default to the program that starts this one, over its standard "
+        "input and output; with --port, over HTTP to whoever has a token."
+    )
+    serve.add_argument("--user", help="whose tasks to serve over standard input; by default yours")
+    serve.add_argument(
+        "--database",
+        help="where tasks are kept: a file or a postgresql:// address; by default what is configured",
+    )
+    serve.add_argument("--port", type=whole_number(1, 65535), help="serve over HTTP on this port")
+    serve.add_argument(
+        "--host", default="127.0.0.1", help="the address to serve on (default: this machine only)"
+    )
+    serve.add_argument(
+        "--allowed-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        dest="allowed_hosts",
+        help="a name it may be called by over HTTP, besides that of --host and localhost; can be given again",
+    )
+    serve.add_argument(
+        "--tokens",
+        metavar="FILE",
+        help="who may use it over HTTP: a line “user token” for each, kept to yourself",
+    )
+    serve.set_defaults(command="maverick.cli.mcp_serve:serve")
+
+
+def add_trust(parser: CommandParser) -> None:
+    """Add the arguments of ``trust``."""
+    parser.description = (
+        "Trust a project. What its files say of where data goes and what runs (address, key and provider of the model, "
+        "places of runs and conversations, MCP servers, permissions that allow something, agents, modules) holds only "
+        "then. A file that changes has to be trusted again. MAVERICK_TRUST names folders that are trusted besides."
+    )
+    parser.add_argument(
+        "path", metavar="PATH", nargs="?", type=unicode_text, help="the project's folder; by default this one"
+    )
+    doing = parser.add_mutually_exclusive_group()
+    doing.add_argument(
+        "--list", action="store_true", dest="listing", help="list the folders that are trusted"
+    )
+    doing.add_argument("--remove", action="store_true", help="trust the folder no longer")
+    parser.set_defaults(command="maverick.cli.trust:trust")
+
+
+def add_config(parser: CommandParser) -> None:
+    """Add the verbs of ``config``."""
+    parser.description = (
+        "Settings: the defaults, then ~/.maverick/config.yaml, then ./maverick.yaml, then the environment, "
+        "each over the one before."
+    )
+    parser.set_defaults(command=parser.show_help)
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND")
+    show = verbs.add_parser(
+        "show",
+        help="show what will be used, and where it was set",
+        description="Show every setting and MCP server as it will be used, and where it was set. A key is never shown.",
+    )
+    show.set_defaults(command="maverick.cli.config:show_settings")
+    path = verbs.add_parser(
+        "path", help="show where settings are read from", description="Show where settings are read from."
+    )
+    path.set_defaults(command="maverick.cli.config:show_files")
+    for reading in (show, path):
+        _add_json(reading)
+    init = verbs.add_parser(
+        "init",
+        help="write a file with every setting in it",
+        description="Write ~/.maverick/config.yaml, with every setting in a comment.",
+    )
+    init.add_argument("--project", action="store_true", help="write ./maverick.yaml in its place")
+    init.add_argument("--force", action="store_true", help="write over a file that is there already")
+    init.set_defaults(command="maverick.cli.config:write_file")
+
+
+def add_doctor(parser: CommandParser) -> None:
+    """Add the arguments of ``doctor``."""
+    parser.description = (
+        "Look at what Maverick works with: settings, keys (whether they are set, never what they are), the journal, "
+        "agents, MCP servers (none is started), optional packages and programs. Ends with 1 if something is wrong."
+    )
+    _add_json(parser)
+    parser.set_defaults(command="maverick.cli.doctor:examine")
+
+
+_COMPLETION = """\
+Write what your shell needs to complete maverick's commands. Put it where the shell looks:
+
+  bash   maverick completion bash > ~/.local/share/bash-completion/completions/maverick
+  zsh    maverick completion zsh > ~/.zfunc/_maverick     (with fpath+=~/.zfunc before compinit)
+  fish   maverick completion fish > ~/.config/fish/completions/maverick.fish"""
+
+
+def add_completion(parser: CommandParser) -> None:
+    """Add the arguments of ``completion``."""
+    parser.description = _COMPLETION
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
+    parser.set_defaults(command="maverick.cli.completion:write_script")
+
+
+def _add_json(parser: CommandParser) -> None:
+    parser.add_argument("--json", action="store_true", dest="as_json", help="write JSON, for other programs")

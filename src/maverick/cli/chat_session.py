@@ -1,0 +1,158 @@
+"""A conversation about one's tasks: kept in the chat's database, answered by the chat's runner."""
+
+from __future__ import annotations
+
+import getpass
+import uuid
+from collections.abc import AsyncIterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from maverick.config import load_config
+from maverick.config.loading import own_folder
+from maverick.exceptions import AgentError, TimeoutError
+from maverick.journal import Journal
+from maverick.journal.opening import open_journal
+from maverick.loop import AgentResult, TerminateReason
+from maverick.loop.events import AgentActivityEvent, RunEnd
+from maverick.loop.result import AgentUsage
+from maverick.providers import Client
+from maverick.runtime import AbortSignal
+from maverick.tools.threads import run_in_thread
+
+if TYPE_CHECKING:
+    from maverick.chat import AgentContext, AgentRunner, Database
+    from maverick.chat import AgentResult as Answer
+
+
+class ChatSession:
+    """A person's conversation with the task assistant.
+
+    Args:
+        client: The model; it is closed with the conversation.
+        model: The ``provider:model`` to ask it for.
+        database: Where tasks and conversations are kept; by default what is configured.
+        journal: Where runs are kept; by default what is configured.
+        user_id: Who talks; by default whoever is logged in.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        model: str,
+        *,
+        database: str | None = None,
+        journal: Journal | None = None,
+        user_id: str | None = None,
+    ) -> None:
+        self._client = client
+        self._model = model
+        self._location = database
+        self._journal = journal
+        self._user_id = user_id or whoever_is_here()
+        self._conversation_id = str(uuid.uuid4())
+        self.last: AgentResult[Any]
+        """How the last run ended."""
+        self.run_ids: list[str] = []
+        """The runs there were, oldest first."""
+
+    @cached_property
+    def _database(self) -> Database:
+        from maverick.chat import Database  # here, so that a prompt is shown before what is heavy is loaded
+
+        return Database(self._location or load_config().database.get_secret_value())
+
+    @cached_property
+    def _runner(self) -> AgentRunner:
+        from maverick.chat import AgentRunner, MCPToolServer
+        from maverick.tools.mcp import ToolPins, plugged_in
+
+        folder = own_folder()
+        if self._journal is None:
+            self._journal = open_journal(load_config().journal.get_secret_value())
+        sessions = self._database.session
+        return AgentRunner(
+            sessions,
+            MCPToolServer(sessions),
+            client=self._client,
+            model=self._model,
+            journal=self._journal,
+            toolsets=plugged_in(folder / "mcp.json", ToolPins(folder / "mcp-tools.json")),
+        )
+
+    async def answer(
+        self, text: str, *, signal: AbortSignal | None = None
+    ) -> AsyncIterator[AgentActivityEvent]:
+        """Answer, and yield what happens; ``last`` then tells how it ended.
+
+        What was said is kept, unless there was no answer at all: such a question is asked again.
+
+        Raises:
+            StorageError: The database can not be used.
+            JournalError: The run can not be written down.
+        """
+        answer: Answer | None = None
+        runs = len(self.run_ids)
+        context = await run_in_thread(self._context)
+        try:
+            async for event in self._runner.stream(context, text, signal=signal):
+                if isinstance(event, AgentActivityEvent):
+                    if isinstance(event, RunEnd):
+                        self.last = event.result
+                        self.run_ids.append(event.run_id)
+                    yield event
+                else:
+                    answer = event
+        except TimeoutError as error:
+            if len(self.run_ids) == runs:  # else the last event has said so
+                self.last = _never_begun(error)
+            return
+        if answer is not None and len(self.run_ids) == runs:
+            self.last = _never_begun(AgentError(answer.response))
+        if answer is not None and self.last.terminate_reason is not TerminateReason.ERROR:
+            await run_in_thread(self._keep, text, answer)
+
+    def start_anew(self) -> None:
+        """Begin another conversation."""
+        self._conversation_id = str(uuid.uuid4())
+
+    async def aclose(self) -> None:
+        """Let go of the model, the tools, the database and the journal."""
+        if "_runner" in self.__dict__:
+            await self._runner.aclose()
+        await self._client.aclose()
+        if self._journal is not None:
+            await self._journal.aclose()
+        if "_database" in self.__dict__:
+            self._database.close()
+
+    def _context(self) -> AgentContext:
+        from maverick.chat import AgentContext
+        from maverick.chat.conversations import ConversationStore
+        from maverick.chat.database import owned_session
+
+        with owned_session(self._database.session, self._user_id) as session:
+            said = ConversationStore(session, self._user_id).history(self._conversation_id)
+        return AgentContext.from_request(self._user_id, self._conversation_id, said)
+
+    def _keep(self, text: str, answer: Answer) -> None:
+        from maverick.chat.conversations import ConversationStore
+        from maverick.chat.database import owned_session
+
+        with owned_session(self._database.session, self._user_id, writes=True) as session:
+            store = ConversationStore(session, self._user_id)
+            store.save_user_message(self._conversation_id, text)
+            store.save_assistant_message(self._conversation_id, answer.response, tool_calls=answer.tool_calls)
+
+
+def _never_begun(error: AgentError) -> AgentResult[Any]:
+    """The result of a run that there was none of."""
+    return AgentResult.failure_result([error], AgentUsage(0, 0))
+
+
+def whoever_is_here() -> str:
+    """The name of whoever is logged in."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # the user of a container may have no name
+        return "me"

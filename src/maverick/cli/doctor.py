@@ -1,0 +1,321 @@
+"""``maverick doctor``: what is there, what is missing, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import platform
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+import maverick
+from maverick.cli.agent_lookup import discovery
+from maverick.cli.config import settings_files
+from maverick.cli.exit_codes import FAILURE, SUCCESS
+from maverick.cli.formatting import counted
+from maverick.cli.json_text import json_text
+from maverick.cli.screen import Screen, one_line, printable, shortened
+from maverick.config import DEFAULT, AgentConfig, MaverickConfig, load_config, readers
+from maverick.config.installation import install_command
+from maverick.config.mcp_server import MCPServer
+from maverick.config.mcp_servers import load_mcp_servers
+from maverick.config.programs import find_program, helper_environment
+from maverick.exceptions import ConfigError, MaverickError
+from maverick.providers.resolve import key_variable, resolve
+
+
+class Health(StrEnum):
+    """How something is."""
+
+    GOOD = "good"
+    MISSING = "missing"
+    """It is not there, and only some need it."""
+    WRONG = "wrong"
+    """It does not work, and should."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of one thing."""
+
+    what: str
+    health: Health
+    detail: str
+    fix: str = ""
+    """What to do about it."""
+
+
+_PROVIDERS = {"claude": "Claude", "openai": "OpenAI"}
+
+
+def examine_settings() -> Iterator[Finding]:
+    """The program itself, and whether the settings can be read."""
+    yield Finding("maverick", Health.GOOD, f"{maverick.__version__}, on Python {platform.python_version()}")
+    try:
+        config = load_config()
+    except ConfigError as error:
+        yield Finding(
+            "settings", Health.WRONG, str(error), "correct it; until then the defaults are looked at"
+        )
+        return
+    files = [str(path) for path in settings_files() if path.is_file()]
+    yield Finding("settings", Health.GOOD, ", ".join(files) or "the defaults")
+    yield _model(config.agent)
+
+
+def _model(settings: AgentConfig) -> Finding:
+    """Who answers an agent that names no model."""
+    try:
+        answering = resolve(settings).check()
+    except MaverickError as error:
+        return Finding("model", Health.WRONG, str(error), "correct it, or choose another model")
+    said = ", ".join(
+        f"{setting.field.removeprefix('agent.')} {setting.value} ({setting.source})"
+        for setting in answering.describe()[2:]
+        if setting.source != DEFAULT
+    )
+    from_where = answering.sources["model"]
+    return Finding("model", Health.GOOD, f"{answering.model} ({from_where}){said and f'; {said}'}")
+
+
+def examine_keys() -> Iterator[Finding]:
+    """Whether there are keys; what they are is nobody's business."""
+    settings = _config().agent
+    for provider, name in _PROVIDERS.items():
+        try:
+            found = resolve(settings, named=f"{provider}:any")
+            found.check_key_owner()
+        except MaverickError as error:
+            yield Finding(f"{name} key", Health.WRONG, str(error), f"export {key_variable(provider)}=…")
+            continue
+        if found.api_key is not None:
+            yield Finding(f"{name} key", Health.GOOD, f"set in {found.sources['api_key']}")
+        else:
+            yield Finding(f"{name} key", Health.MISSING, "not set", f"export {key_variable(provider)}=…")
+
+
+def examine_journal() -> Iterator[Finding]:
+    """Whether the journal opens."""
+    location = _config().journal.get_secret_value()
+    shown = "a database" if "://" in location else location
+    try:
+        path = Path(location).expanduser()
+    except RuntimeError:  # the user of a container may have no home
+        fix = "set the variable HOME, or name a file with MAVERICK_JOURNAL"
+        yield Finding("journal", Health.WRONG, f"{shown} can not be made, since you have no home folder", fix)
+        return
+    if "://" not in location and not path.exists():
+        yield _journal_to_be(path, shown)
+        return
+    try:
+        count = asyncio.run(_count_runs(location))
+    except MaverickError as error:
+        fix = "correct the setting journal or MAVERICK_JOURNAL, or move the file away"
+        yield Finding("journal", Health.WRONG, f"{shown} does not open: {error}", fix)
+    else:
+        yield Finding(
+            "journal", Health.GOOD, f"{shown}, {counted(count, 'run')}" + ("+" if count == 1000 else "")
+        )
+
+
+def _journal_to_be(path: Path, shown: str) -> Finding:
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    if os.access(there, os.W_OK):
+        return Finding("journal", Health.GOOD, f"{shown}, made with the first run")
+    return Finding(
+        "journal", Health.WRONG, f"{shown} can not be made", f"allow writing in {there}, or name another"
+    )
+
+
+async def _count_runs(location: str) -> int:
+    from maverick.journal.opening import open_journal
+
+    async with open_journal(location, create=False) as journal:
+        return len(await journal.list_runs(limit=1000))
+
+
+def examine_agents() -> Iterator[Finding]:
+    """Whether all agents can be read."""
+    looking = discovery(_config())
+    names = [found.name for found in looking.all()]
+    yield Finding("agents", Health.GOOD, ", ".join(names) or "none")
+    for problem in looking.problems:
+        yield Finding("agents", Health.WRONG, str(problem), "correct it, or remove it")
+
+
+def _config() -> MaverickConfig:
+    """The settings, or the defaults where they are wrong, which is told elsewhere."""
+    try:
+        return load_config()
+    except ConfigError:
+        return MaverickConfig()
+
+
+_CORRECT = "correct it, or remove it"
+TRUST_COMMAND = "look at it, then run: maverick trust"
+
+
+def examine_mcp_servers() -> Iterator[Finding]:
+    """Whether each server could be used; none is started or called."""
+    try:
+        known = load_mcp_servers()
+    except ConfigError as error:
+        yield Finding("MCP servers", Health.WRONG, str(error), _CORRECT)
+        return
+    for name in sorted({*known.servers, *known.problems}):
+        what = shortened(f"MCP {name}")
+        if name in known.untrusted:
+            yield Finding(what, Health.MISSING, "of this project, which you have not trusted", TRUST_COMMAND)
+            continue
+        try:
+            server = known.find(name)
+            health, problem, fix = _condition(server)
+        except MaverickError as error:
+            yield Finding(what, Health.WRONG, str(error), _CORRECT)
+        else:
+            yield Finding(what, health, f"{server.summary}, from {server.source}{problem}", fix)
+
+
+def _condition(server: MCPServer) -> tuple[Health, str, str]:
+    """How a server is, what is wrong with it, and what to do about it.
+
+    Raises:
+        MaverickError: What is written about it does not fit.
+    """
+    if find_spec("mcp") is None:
+        return Health.MISSING, ", needs the package mcp", install_command("mcp")
+    from maverick.tools.mcp.server_address import ServerAddress  # here, since it brings MCP with it
+
+    if unset := server.unset_variables():
+        return Health.MISSING, f", {' and '.join(unset)} not set", f"export {unset[0]}=…"
+    address = ServerAddress.of(server.address())
+    try:
+        readers.address(address.url)
+        if address.command:
+            address.folder()
+    except ValueError:
+        return Health.WRONG, ", is no web address", "correct its url, or the variables in it"
+    except FileNotFoundError as error:
+        missing = "program" if error.filename == address.command[0] else "folder"
+        return Health.WRONG, f", the {missing} is not there", "install it, or correct the command or cwd"
+    return Health.GOOD, "", ""
+
+
+_PATIENCE = 20
+"""Seconds until a program that does not answer is given up."""
+
+_EXTRAS: Mapping[str, tuple[str, str]] = {
+    "claude-code": ("claude-agent-sdk", "agents on Claude Code"),
+    "claude-sdk": ("anthropic", "claude-sdk: models"),
+    "mcp": ("mcp", "tools of MCP servers"),
+    "server": ("fastapi", "maverick serve"),
+    "tui": ("textual", "maverick tui"),
+    "postgres": ("asyncpg", "journals in Postgres"),
+    "otel": ("opentelemetry-sdk", "traces and metrics"),
+    "local": ("xllamacpp", "local: models"),
+    "fast": ("uvloop", "a faster event loop"),
+}
+"""The packages of each extra that tell whether it is installed, and what it is for."""
+
+_PROGRAMS: Mapping[str, tuple[str, str]] = {
+    "git": ("what changed in a project", "install git"),
+    "rg": ("faster searching in files", "install ripgrep"),
+    "bwrap": ("a sandbox for shell commands", "install bubblewrap; without it, every command is asked about"),
+}
+
+
+def examine_packages() -> Iterator[Finding]:
+    """The optional packages."""
+    for extra, (package, purpose) in _EXTRAS.items():
+        try:
+            yield Finding(extra, Health.GOOD, f"{package} {version(package)}, for {purpose}")
+        except PackageNotFoundError:
+            yield Finding(extra, Health.MISSING, f"not installed, for {purpose}", install_command(extra))
+
+
+def examine_claude_cli() -> Iterator[Finding]:
+    """Whether the Claude CLI is there and starts."""
+    path = _claude_cli()
+    if path is None:
+        yield Finding(
+            "claude CLI",
+            Health.MISSING,
+            "not found, for agents on Claude Code",
+            f"{install_command('claude-code')}, or npm install -g @anthropic-ai/claude-code",
+        )
+        return
+    try:
+        done = subprocess.run(  # noqa: S603 - the program that agents would start
+            [path, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            env=helper_environment(Path.cwd()),
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        yield Finding(
+            "claude CLI", Health.WRONG, f"{path} does not start: {type(error).__name__}", "install it again"
+        )
+    else:
+        yield Finding("claude CLI", Health.GOOD, f"{printable(one_line(done.stdout))}, at {path}")
+
+
+def examine_programs() -> Iterator[Finding]:
+    """Programs that tools for coding use."""
+    for name, (purpose, fix) in _PROGRAMS.items():
+        path = find_program(name, workspace=Path.cwd())
+        if path is None:
+            yield Finding(name, Health.MISSING, f"not found outside of this folder, for {purpose}", fix)
+        else:
+            yield Finding(name, Health.GOOD, f"{path}, for {purpose}")
+
+
+def _claude_cli() -> str | None:
+    """The CLI that comes with the SDK, or else the one on the path; the SDK itself is slow to load, and is not."""
+    sdk = find_spec("claude_agent_sdk")
+    for folder in (sdk.submodule_search_locations or ()) if sdk else ():
+        bundled = Path(folder) / "_bundled" / "claude"
+        if bundled.is_file():
+            return str(bundled)
+    return find_program("claude", workspace=Path.cwd())
+
+
+_EXAMINATIONS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    examine_settings,
+    examine_keys,
+    examine_journal,
+    examine_agents,
+    examine_mcp_servers,
+    examine_claude_cli,
+    examine_packages,
+    examine_programs,
+)
+_MARKS = {Health.GOOD: "ok", Health.MISSING: "--", Health.WRONG: "!!"}
+
+
+def examine(options: argparse.Namespace) -> int:
+    """Say how everything is; the exit code is 1 if something is wrong."""
+    screen = Screen.of_process(interactive=False)
+    findings = []
+    for examination in _EXAMINATIONS:
+        for finding in examination():
+            findings.append(finding)
+            if not options.as_json:
+                screen.say("".join(f"{line}\n" for line in _lines(finding)))
+    if options.as_json:
+        screen.say(f"{json_text(findings)}\n")
+    return FAILURE if any(finding.health is Health.WRONG for finding in findings) else SUCCESS
+
+
+def _lines(finding: Finding) -> Iterator[str]:
+    yield f"{_MARKS[finding.health]}  {finding.what:<14} {finding.detail}"
+    if finding.fix:
+        yield f"    {'':<14} → {finding.fix}"

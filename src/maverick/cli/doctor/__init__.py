@@ -1,1 +1,0 @@
-"""``maverick doctor``: what is there, what is missing, and what to do about it."""

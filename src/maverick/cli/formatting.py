@@ -1,0 +1,140 @@
+"""Figures and tables as people read them: durations, money, aligned columns that fit the terminal."""
+
+from __future__ import annotations
+
+import shutil
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from maverick.cli.screen import one_line, printable
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+
+
+def duration(seconds: float) -> str:
+    """How long something took."""
+    seconds = max(seconds, 0.0)
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    for size, name, part, part_name in (
+        (_DAY, "d", _HOUR, "h"),
+        (_HOUR, "h", _MINUTE, "min"),
+        (_MINUTE, "min", 1, "s"),
+    ):
+        if whole >= size:
+            return f"{whole // size} {name} {whole % size // part} {part_name}"
+    raise AssertionError(whole)
+
+
+def age(seconds: float) -> str:
+    """How long ago something was, in its largest unit."""
+    for size, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= size:
+            return f"{seconds // size:.0f} {name}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+def money(dollars: float | None) -> str:
+    """What something cost; a question mark when the price is not known."""
+    if dollars is None:
+        return "?"
+    if dollars == 0:
+        return "$0"
+    return f"${dollars:.4f}" if dollars < 1 else f"${dollars:,.2f}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+_GAP = "  "
+_NARROWEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    title: str
+    right: bool = False
+    """Whether its cells end, rather than begin, at the same place, as figures do."""
+    shrinks: bool = False
+    """Whether it is cut off first when the table is too wide."""
+
+
+def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """The lines of a table, its titles first, none of them wider than ``width``.
+
+    Args:
+        columns: Its columns.
+        rows: The cells, row by row; leading spaces are kept, so that rows can be indented.
+        width: How many characters a line may have.
+    """
+    lines = [[column.title for column in columns], *([_cell(text, width) for text in row] for row in rows)]
+    widths = [max(map(width_of, cells)) for cells in zip(*lines, strict=True)]
+    widths = _shrunk(widths, columns, width)
+    for cells in lines:
+        padded = (
+            _padded(cell, size, right=column.right)
+            for cell, size, column in zip(cells, widths, columns, strict=True)
+        )
+        yield fitted(_GAP.join(padded).rstrip(), width)
+
+
+def terminal_width() -> int:
+    """How many characters a line of the terminal has."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def width_of(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return len(text) if text.isascii() else sum(map(_width_of_character, text))
+
+
+def fitted(text: str, width: int) -> str:
+    """The text, cut off where it would take more columns than there are."""
+    taken = kept = 0
+    for at, character in enumerate(text):
+        taken += _width_of_character(character)
+        if taken < width:
+            kept = at + 1
+        elif taken > width:
+            return f"{text[:kept]}…"
+    return text
+
+
+def _shrunk(widths: list[int], columns: Sequence[Column], width: int) -> list[int]:
+    """The widths, with the widest columns made narrower until the table fits: those first that may well be."""
+    widths, room = [*widths], width - len(_GAP) * (len(columns) - 1)
+    first = [index for index, column in enumerate(columns) if column.shrinks]
+    for group in (first, range(len(columns))):
+        while sum(widths) > room and group:
+            widest = max(group, key=widths.__getitem__)
+            if widths[widest] <= _NARROWEST:
+                break
+            widths[widest] -= 1
+    return widths
+
+
+def _padded(cell: str, size: int, *, right: bool) -> str:
+    cell = fitted(cell, size)
+    space = " " * (size - width_of(cell))
+    return space + cell if right else cell + space
+
+
+def _cell(text: str, width: int) -> str:
+    indent = text[: len(text) - len(text.lstrip(" "))]
+    return fitted(indent + printable(one_line(text)), width)
+
+
+def _width_of_character(character: str) -> int:
+    if character.isascii():
+        return 1
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Cf", "Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,1 +1,0 @@
-"""``maverick mcp``: tools of MCP servers for agents, and one's tasks for other programs."""

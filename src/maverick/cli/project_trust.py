@@ -1,0 +1,144 @@
+"""What a project's files would decide, and asking the person whether they trust it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from maverick.agents.discovery import agent_files
+from maverick.cli.screen import Screen
+from maverick.config.loading import deciding_settings, persons_home, read_small_file, settings_in
+from maverick.config.mcp_server import MCPServer
+from maverick.config.mcp_servers import defines_server, read_server, servers_in
+from maverick.config.trust import ADVICE, FILES, PERMISSIONS_FILE, SETTINGS_FILE, Trust, digest
+from maverick.exceptions import ConfigError
+from maverick.tools.permissions.policy import read_permissions
+
+_YES, _NO = ("y", "yes"), ("n", "no", "")
+_SECRETS = ("agent.api_key",)
+
+
+@dataclass(frozen=True, slots=True)
+class Untrusted:
+    """Something of a project that decides where data goes or what runs, and is not trusted as it is."""
+
+    name: str
+    """The file, or the folder of agents."""
+    digest: str
+    """What its content is remembered by; empty for what is trusted by its path."""
+    lines: tuple[str, ...]
+    """What it would decide, in words."""
+
+
+def untrusted_in(folder: Path, trust: Trust | None = None) -> list[Untrusted]:
+    """What of a folder is not trusted. A file that can not be read is left to whoever reads it.
+
+    Args:
+        folder: The project's folder.
+        trust: What is trusted; by default what the person has trusted, and nothing to see what there is at all.
+    """
+    trust = Trust(persons_home()) if trust is None else trust
+    found = []
+    for name in FILES:
+        try:
+            content = read_small_file(folder / name)
+            lines = tuple(_decisions(folder, name, content))
+        except ConfigError:
+            continue
+        if lines and not trust.covers(folder, name, content):
+            found.append(Untrusted(name, digest(content), lines))
+    agents = agent_files(folder)
+    if agents and not trust.covers_folder(folder):
+        names = ", ".join(_visible(path.stem) for path in agents)
+        found.append(Untrusted("agents", "", (f"instructions and tools of the agents {names}",)))
+    return found
+
+
+def _decisions(folder: Path, name: str, content: bytes) -> Iterator[str]:
+    path = folder / name
+    if name == PERMISSIONS_FILE:
+        own = persons_home()
+        if own is None or path.absolute() != (own / name).absolute():  # else it is the person's own
+            for rule in read_permissions(path, content).get("allow", []):
+                yield f"allows tool calls without asking: {_visible(rule)}"
+        return
+    if name == SETTINGS_FILE:
+        for setting, value in deciding_settings(settings_in(path, content)).items():
+            shown = "(not shown)" if setting in _SECRETS or "@" in str(value) else _visible(str(value))
+            yield f"sets {setting}: {shown}"
+    for server, settings in servers_in(path, content).items():
+        if defines_server(settings):
+            yield from server_lines(read_server(path, server, settings, str(folder)))
+
+
+def server_lines(server: MCPServer) -> Iterator[str]:
+    """What somebody has to know who is to agree to a server."""
+    verb = "calls" if server.url else "starts"
+    yield f"{verb} the MCP server {server.name!r}: {_visible(server.words)}"
+    yield from _described("with", (f"{name}={text}" for name, text in server.env.items()))
+    yield from _described("with", (f"{name}: {text}" for name, text in server.headers.items()))
+    yield from _described("in", [server.cwd] if server.cwd else [])
+    yield from _described("it gets from your environment:", [", ".join(server.variables)])
+
+
+def _described(word: str, things: Iterable[str]) -> Iterator[str]:
+    yield from (f"  {word} {_visible(thing)}" for thing in things if thing)
+
+
+def _visible(text: str) -> str:
+    """The text with nothing in it that could be overlooked, or pass for another line."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
+def ask_for_trust(folder: Path, *, can_ask: bool) -> None:
+    """Ask the person whether they trust a folder that they have not trusted yet; else say what is left out."""
+    if untrusted := untrusted_in(folder):
+        screen = Screen(sys.stdout, sys.stderr, colour=False)
+        if not (can_ask and _agreed_to(folder, untrusted, screen)):
+            names = ", ".join(dict.fromkeys(part.name for part in untrusted))
+            screen.remark(
+                f"({names}: not trusted, so what decides where data goes or what runs is left out. {ADVICE})"
+            )
+
+
+def trust_folder(folder: Path, untrusted: list[Untrusted]) -> None:
+    """Trust a folder, and its files as they were looked at.
+
+    Raises:
+        ConfigError: There is nowhere to keep it.
+    """
+    Trust(persons_home()).grant(folder, {part.name: part.digest for part in untrusted if part.digest})
+
+
+def show(untrusted: list[Untrusted], screen: Screen) -> None:
+    """Show what each part would decide."""
+    for part in untrusted:
+        screen.headline(f"{part.name}:")
+        for line in part.lines:
+            screen.remark(f"  {line}")
+
+
+def _agreed_to(folder: Path, untrusted: list[Untrusted], screen: Screen) -> bool:
+    screen.headline(f"{folder} decides where your data goes or what runs:")
+    show(untrusted, screen)
+    screen.headline("Do you trust it, now and later, as long as these files stay as they are?")
+    if not _says_yes(screen):
+        return False
+    trust_folder(folder, untrusted)
+    return True
+
+
+def _says_yes(screen: Screen) -> bool:
+    """Whether the person at the terminal says yes; nothing else goes on while they think."""
+    import termios  # here, since not every system has it
+
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before is no answer to this
+    while True:
+        screen.prompt("[y]es or [N]o: ")
+        typed = os.read(sys.stdin.fileno(), 4096)
+        answer = typed.decode(errors="replace").strip().lower()
+        if not typed or answer in _YES + _NO:
+            return answer in _YES

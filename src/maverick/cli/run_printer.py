@@ -1,0 +1,214 @@
+"""Prints a run that is driven from the command line, and what can be done when it is over."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, TypeAlias
+
+from maverick.cli.changes import Changes
+from maverick.cli.exit_codes import (
+    FAILURE,
+    INTERRUPTED,
+    INVALID_OUTPUT,
+    LIMIT,
+    REFUSED,
+    SIGNALLED,
+    SUCCESS,
+    TIMED_OUT,
+    WAITING,
+)
+from maverick.cli.formatting import counted, duration, money
+from maverick.cli.json_text import event_fields, result_fields
+from maverick.cli.live_view import LiveView
+from maverick.cli.progress import Progress
+from maverick.cli.runs.console import Console
+from maverick.cli.runs.pending import pending_in, pending_lines
+from maverick.cli.stop_signals import on_stop_signals
+from maverick.loop import AgentResult, RunConfig, TerminateReason
+from maverick.loop.events import (
+    AgentActivityEvent,
+    ApprovalRequested,
+    ContentChunk,
+    RunEnd,
+    ToolCallStart,
+    TurnStart,
+)
+from maverick.loop.result import RESUMABLE
+from maverick.model import ToolContext
+from maverick.runtime import AbortSignal
+from maverick.runtime.event_log import Listener
+from maverick.runtime.event_stream import EventStream
+
+_CODES: Mapping[TerminateReason, int] = {
+    TerminateReason.COMPLETE: INVALID_OUTPUT,  # it came to its end, and yet has no success
+    TerminateReason.MAX_TURNS: LIMIT,
+    TerminateReason.MAX_TOTAL_TOKENS: LIMIT,
+    TerminateReason.MAX_COST: LIMIT,
+    TerminateReason.MAX_TOOL_CALLS: LIMIT,
+    TerminateReason.MAX_TOKENS: LIMIT,
+    TerminateReason.TIMEOUT: TIMED_OUT,
+    TerminateReason.ABORTED: INTERRUPTED,
+    TerminateReason.REFUSED: REFUSED,
+    TerminateReason.AWAITING_APPROVAL: WAITING,
+    TerminateReason.ERROR: FAILURE,
+}
+
+
+def exit_code(result: AgentResult[Any]) -> int:
+    """What the command ends with."""
+    return SUCCESS if result.success else _CODES[result.terminate_reason]
+
+
+def summary(result: AgentResult[Any]) -> str:
+    """Why the run ended and what it used, in a line."""
+    usage = result.usage
+    return ", ".join(
+        (
+            result.terminate_reason.value,
+            counted(result.turn_count, "turn"),
+            counted(usage.total_tokens, "token"),
+            f"cost {money(usage.total_cost_usd)}",
+            duration(usage.duration_ms / 1000),
+        )
+    )
+
+
+class RunPrinter:
+    """Tells a run as it happens: in words for a person, or in JSON.
+
+    Args:
+        console: Where.
+        changes: What is different about the run's agent, which is said again when the run is resumed.
+        agents: The file or module of the agent, if it was named.
+        limits: The limits that the run has.
+        run_id: The run, if it has its id already.
+        streams: Whether the words of the answer are shown as they come, or only those of the last turn when it is over.
+        kept: Whether the run can be resumed.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        changes: Changes,
+        agents: str | None,
+        limits: RunConfig,
+        run_id: str = "",
+        *,
+        streams: bool = True,
+        kept: bool = True,
+    ) -> None:
+        self.console = console
+        self.progress: Progress | None = None
+        """A sign of life on the terminal, if there is one."""
+        self.signals: Sequence[int] = ()
+        """The signals that asked for the run to stop, once they have come."""
+        self.reasons: dict[str, str] = {}
+        """Why a person is asked, by the id of the tool call."""
+        self._changes = changes
+        self._agents = agents
+        self._limits = limits
+        self._run_id = run_id
+        self._streams = streams
+        self._kept = kept
+        self._view = LiveView(console.screen)
+        self._over = False
+
+    def show(self, event: AgentActivityEvent) -> None:
+        """Tell one event."""
+        self._run_id = self._run_id or event.run_id
+        if self.console.as_json:
+            self.console.write(event_fields(event))
+            self._over = isinstance(event, RunEnd) and event.run_id == self._run_id
+            return
+        if self.progress is not None:
+            self.progress.clear()
+            _announce(self.progress, event)
+        if isinstance(event, ApprovalRequested):
+            self.reasons[event.tool_call.id] = event.reason
+        if self._streams or not isinstance(event, ContentChunk):
+            self._view.show(event)
+
+    def hear(self, _: ToolContext, said: str) -> None:
+        """Take in what a command of the run says while it is at work: its last line is how far it is."""
+        if self.progress is not None:
+            self.progress.note(said.rstrip().rpartition("\n")[2])
+
+    async def conclude(self, result: AgentResult[Any]) -> int:
+        """Tell how the run ended and how it goes on, if it can; returns the exit code."""
+        if not self.console.as_json:
+            self._say_how_it_ended(result)
+            if exit_code(result) in (LIMIT, TIMED_OUT):
+                self._changes = self._changes.raised(result, self._limits)
+                how = "Raise the limit and go on with"
+            else:
+                how = "Go on with"
+            await self.leave(summary(result), how, resumable=result.terminate_reason in RESUMABLE)
+        elif not self._over:  # a run that had its answer before gives it without an event
+            self.console.write({"type": "run_end", "run_id": self._run_id, "result": result_fields(result)})
+        if self.signals and result.terminate_reason is TerminateReason.ABORTED:
+            return SIGNALLED + self.signals[0]
+        return exit_code(result)
+
+    async def leave(self, summary: str, how: str = "Go on with", *, resumable: bool = True) -> None:
+        """Say in a line where the run stands, and what to type for it to go on."""
+        if self.console.as_json:
+            return
+        screen = self.console.screen
+        screen.remark(f"{self._run_id}: {summary}")
+        if resumable and self._kept:
+            for line in pending_lines(self.console, await pending_in(self.console.journal, self._run_id)):
+                screen.remark(line)
+            command = self.console.command("resume", self._run_id, *self._changes.words(self._agents))
+            screen.remark(f"{how}: {command}")
+
+    def _say_how_it_ended(self, result: AgentResult[Any]) -> None:
+        if not self._view.answered:
+            self.console.screen.say(result.raw_content)
+        if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and self._kept:
+            self.console.screen.end_line()
+        else:
+            self._view.conclude(result)
+
+
+def _announce(progress: Progress, event: AgentActivityEvent) -> None:
+    match event:
+        case TurnStart():
+            progress.doing("thinking")
+        case ToolCallStart(tool_call=call):
+            progress.doing(call.tool_name)
+
+
+Start: TypeAlias = Callable[[AbortSignal, Listener], Coroutine[Any, Any, AgentResult[Any]]]
+"""Starts a run that stops when the signal is aborted, and tells the listener what happens."""
+
+
+async def watch(printer: RunPrinter, start: Start) -> AgentResult[Any]:
+    """Show a run to its end; Ctrl-C and signals that ask the process to end stop it, and Ctrl-C twice kills it.
+
+    Its events are shown outside of it: what fails here, as when nobody reads the output, stops the run.
+    """
+    stop = AbortSignal()
+    with on_stop_signals(stop.abort) as printer.signals:
+        async with EventStream(partial(start, stop)) as events:
+            async with _sign_of_life(printer):
+                async for event in events:
+                    printer.show(event)
+            return await events.result
+
+
+@asynccontextmanager
+async def _sign_of_life(printer: RunPrinter) -> AsyncIterator[None]:
+    console = printer.console
+    if console.as_json or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield
+        return
+    async with Progress(sys.stderr, lambda: not console.screen.mid_line, lambda: console.width) as progress:
+        printer.progress = progress
+        try:
+            yield
+        finally:
+            printer.progress = None

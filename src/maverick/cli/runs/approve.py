@@ -1,0 +1,94 @@
+"""``maverick runs approve`` and ``deny``: a person's decision on a tool call that a run waits for."""
+
+from __future__ import annotations
+
+import getpass
+
+from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.runs.console import Console
+from maverick.cli.runs.pending import pending_in
+from maverick.exceptions import ApprovalError, InvalidInputError
+from maverick.journal import Approval, Journal
+
+
+async def approve(console: Console, *, request_id: str, by: str | None) -> int:
+    """Agree to a tool call.
+
+    Args:
+        console: Where.
+        request_id: The request, or a run that has only one.
+        by: Who decides; by default the user of this computer.
+
+    Raises:
+        ApprovalError: There is no such request, or it can not be decided any more, or not by them.
+        RunNotFoundError: It is no run either.
+    """
+    asked = await _request(console, request_id)
+    return await _tell(console, await console.journal.approve(asked, by=by or _user()))
+
+
+async def deny(console: Console, *, request_id: str, by: str | None, reason: str) -> int:
+    """Refuse a tool call.
+
+    Args:
+        console: Where.
+        request_id: The request, or a run that has only one.
+        by: Who decides; by default the user of this computer.
+        reason: Why, in words for the model.
+
+    Raises:
+        ApprovalError: There is no such request, or it can not be decided any more, or not by them.
+        RunNotFoundError: It is no run either.
+    """
+    asked = await _request(console, request_id)
+    return await _tell(console, await console.journal.deny(asked, by=by or _user(), reason=reason))
+
+
+async def _request(console: Console, given: str) -> str:
+    """The id of the one request that is meant."""
+    try:
+        return (await console.journal.get_approval(given)).approval_id
+    except ApprovalError:
+        run = await console.journal.get(given)
+    waiting = [approval.approval_id for approval in await pending_in(console.journal, run.run_id)]
+    if len(waiting) == 1:
+        return waiting[0]
+    if not waiting:
+        raise ApprovalError(
+            f"The run {given!r} waits for no decision. See where it stands: {console.command('show', given)}",
+            approval_id=given,
+        )
+    raise ApprovalError(
+        f"The run {given!r} waits for {len(waiting)} decisions. Name one of them: {', '.join(waiting)}.",
+        approval_id=given,
+    )
+
+
+async def _tell(console: Console, decided: Approval) -> int:
+    if console.as_json:
+        console.write(decided)
+        return SUCCESS
+    verb = "approved" if decided.approved else "denied"
+    root = await _outermost(console.journal, decided.run_id)
+    console.say(
+        [
+            f"{decided.approval_id} ({decided.tool_name}) is {verb} by {decided.decided_by}.",
+            f"Go on with: {console.command('resume', root)}",
+        ]
+    )
+    return SUCCESS
+
+
+async def _outermost(journal: Journal, run_id: str) -> str:
+    """The run that a subagent's run is part of; only that one is resumed."""
+    record = await journal.get(run_id)
+    return run_id if record.parent is None else await _outermost(journal, record.parent)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError) as error:  # the user of a container may have no name
+        raise InvalidInputError(
+            "--by: this computer's user has no name; say who decides.", field="by"
+        ) from error

@@ -1,0 +1,72 @@
+"""``maverick runs check``: which runs can be read, and saving those of a damaged journal."""
+
+from __future__ import annotations
+
+import asyncio
+
+from maverick.cli.exit_codes import FAILURE, SUCCESS
+from maverick.cli.formatting import Column, counted
+from maverick.cli.runs.console import Console
+from maverick.cli.screen import printable
+from maverick.exceptions import InvalidInputError
+from maverick.journal.health import RunHealth, check_run, check_runs
+from maverick.journal.sqlite import SqliteJournal
+
+_COLUMNS = (Column("RUN"), Column("READABLE", right=True), Column("PROBLEM", shrinks=True))
+
+
+async def check_journal(console: Console, *, run_id: str | None, copy: str | None) -> int:
+    """Say which runs can be read, or save what can be read of them.
+
+    Args:
+        console: Where.
+        run_id: The run to look at; by default all.
+        copy: The file to save them to, if they are to be saved.
+
+    Returns:
+        The exit code: 0 when all of it can be read, 1 when not.
+    """
+    if copy is not None:
+        return await _save(console, copy)
+    if run_id is not None:
+        await console.journal.get(run_id)
+    found = (
+        await check_runs(console.journal) if run_id is None else [await check_run(console.journal, run_id)]
+    )
+    faults = await console.journal.faults()
+    damaged = [run for run in found if run.problem]
+    if console.as_json:
+        console.write({"runs": found, "faults": faults})
+    else:
+        _show(console, damaged)
+        console.say(printable(f"The file: {fault}") for fault in faults)
+        console.say([f"{counted(len(found) - len(damaged), 'run')} whole, {len(damaged)} damaged."])
+    if damaged or faults:
+        console.screen.remark(f"Save what can be read with: {console.command('check', '--repair', 'COPY')}")
+        return FAILURE
+    return SUCCESS
+
+
+async def _save(console: Console, copy: str) -> int:
+    if not isinstance(console.journal, SqliteJournal):
+        raise InvalidInputError(
+            "--repair: only a journal in a file can be copied. Restore the database from a backup.",
+            field="repair",
+        )
+    from maverick.journal.sqlite_repair import repair  # here, since it is seldom wanted
+
+    saved = await asyncio.to_thread(repair, console.journal.path, copy)
+    if console.as_json:
+        console.write(saved)
+    else:
+        _show(console, saved.damaged)
+        parts = counted(sum(run.entries > 0 for run in saved.damaged), "run")
+        console.say([f"Saved {counted(saved.whole, 'whole run')} to {printable(copy)}, and {parts} in part."])
+        if saved.lost_tables:
+            console.say([f"Some rows are lost of: {printable(', '.join(saved.lost_tables))}."])
+    return FAILURE if saved.damaged or saved.lost_tables else SUCCESS
+
+
+def _show(console: Console, damaged: list[RunHealth]) -> None:
+    if damaged:
+        console.tabulate(_COLUMNS, [(run.run_id, f"{run.entries:,}", run.problem) for run in damaged])

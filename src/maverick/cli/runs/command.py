@@ -1,0 +1,54 @@
+"""``maverick runs``: opens the journal and does what was asked for."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from maverick.cli.runs.console import Console
+from maverick.cli.screen import Screen
+from maverick.journal.opening import open_journal
+
+_OF_ALL_COMMANDS = {"asked", "command", "debug"}
+_VERBS: Mapping[str, tuple[str, str]] = {
+    "check": ("check", "check_journal"),
+    "approve": ("approve", "approve"),
+    "deny": ("approve", "deny"),
+    "diff": ("diff", "show_difference"),
+    "export": ("export", "write_export"),
+    "fork": ("resume", "fork_run"),
+    "list": ("list", "list_runs"),
+    "prune": ("prune", "prune_runs"),
+    "replay": ("resume", "replay_run"),
+    "resume": ("resume", "resume_run"),
+    "show": ("show", "show_run"),
+    "tail": ("tail", "show_tail"),
+}
+"""The module and the function of each verb; only the one that is asked for is loaded."""
+
+
+def run_verb(options: argparse.Namespace) -> int:
+    """Do one thing with the runs of a journal; the options of a verb are the parameters of its function."""
+    return asyncio.run(_run_verb(vars(options).copy()))
+
+
+async def _run_verb(options: dict[str, Any]) -> int:
+    named_journal, as_json = options.pop("journal"), options.pop("as_json")
+    module, function = _VERBS[options.pop("verb")]
+    async with open_journal(named_journal or _configured_journal(), create=False) as journal:
+        console = Console(journal, Screen.of_process(interactive=False), as_json, named_journal)
+        work = getattr(import_module(f"maverick.cli.runs.{module}"), function)
+        own = {name: value for name, value in options.items() if name not in _OF_ALL_COMMANDS}
+        code: int = await work(console, **own)
+        return code
+
+
+def _configured_journal() -> str:
+    from maverick.cli.settings import (
+        load_settings,
+    )  # here, since it is the slowest part of a short command
+
+    return load_settings().journal.get_secret_value()

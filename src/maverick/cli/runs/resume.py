@@ -1,0 +1,190 @@
+"""``maverick runs resume``, ``replay`` and ``fork``: a run that goes on, or is told again, in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from maverick.agents.named_tools import coding_registry, names_tools
+from maverick.cli.agent_lookup import find_agent, look_up
+from maverick.cli.changes import Changes
+from maverick.cli.executing import executor_for, who_answers
+from maverick.cli.exit_codes import FAILURE, WAITING
+from maverick.cli.run_printer import RunPrinter, watch
+from maverick.cli.runs.console import Console
+from maverick.cli.settings import load_settings
+from maverick.cli.terminal_approver import terminal_approver
+from maverick.config import MaverickConfig
+from maverick.exceptions import ConfigError, InvalidInputError
+from maverick.journal import Journal, RunRecord, RunStatus
+from maverick.loop import AgentDefinition
+from maverick.loop.events import RunEnd
+from maverick.providers.resolve import OFFLINE
+from maverick.runtime import AgentExecutor
+from maverick.runtime.replay import load_beginning
+
+
+async def resume_run(
+    console: Console,
+    *,
+    run_id: str,
+    agents: str | None,
+    accept_changes: bool,
+    **different: Any,
+) -> int:
+    """Go on with a run.
+
+    Args:
+        console: Where.
+        run_id: The run.
+        agents: The file or module with its agent; by default it is looked for by its name.
+        accept_changes: Whether to go on although the agent is not what it was.
+        different: What was, or now is to be, different about the agent.
+
+    Raises:
+        RunNotFoundError: There is no such run.
+        RunChangedError: The agent has changed, and nobody accepted that.
+        InvalidInputError: The run is a subagent's, or its agent can not be loaded.
+    """
+    record = await console.journal.get(run_id)
+    if record.parent is not None:
+        raise InvalidInputError(
+            f"The run {run_id!r} is a subagent's. It goes on with the run that called it: "
+            f"{console.command('resume', record.parent, *Changes().words(agents))}",
+            field="run_id",
+        )
+    config = load_settings(asks=True, as_json=console.as_json)
+    changes = Changes.asked_for(different)
+    agent = _agent_of(record, agents, config)
+    definition = changes.applied_to(
+        agent, await _model_to_resume(console.journal, run_id, agent, changes, config)
+    )
+    streams = definition.output_config is None
+    printer = RunPrinter(console, changes, agents, definition.run_config, run_id, streams=streams)
+    async with executor_for(
+        definition,
+        config.agent,
+        console.journal,
+        mode=changes.mode,
+        approve=terminal_approver(printer),
+        on_output=printer.hear,
+        screen=console.screen,
+    ) as executor:
+        result = await watch(
+            printer,
+            lambda stop, listen: executor.resume(
+                run_id, definition, signal=stop, on_activity=listen, accept_changes=accept_changes
+            ),
+        )
+    return await printer.conclude(result)
+
+
+async def fork_run(
+    console: Console,
+    *,
+    run_id: str,
+    agents: str | None,
+    turn: int,
+    edit: str | None,
+    new_id: str | None,
+    **different: Any,
+) -> int:
+    """Run again from a turn on.
+
+    Args:
+        console: Where.
+        run_id: The run to fork.
+        agents: The file or module with its agent; by default it is looked for by its name.
+        turn: The turn to begin with.
+        edit: Words to put before it.
+        new_id: The id of the new run, if it is to have a certain one.
+        different: What is to be different about the agent from here on.
+
+    Raises:
+        RunNotFoundError: There is no such run.
+        InvalidInputError: It has no such turn, or its agent can not be loaded.
+    """
+    config = load_settings(asks=True, as_json=console.as_json)
+    changes = Changes.asked_for(different)
+    agent = _agent_of(await console.journal.get(run_id), agents, config)
+    definition = changes.applied_to(agent, who_answers(agent, changes.model, config.agent).model)
+    streams = definition.output_config is None
+    printer = RunPrinter(console, changes, agents, definition.run_config, streams=streams)
+    async with executor_for(
+        definition,
+        config.agent,
+        console.journal,
+        mode=changes.mode,
+        approve=terminal_approver(printer),
+        on_output=printer.hear,
+        screen=console.screen,
+    ) as executor:
+        result = await watch(
+            printer,
+            lambda stop, listen: executor.fork(
+                run_id, definition, turn=turn, edit=edit, new_run_id=new_id, signal=stop, on_activity=listen
+            ),
+        )
+    return await printer.conclude(result)
+
+
+async def replay_run(console: Console, *, run_id: str, agents: str | None) -> int:
+    """Tell a run again, from the journal alone.
+
+    Args:
+        console: Where.
+        run_id: The run.
+        agents: The file or module with its agent; by default it is looked for by its name.
+
+    Returns:
+        The exit code the run itself would have had.
+
+    Raises:
+        RunNotFoundError: There is no such run.
+        InvalidInputError: Its agent can not be loaded.
+    """
+    record = await console.journal.get(run_id)
+    definition = _agent_of(record, agents, load_settings(asks=True, as_json=console.as_json))
+    printer = RunPrinter(console, Changes(), agents, definition.run_config, run_id)
+    result = None
+    # Without its MCP servers: what their tools did is in the journal.
+    tools = coding_registry(Path.cwd()) if names_tools(definition) else None
+    async with AgentExecutor(None, tools, journal=console.journal) as executor:
+        async for event in executor.replay(run_id, definition):
+            printer.show(event)
+            # A run that was stopped may have gone on.
+            result = event.result if isinstance(event, RunEnd) else None
+    if result is not None:
+        return await printer.conclude(result)
+    await printer.leave("it has not ended")
+    return WAITING if record.status is RunStatus.WAITING else FAILURE
+
+
+async def _model_to_resume(
+    journal: Journal, run_id: str, agent: AgentDefinition[Any], changes: Changes, config: MaverickConfig
+) -> str:
+    """The model that goes on with a run: an agent that names none keeps the one it began with."""
+    fingerprint = (await load_beginning(journal, run_id)).fingerprint
+    begun_with = None if fingerprint is None else fingerprint.model or None
+    kept = begun_with if agent.model_config.model is None else None
+    try:
+        return who_answers(agent, changes.model or kept, config.agent).model
+    except ConfigError:
+        if changes.model is None and begun_with == OFFLINE:  # as who had no key could begin one
+            return OFFLINE
+        raise
+
+
+def _agent_of(record: RunRecord, agents: str | None, config: MaverickConfig) -> AgentDefinition[Any]:
+    """The definition of a run's agent: from the file or module that is named, or else from where agents are kept.
+
+    Raises:
+        InvalidInputError: It can not be loaded, or is none that keeps its runs.
+    """
+    name = record.agent.rpartition("/")[2]
+    if agents is not None and not agents.endswith(".md"):
+        return find_agent(agents, name)
+    definition = look_up(agents or name, config).definition
+    if definition is None:
+        raise InvalidInputError(f"The agent {name!r} is a class, whose runs are not kept.", field="agents")
+    return definition

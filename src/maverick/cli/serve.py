@@ -1,0 +1,180 @@
+"""``maverick serve``: the Chat API and its web page, until it is stopped."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import logging
+import os
+import secrets
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Sequence
+from dataclasses import replace
+
+import uvicorn
+from fastapi import FastAPI
+
+from maverick.chat import AgentRunner, Database, MCPToolServer
+from maverick.chat.database import default_database
+from maverick.chat.prompt import CHAT_LIMITS
+from maverick.cli.assistant import choose_assistant
+from maverick.cli.exit_codes import FAILURE, SUCCESS
+from maverick.cli.settings import load_settings
+from maverick.config.loading import own_folder
+from maverick.exceptions import ConfigError, InvalidInputError
+from maverick.journal import Journal
+from maverick.journal.opening import open_journal
+from maverick.providers import Client
+from maverick.server import OidcVerifier, ServerLimits, TokenSigner, Verifier, client_protocol, create_app
+from maverick.telemetry import configure_logging
+
+_SECRET_VARIABLE = "MAVERICK_SERVER_SECRET"  # noqa: S105 - the name of a variable, and no secret
+_METRICS_VARIABLE = "MAVERICK_SERVER_METRICS_TOKEN"
+_SECRET_FILE = "server.key"  # noqa: S105 - the name of a file
+_PACE = 0.02
+"""Seconds between two words of the offline model, for a person who watches."""
+_KEEP_ALIVE = 75
+"""Seconds an idle connection is kept: longer than the usual proxy does, so that it is the proxy that closes it."""
+_LEAVE_SECONDS = 3
+"""How long open streams may hold up the end; their clients come back to the next server."""
+
+
+def serve(options: argparse.Namespace) -> int:
+    """Serve until somebody stops it.
+
+    Args:
+        options: What was written after ``maverick serve``.
+
+    Returns:
+        The exit code.
+    """
+    settings = load_settings(asks=True)
+    assistant = choose_assistant(options.model, settings.agent, pace=_PACE)
+    journal = open_journal(settings.journal.get_secret_value())
+    app = _app(options, assistant.client, assistant.model, journal)
+    configure_logging(logging.WARNING)
+    sys.stderr.write(f"{assistant.introduction}\n")
+    config = uvicorn.Config(
+        app,
+        http=client_protocol(),
+        ws="none",
+        host=options.host,
+        port=options.port,
+        log_level="warning",
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=_LEAVE_SECONDS,
+    )
+    server = _Server(app, config, opens_browser=not options.no_browser, closes=(assistant.client, journal))
+    server.run()
+    return SUCCESS if server.started else FAILURE
+
+
+class _Server(uvicorn.Server):
+    """A server that says where it is once it can be reached.
+
+    Args:
+        app: What to serve.
+        config: How to serve it, and where.
+        opens_browser: Whether to open the page.
+        closes: What is closed at the end.
+    """
+
+    def __init__(
+        self, app: FastAPI, config: uvicorn.Config, *, opens_browser: bool, closes: Sequence[Client | Journal]
+    ) -> None:
+        super().__init__(config)
+        self._app = app
+        self._opens_browser = opens_browser
+        self._closes = closes
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets)
+        if not self.started:
+            return
+        address = self.servers[0].sockets[0].getsockname()
+        host = f"[{address[0]}]" if ":" in address[0] else address[0]
+        url = f"http://{host}:{address[1]}/"
+        sys.stdout.write(f"Maverick is at {url} (Ctrl-C stops it)\n")
+        sys.stdout.flush()
+        if self._opens_browser:
+            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let go of everything; streams first, since no end is in sight for some."""
+        await self._app.state.service.aclose()
+        await super().shutdown(sockets)
+        for part in self._closes:
+            await part.aclose()
+
+
+def _app(options: argparse.Namespace, client: Client, model: str, journal: Journal) -> FastAPI:
+    database = Database(options.database) if options.database else default_database()
+    limits = ServerLimits(spend_usd_per_day=options.max_spend)
+    runner = AgentRunner(
+        database.session,
+        MCPToolServer(database.session),
+        client=client,
+        model=model,
+        journal=journal,
+        limits=replace(CHAT_LIMITS, max_cost_usd=limits.answer_usd) if options.max_spend else CHAT_LIMITS,
+    )
+    signup = _is_only_here(options.host) if options.signup is None else options.signup
+    return create_app(
+        runner,
+        database,
+        verifier=_verifier(options),
+        signup=signup,
+        limits=limits,
+        metrics_token=os.environ.get(_METRICS_VARIABLE) or None,
+        allowed_hosts=[options.host, *options.allowed_hosts],
+    )
+
+
+def _verifier(options: argparse.Namespace) -> Verifier:
+    if not options.oidc_issuer:
+        return TokenSigner(_secret())
+    if not options.oidc_audience:
+        raise InvalidInputError(
+            "--oidc-audience: name what the tokens of the sign-in service are meant for.",
+            field="oidc_audience",
+        )
+    return OidcVerifier(options.oidc_issuer, options.oidc_audience)
+
+
+def _secret() -> bytes:
+    """What tokens are signed with: as set, or made once and kept where only its owner can read it."""
+    given = os.environ.get(_SECRET_VARIABLE, "")
+    if given:
+        return given.encode()
+    path = own_folder() / _SECRET_FILE
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(48))
+    except FileExistsError:
+        pass  # made by an earlier start
+    except OSError as error:
+        raise _unreadable(error) from error
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: OSError) -> ConfigError:
+    return ConfigError(
+        f"The key that tokens are signed with can not be kept in ~/.maverick/{_SECRET_FILE}: {error.strerror}. "
+        f"Make the file accessible, or set {_SECRET_VARIABLE} to at least 32 random characters."
+    )
+
+
+def _is_only_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

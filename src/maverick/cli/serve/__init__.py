@@ -1,1 +1,0 @@
-"""``maverick serve``: the Chat API and its web page."""

@@ -1,0 +1,29 @@
+"""The settings of a command. A project that is not trusted is asked about where a person can answer, else left out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from maverick.config import MaverickConfig, load_config
+from maverick.config.trust import AGENT_FOLDERS, FILES
+
+
+def load_settings(*, asks: bool = False, as_json: bool = False) -> MaverickConfig:
+    """The settings, with those of the project as far as the person trusts it.
+
+    Args:
+        asks: Whether to ask about a project that is not trusted, if somebody is there to answer.
+        as_json: Whether other programs read what is written, so that nothing is asked.
+
+    Raises:
+        ConfigError: A setting is wrong.
+    """
+    folder = Path.cwd()
+    if any((folder / name).exists() for name in (*FILES, *AGENT_FOLDERS)):
+        from maverick.cli.project_trust import (
+            ask_for_trust,  # here, since most folders have nothing to look at
+        )
+
+        ask_for_trust(folder, can_ask=asks and not as_json and sys.stdin.isatty() and sys.stderr.isatty())
+    return load_config()

@@ -1,1 +1,0 @@
-"""``maverick users``: who uses the server, and deleting all that is kept of one."""
