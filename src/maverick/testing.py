@@ -2,8 +2,10 @@
 
 from maverick.providers.network import allow_network, forbid_network
 from maverick.providers.scripted import ScriptedClient, Turn, call, calls, fail, reply, turn
+from maverick.runtime.cassette import RecordingClient
 
 __all__ = [
+    "RecordingClient",
     "ScriptedClient",
     "Turn",
     "allow_network",

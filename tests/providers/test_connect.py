@@ -104,7 +104,7 @@ def test_the_part_before_the_first_colon_is_the_provider_and_the_rest_is_its_own
 def test_importing_the_package_loads_no_provider_and_nothing_heavy() -> None:
     code = (
         "import sys, maverick.providers\n"
-        "heavy = {'aiohttp', 'pydantic', 'anthropic', 'importlib.metadata', 'maverick.providers.cassette'}\n"
+        "heavy = {'aiohttp', 'pydantic', 'anthropic', 'importlib.metadata', 'maverick.runtime.cassette'}\n"
         "print(sorted(heavy & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603

@@ -11,9 +11,8 @@ from maverick.config import AgentConfig, Secret
 from maverick.exceptions import ServerError
 from maverick.journal import MemoryJournal
 from maverick.model import Message, Request
-from maverick.providers.cassette import RecordingClient
 from maverick.providers.wrappers.fallback import FallbackClient
-from maverick.testing import ScriptedClient, call, reply
+from maverick.testing import RecordingClient, ScriptedClient, call, reply
 from wire.claude_server import ClaudeServer
 from wire.openai_server import OpenAIServer
 

@@ -25,9 +25,8 @@ from maverick.chat import AgentRunner, Database, MCPToolServer
 from maverick.exceptions import NetworkError, RateLimitError
 from maverick.journal import SqliteJournal
 from maverick.model import Message, ModelInfo, Price, Request
-from maverick.providers.cassette import RecordingClient
 from maverick.server import TokenSigner, client_protocol, create_app
-from maverick.testing import ScriptedClient, Turn, call, calls, fail, reply
+from maverick.testing import RecordingClient, ScriptedClient, Turn, call, calls, fail, reply
 from maverick.tools import Permissions
 from upgrade.agents import PASSWORD, Says, by_turn, clerk, coder, manager, reporter
 

@@ -35,7 +35,7 @@ class _StoredError(Struct, frozen=True):
     message: str
     kind: ErrorKind
     retryable: bool
-    details: dict[str, Any]
+    details: dict[str, Any] = {}
 
 
 _UNWRITABLE = (TypeError, ValueError, RecursionError, OverflowError)
@@ -142,6 +142,15 @@ def _encode_error(value: object) -> object:
 def _decode_error(kind: type[Any], value: object) -> object:
     if kind is not AgentError:
         raise TypeError(f"no {kind.__name__} is ever written")
+    return decode_error(value)
+
+
+def decode_error(value: object) -> AgentError:
+    """The error that was written as this JSON value.
+
+    Raises:
+        ValueError: It is none.
+    """
     stored = msgspec.convert(value, _StoredError)
     known = getattr(exceptions, stored.type, AgentError)
     cls = known if isinstance(known, type) and issubclass(known, AgentError) else AgentError

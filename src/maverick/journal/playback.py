@@ -1,204 +1,195 @@
-"""A run's journal as a cassette: a client that answers as the model answered then, and never goes live."""
+"""Answers from runs that are over: what the model was asked then, what it answered, and where a request differs.
+
+What was asked is worked out from the entries of a run by the loop itself, without the agent. Requests are compared as
+JSON values with their secrets removed, so a request that is made from recorded answers is equal to the recorded one.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from msgspec import UNSET, Struct
 
-from maverick.exceptions import (
-    AgentError,
-    CassetteMissError,
-    InvalidInputError,
-    InvalidToolError,
-    JournalError,
-)
+from maverick.exceptions import AgentError, CassetteMissError, InvalidInputError
 from maverick.journal.codec import to_plain
 from maverick.journal.compare import Divergence, first_difference
-from maverick.journal.store import Journal
-from maverick.loop.definition import AgentDefinition, AgentTool
-from maverick.loop.entries import Entry, ModelFailed, ModelReplied, RunStarted
+from maverick.journal.export import Delta
+from maverick.journal.redaction import redact, redact_text
+from maverick.loop.definition import AgentDefinition
+from maverick.loop.entries import Entry, Interrupted, ModelFailed, ModelReplied, RunStarted
+from maverick.loop.fingerprint import Fingerprint, hash_output, hash_tools
 from maverick.loop.machine import AgentLoop
 from maverick.loop.steps import CallModel
-from maverick.model import (
-    ModelInfo,
-    Request,
-    Response,
-    StreamItem,
-    Text,
-    TextDelta,
-    ThinkingDelta,
-    Thought,
-    Tool,
-)
-from maverick.model.client import UNKNOWN_MODEL
+from maverick.model import History, Message, Request, Response, Text
+
+Json: TypeAlias = dict[str, Any]
+
+_PLAIN_MESSAGES = object()  # the key of the JSON form of a history's messages
+_SHOWN = 160  # characters of a value in an error message
+_BEFORE = 40  # of these, how many come before the place where two texts differ
 
 
-class _Exchange(Struct, frozen=True):
-    """What the model was asked, and what came of it."""
+class Exchange(Struct, frozen=True):
+    """A request and its answer."""
 
-    number: int
-    """The number of the entry that tells of it."""
-    request: Request
-    answer: Response | AgentError
+    line: int
+    """Where the answer is in the file."""
+    asked: Json
+    """The request, as :func:`plain_request` makes it; without the tools and the output if they are not known."""
+    answer: Response | AgentError | None
+    """``None`` for a stream that the caller stopped reading."""
+    deltas: Sequence[Delta] | None = None
+    """The pieces in which it was streamed; ``None`` when it came in one piece."""
 
 
-class RunPlayback:
-    """An ``LLMClient`` that answers from a run, its subagents' runs included.
+def bare_loop() -> AgentLoop[str]:
+    """A loop for entries whose agent is not at hand: it decides by the settings that are recorded."""
+    return AgentLoop(AgentDefinition(name="recording", description="A recorded run."), {})
 
-    It answers each request of the run once, in order. A conversation that is not the recorded one is refused: the agent
-    is another, or one of its tools has answered something else. Make one with :meth:`load`.
+
+def exchanges_of(entries: Iterable[tuple[int, Entry, Sequence[Delta] | None]]) -> Iterator[Exchange]:
+    """The requests and answers of a run, from its entries with their lines and deltas.
+
+    Raises:
+        InvalidInputError: An entry cannot follow those before it without the agent.
+    """
+    loop = bare_loop()
+    asked: Json = {}
+    for line, entry, deltas in entries:
+        if isinstance(entry, RunStarted):
+            asked = _offered(entry.fingerprint)
+        elif isinstance(step := loop.step, CallModel) and isinstance(
+            entry, ModelReplied | ModelFailed | Interrupted
+        ):
+            offered = {"tools": {}, "output": ""} if step.compaction else asked
+            request = {
+                **offered,
+                "system": redact_text(step.request.system),
+                "messages": plain_messages(step.request.messages),
+            }
+            yield Exchange(line, request, _answer(entry), deltas)
+        loop.feed(entry)
+
+
+def _answer(entry: ModelReplied | ModelFailed | Interrupted) -> Response | AgentError | None:
+    if isinstance(entry, ModelReplied):
+        return entry.response
+    return entry.error if isinstance(entry, ModelFailed) else None
+
+
+def _offered(fingerprint: Fingerprint | None) -> Json:
+    return {} if fingerprint is None else {"tools": fingerprint.tools, "output": fingerprint.output}
+
+
+def plain_request(request: Request) -> Json:
+    """What identifies a request: its system prompt, messages, tools and output, without secrets.
+
+    Raises:
+        InvalidInputError: It holds something that JSON cannot.
+    """
+    return {
+        "system": redact_text(request.system),
+        "tools": hash_tools(request.tools),
+        "output": "" if request.output is None else hash_output(request.output.name, request.output.schema),
+        "messages": plain_messages(request.messages),
+    }
+
+
+def plain_messages(messages: Sequence[Message]) -> list[Json]:
+    """The messages as JSON values, without secrets; those of a history are converted once."""
+    if not isinstance(messages, History):
+        return [_plain_message(message) for message in messages]
+    written: list[Json] = messages.derived.setdefault(_PLAIN_MESSAGES, [])
+    written.extend(_plain_message(message) for message in messages[len(written) :])
+    return written[: len(messages)]
+
+
+def _plain_message(message: Message) -> Json:
+    value: Json = {"role": message.role.value}
+    if message.tool_call_id is not None:
+        value["tool_call_id"] = message.tool_call_id
+    if message.is_error:
+        value["is_error"] = True
+    only_text = len(message.parts) == 1 and isinstance(message.parts[0], Text)
+    try:
+        parts = json.loads(json.dumps(to_plain(message.parts)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError(f"A recording can only hold what JSON can: {error}.") from error
+    value["content"] = redact(parts[0]["text"] if only_text else parts)
+    return value
+
+
+class Playback:
+    """Answers each recorded request once, the requests of a run in their order.
+
+    Args:
+        name: What it is called in error messages, such as ``The cassette run.json``.
+        runs: The exchanges of each run.
     """
 
-    def __init__(self) -> None:
-        self._runs: list[deque[_Exchange]] = []
-        """What is left to play of each run, the outermost first."""
-        self._models: dict[str, ModelInfo] = {}
+    def __init__(self, name: str, runs: Iterable[Iterable[Exchange]]) -> None:
+        self._name = name
+        self._runs = [deque(run) for run in runs]
 
-    @classmethod
-    async def load(
-        cls,
-        journal: Journal,
-        run_id: str,
-        definition: AgentDefinition[Any],
-        tools: Mapping[str, Tool] | None = None,
-    ) -> RunPlayback:
-        """Read a run.
-
-        Args:
-            journal: The journal.
-            run_id: The run.
-            definition: Its agent; with it, what the model was asked is worked out from what happened.
-            tools: The tools that definitions only name.
+    def next(self, asked: Json) -> Exchange:
+        """The exchange that answers a request.
 
         Raises:
-            RunNotFoundError: There is no such run.
-            InvalidToolError: A tool the definition names is not among the tools.
-            JournalError: The run is not one of this agent.
+            CassetteMissError: Nothing like it was asked next, in any of the runs.
         """
-        playback = cls()
-        await playback._load(journal, run_id, definition, tools or {})
-        return playback
-
-    async def run(self, request: Request) -> Response:
-        """Return the answer of then, or raise the error of then.
-
-        Raises:
-            CassetteMissError: Nothing like this was asked next.
-        """
-        answer = self._next(request)
-        if isinstance(answer, AgentError):
-            raise answer
-        return answer
-
-    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
-        """Yield the answer of then, part by part and then whole, or raise the error of then.
-
-        Raises:
-            CassetteMissError: Nothing like this was asked next.
-        """
-        answer = await self.run(request)
-        for part in answer.parts:
-            if isinstance(part, Text):
-                yield TextDelta(part.text)
-            elif isinstance(part, Thought):
-                yield ThinkingDelta(part.text)
-        yield answer
-
-    def model_info(self, model: str) -> ModelInfo:
-        """What the client of then knew of a model."""
-        return self._models.get(model, UNKNOWN_MODEL)
-
-    # Answering --------------------------------------------------------------------------------------------------
-
-    def _next(self, request: Request) -> Response | AgentError:
         for left in self._runs:
-            if left and _is_asked(left[0].request, request):
-                return left.popleft().answer
-        raise self._miss(request)
+            if left and _difference(left[0].asked, asked) is None:
+                return left.popleft()
+        raise self._miss(asked)
 
-    def _miss(self, request: Request) -> CassetteMissError:
-        expected = next((left[0] for left in self._runs if left), None)
-        if expected is None:
-            return CassetteMissError(
-                "The run has answered all it was asked; it knows no more. Run the agent live to go on."
-            )
-        found = first_difference(_conversation(expected.request), _conversation(request))
-        assert found is not None  # noqa: S101 - conversations that are the same were answered
-        path, recorded, asked = found
+    def _miss(self, asked: Json) -> CassetteMissError:
+        refused = f"{self._name} has no answer to this request, and a recording never goes live."
+        advice = "Undo the change, or record it again."
+        heads = [left[0] for left in self._runs if left]
+        if not heads:
+            return CassetteMissError(f"{refused} All of its answers have been given already. {advice}")
+        nearest = max(heads, key=lambda head: _closeness(head.asked, asked))
+        found = _difference(nearest.asked, asked)
+        assert found is not None  # noqa: S101 - it would have been the answer
+        path, recorded, now = found
         return CassetteMissError(
-            f"The run was asked something else: {path} was {_shown(recorded)} and is {_shown(asked)} now. "
-            "Undo what has changed, or run the agent live.",
-            line=expected.number,
-            difference=Divergence(expected.number, path, recorded, asked),
+            f"{refused} The nearest recorded request is answered on line {nearest.line}; they differ first at {path}: "
+            f"recorded {_shown(recorded, now)}, asked {_shown(now, recorded)}. {advice}",
+            line=nearest.line,
+            difference=Divergence(nearest.line, path, recorded, now),
         )
 
-    # Reading ----------------------------------------------------------------------------------------------------
 
-    async def _load(
-        self, journal: Journal, run_id: str, definition: AgentDefinition[Any], named: Mapping[str, Tool]
-    ) -> None:
-        tools = _tools_of(definition, named)
-        loop: AgentLoop[Any] = AgentLoop(definition, tools)
-        exchanges: deque[_Exchange] = deque()
-        self._runs.append(exchanges)
-        async for stored in journal.read(run_id):
-            entry, step = stored.entry, loop.step
-            if isinstance(entry, RunStarted):
-                self._models[definition.model_config.model or ""] = entry.info
-            elif isinstance(step, CallModel) and isinstance(entry, ModelReplied | ModelFailed):
-                answer = entry.response if isinstance(entry, ModelReplied) else entry.error
-                exchanges.append(_Exchange(stored.seq, step.request, answer))
-            _feed(loop, entry, run_id)
-        await self._load_subagents(journal, run_id, tools, named)
-
-    async def _load_subagents(
-        self, journal: Journal, run_id: str, tools: Mapping[str, Tool], named: Mapping[str, Tool]
-    ) -> None:
-        agents = {
-            tool.definition.name: tool.definition for tool in tools.values() if isinstance(tool, AgentTool)
-        }
-        for child in reversed(await journal.list_runs(parent=run_id, limit=1_000_000)):
-            name = child.agent.rpartition("/")[2]
-            if name not in agents:
-                raise JournalError(
-                    f"The run {child.run_id!r} is one of the agent {name!r}, which is none of the tools. "
-                    "Play it back with the definition it was made with."
-                )
-            await self._load(journal, child.run_id, agents[name], named)
+def _difference(recorded: Json, asked: Json) -> tuple[str, Any, Any] | None:
+    """Where two requests first differ; what is not known of the recorded one is not compared."""
+    if "tools" in recorded:
+        # A tool that Maverick brings along has no hash, and may have had one when it was recorded.
+        builtin = {name for name, hashed in asked["tools"].items() if not hashed}
+        tools = {name: "" if name in builtin else hashed for name, hashed in recorded["tools"].items()}
+        recorded = {**recorded, "tools": tools}
+    return first_difference(recorded, {name: asked[name] for name in recorded})
 
 
-def _feed(loop: AgentLoop[Any], entry: Entry, run_id: str) -> None:
-    try:
-        loop.feed(entry)
-    except InvalidInputError as error:
-        raise JournalError(
-            f"The run {run_id!r} does not follow from this definition: {error} Play it back with the one it was made with.",
-            cause=error,
-        ) from error
+def _closeness(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[int, int, int]:
+    """How near a recorded request is: first by how far the conversations agree, then by the rest, then by length."""
+    theirs, ours = recorded["messages"], asked["messages"]
+    agree = next((at for at, pair in enumerate(zip(theirs, ours, strict=False)) if pair[0] != pair[1]), None)
+    same = sum(recorded[name] == asked[name] for name in recorded.keys() - {"messages"})
+    return min(len(theirs), len(ours)) if agree is None else agree, same, -abs(len(theirs) - len(ours))
 
 
-def _tools_of(definition: AgentDefinition[Any], named: Mapping[str, Tool]) -> dict[str, Tool]:
-    tools = [_named(tool, named) if isinstance(tool, str) else tool for tool in definition.tool_config.tools]
-    return {tool.name: tool for tool in tools}
-
-
-def _named(name: str, named: Mapping[str, Tool]) -> Tool:
-    if name not in named:
-        raise InvalidToolError(tool_name=name, available_tools=list(named))
-    return named[name]
-
-
-def _is_asked(recorded: Request, request: Request) -> bool:
-    return recorded.system == request.system and recorded.messages == request.messages
-
-
-def _conversation(request: Request) -> dict[str, Any]:
-    return {"system": request.system, "messages": to_plain(list(request.messages))}
-
-
-def _shown(value: object) -> str:
-    whole = "nothing" if value is UNSET else repr(value)
-    return whole if len(whole) <= 160 else f"{whole[:160]}…"
+def _shown(value: object, other: object) -> str:
+    """A value in an error message; of a long text, the part around the place where it differs from the other."""
+    if value is UNSET:
+        return "nothing"
+    if not isinstance(value, str) or not isinstance(other, str):
+        whole = repr(value)
+        return whole if len(whole) <= _SHOWN else f"{whole[:_SHOWN]}…"
+    pairs = enumerate(zip(value, other, strict=False))
+    parts = next((at for at, (one, two) in pairs if one != two), min(len(value), len(other)))
+    start = max(parts - _BEFORE, 0)
+    end = start + _SHOWN
+    return f"{'…' if start else ''}{value[start:end]!r}{'…' if end < len(value) else ''}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -38,8 +38,8 @@ class Fingerprint(Struct, frozen=True):
             definition.name,
             _hash([prompt.system_prompt, first]),
             definition.model_config.model or "",
-            "" if output is None else _hash([output.output_name, dict(output.format.json_schema)]),
-            {name: "" if _is_builtin(tool) else hash_tool(tool) for name, tool in tools.items()},
+            "" if output is None else hash_output(output.output_name, output.format.json_schema),
+            hash_tools(tools.values()),
             {name: conduct_of(tool) for name, tool in tools.items()},
         )
 
@@ -75,6 +75,16 @@ class Fingerprint(Struct, frozen=True):
             for trait in before.keys() & after.keys()
             if before[trait] != after[trait]
         ]
+
+
+def hash_output(name: str, schema: Mapping[str, Any]) -> str:
+    """A hash of the JSON that an answer has to be."""
+    return _hash([name, dict(schema)])
+
+
+def hash_tools(tools: Iterable[Tool]) -> dict[str, str]:
+    """By tool, a hash of what it tells the model; empty for a tool that Maverick brings along."""
+    return {tool.name: "" if _is_builtin(tool) else hash_tool(tool) for tool in tools}
 
 
 def hash_tool(tool: Tool) -> str:

@@ -45,7 +45,7 @@ class BuiltIn(Struct, frozen=True):
 
 
 BUILT_IN: Mapping[str, BuiltIn] = {
-    "cassette": BuiltIn("maverick.providers.cassette"),
+    "cassette": BuiltIn("maverick.runtime.cassette"),
     "claude": BuiltIn("maverick.providers.claude.client"),
     "claude-code": BuiltIn(
         "maverick.providers.claude_cli.client", extra="claude-code", package="claude_agent_sdk"

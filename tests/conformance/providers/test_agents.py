@@ -17,7 +17,7 @@ from maverick import AgentDefinition, AgentExecutor, AgentResult, OutputConfig, 
 from maverick.loop.events import AgentActivityEvent, ContentChunk, RetryScheduled
 from maverick.loop.result import TerminateReason, ToolOutcome
 from maverick.model import LLMClient
-from maverick.providers.cassette import RecordingClient
+from maverick.testing import RecordingClient
 from scenario import agent, assert_valid
 
 watched_or_not = pytest.mark.parametrize("watched", [False, True], ids=["unwatched", "watched"])

@@ -19,8 +19,8 @@ from conformance.providers.wired import ClaudeProvider, ClaudeSDKProvider, OpenA
 from maverick import AgentExecutor, connect, tool
 from maverick.journal import SqliteJournal
 from maverick.providers import Client
-from maverick.providers.cassette import RecordingClient
 from maverick.telemetry import configure_logging, instrument, uninstrument
+from maverick.testing import RecordingClient
 from scenario import agent
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")

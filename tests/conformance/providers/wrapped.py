@@ -17,13 +17,12 @@ from conformance.providers.scenarios import Scenario
 from conformance.providers.wired import ClaudeProvider
 from maverick import connect
 from maverick.exceptions import AgentError, NetworkError
-from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem
+from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem, model_info
 from maverick.providers import Client
-from maverick.providers.cassette import RecordingClient
 from maverick.providers.client import close_client
 from maverick.providers.wrappers.fallback import FallbackClient
 from maverick.providers.wrappers.limiter import LimitedClient, RateLimiter
-from maverick.testing import ScriptedClient, fail
+from maverick.testing import RecordingClient, ScriptedClient, fail
 
 
 class WrappedProvider(Provider):
@@ -107,9 +106,7 @@ class _Rehearsed(Client):
             yield item
 
     def model_info(self, model: str) -> ModelInfo:
-        tape = next(self._tapes)
-        RecordingClient(self._client, tape).model_info(model)
-        return connect(f"cassette:{tape}").model_info(model)
+        return model_info(self._client, model)
 
     async def aclose(self) -> None:
         await close_client(self._client)

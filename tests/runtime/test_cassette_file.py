@@ -8,12 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from maverick.exceptions import InvalidInputError
+from maverick.exceptions import CassetteMissError, InvalidInputError
 from maverick.model import Message, Request, Response, ToolCall
 from maverick.providers import connect
-from maverick.providers.cassette import CassetteMissError, RecordingClient
-from maverick.testing import ScriptedClient, reply
-from providers.taping import Weather, ask, cassette, content, lines, loop, overwrite, record, scripted_loop
+from maverick.testing import RecordingClient, ScriptedClient, reply
+from runtime.taping import (
+    Weather,
+    answers,
+    ask,
+    cassette,
+    content,
+    lines,
+    loop,
+    overwrite,
+    record,
+    scripted_loop,
+)
 
 HEADER = '{"type": "cassette", "version": 1}\n'
 
@@ -23,40 +33,30 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "run.json"
 
 
-async def test_the_file_is_readable_json_lines_with_a_version(path: Path) -> None:
+async def test_the_file_is_readable_and_is_what_an_export_is(path: Path) -> None:
     await record(path, ["Bonjour, ça va ?"], ask("Schöne Grüße"))
-    assert lines(path) == [
-        {"type": "cassette", "version": 1},
-        {
-            "type": "exchange",
-            "id": lines(path)[1]["id"],
-            "messages": [{"role": "user", "content": "Schöne Grüße"}],
-            "answer": {
-                "response": {
-                    "stop_reason": "complete",
-                    "content": "Bonjour, ça va ?",
-                    "usage": lines(path)[1]["answer"]["response"]["usage"],
-                }
-            },
-        },
-    ]
+
+    head, *entries = lines(path)
+    assert head["run"]["agent"] == "recorded"
+    assert [line["entry"]["type"] for line in entries] == ["RunStarted", "ModelCalled", "ModelReplied"]
+    assert [line["seq"] for line in entries] == [1, 2, 3]
     assert "Schöne Grüße" in content(path).decode()
 
 
 async def test_an_exchange_is_in_the_file_before_its_caller_has_the_end_of_it(path: Path) -> None:
     client = RecordingClient(ScriptedClient(["a", reply("b")]), path)
     await client.run(ask("hi"))
-    assert len(lines(path)) == 2
+    assert answers(path) == 1
     async for item in client.stream(ask("ho")):
         if isinstance(item, Response):
-            assert len(lines(path)) == 3
+            assert answers(path) == 2
 
 
 def test_a_recording_that_is_killed_keeps_what_was_written(path: Path) -> None:
     code = (
         "import asyncio, os, signal, sys\n"
         "from maverick.model import Message, Request\n"
-        "from maverick.providers.cassette import RecordingClient\n"
+        "from maverick.testing import RecordingClient\n"
         "from maverick.testing import ScriptedClient\n"
         "def speak(request):\n"
         "    if request.messages[0].content == '3': os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -149,11 +149,10 @@ async def test_an_existing_file_can_be_replaced(path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "is not a Maverick cassette"),
         ("{}\n", "Line 1"),
         ("hello\n", "Line 1"),
         ('{"type": "cassette", "version": 2}\n', "version 2"),
-        ('{"type": "model", "model": "m", "info": {}}\n', "header"),
+        ('{"seq": 1, "version": 99, "entry": {}}\n', "format 99"),
         (HEADER + '{"type": "exch\n{}\n', "Line 2"),
         (HEADER + '\n{"type": "exchange", "id": "a"}\n', "Line 3"),
         (
@@ -162,7 +161,7 @@ async def test_an_existing_file_can_be_replaced(path: Path) -> None:
         ),
         ("[" * 100_000 + "\n", "Line 1"),
     ],
-    ids=["empty", "no type", "no JSON", "newer", "no header", "damaged", "incomplete", "orphan", "deep"],
+    ids=["no type", "no JSON", "newer", "newer entry", "damaged", "incomplete", "orphan", "deep"],
 )
 def test_a_file_that_is_no_whole_cassette_is_refused_with_the_place(
     path: Path, content: str, problem: str
@@ -180,7 +179,7 @@ def test_a_path_that_cannot_be_read_or_written_is_explained(tmp_path: Path, path
         connect(f"cassette:{path}")
     with pytest.raises(InvalidInputError, match="cannot be used"):
         connect(f"cassette:{tmp_path}")
-    with pytest.raises(InvalidInputError, match="Say which file"):
+    with pytest.raises(InvalidInputError, match="Name the file"):
         connect("cassette:")
     path.write_text("a file")
     with pytest.raises(InvalidInputError, match="cannot be used"):
@@ -196,6 +195,6 @@ def test_the_folders_of_a_new_cassette_are_made(tmp_path: Path) -> None:
 async def test_a_request_that_json_cannot_hold_is_refused_before_it_is_sent(path: Path) -> None:
     inner = ScriptedClient(["never"])
     request = Request([Message.assistant([ToolCall("1", "f", {"x": object()})])])
-    with pytest.raises(InvalidInputError, match="object cannot be written"):
+    with pytest.raises(InvalidInputError, match="object has no JSON form"):
         await RecordingClient(inner, path).run(request)
     assert inner.requests == []

@@ -12,7 +12,7 @@ from typing import Any
 from maverick.exceptions import AgentError
 from maverick.model import History, LLMClient, Message, Request, Response, StreamItem
 from maverick.providers import Client, connect
-from maverick.providers.cassette import CassetteClient, RecordingClient
+from maverick.runtime.cassette import CassetteClient, RecordingClient
 from maverick.testing import ScriptedClient, call, calls
 
 
@@ -93,3 +93,9 @@ def overwrite(path: Path, new: bytes) -> None:
 
 def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in content(path).split(b"\n") if line]
+
+
+def answers(path: Path) -> int:
+    """How many answers are in the file."""
+    kinds = [line["entry"]["type"] for line in lines(path) if "entry" in line]
+    return sum(kind in ("ModelReplied", "ModelFailed", "Interrupted") for kind in kinds)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from maverick.providers.cassette.redaction import REDACTED, is_secret_name, redact, redact_text
+from maverick.journal.redaction import REDACTED, is_secret_name, redact, redact_text
 
 KEY = "sk-ant-api03-AbCdEf123456"
 

@@ -1,0 +1,320 @@
+"""The file of a recording (a cassette): runs as JSON lines, added as requests are answered.
+
+A recording is what ``maverick runs export`` prints, written by a client that only sees requests and answers. A request
+that follows from a run in the file by the results of its tools, or tries it again, continues that run; any other is
+the beginning of a new one. Secrets are removed before anything is written. An answer is in the file before its caller
+has it; if the process is killed meanwhile, the last line may be cut short and is ignored.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from maverick.exceptions import AgentError, InvalidInputError, JournalError
+from maverick.journal.codec import VERSION, decode_entry, encode_json, to_plain
+from maverick.journal.export import Delta, entry_line, run_line
+from maverick.journal.first_cassettes import FirstCassette
+from maverick.journal.playback import Exchange, Json, bare_loop, exchanges_of, plain_messages
+from maverick.journal.records import RunRecord, RunStatus
+from maverick.journal.redaction import redact, redact_text
+from maverick.loop.entries import (
+    Entry,
+    Interrupted,
+    ModelCalled,
+    ModelFailed,
+    ModelReplied,
+    RunStarted,
+    ToolFinished,
+    ToolsStarted,
+)
+from maverick.loop.fingerprint import Fingerprint
+from maverick.loop.limits import Limits
+from maverick.loop.result import TerminateReason, ToolOutcome
+from maverick.loop.run_settings import RunSettings, ToolOffer
+from maverick.loop.steps import CallModel, Finish, RunTools
+from maverick.model import ModelInfo, Request, Response, Role
+
+Existing: TypeAlias = Literal["refuse", "append", "replace", "reuse"]
+"""What to do with a file that is there already; ``reuse`` answers from it, and records what it does not have."""
+
+_UNLIMITED = 1 << 40
+
+
+class Recording(Struct, frozen=True):
+    """What the file of a recording holds."""
+
+    runs: Sequence[Sequence[Exchange]]
+    models: dict[str, ModelInfo]
+    """What the recorded client knew of each model."""
+    intact: int
+    """The length in bytes of what could be read: less than the file's if its last line was cut short."""
+
+
+def read_recording(path: Path) -> Recording:
+    """Read the file of a recording.
+
+    Raises:
+        InvalidInputError: It cannot be read, is no recording, or is damaged before its end.
+    """
+    with _file_errors(path):
+        content = path.read_bytes()
+    *lines, tail = content.split(b"\n")
+    reader = _Reader()
+    intact = len(content)
+    for number, line in enumerate([*lines, tail], start=1):
+        try:
+            if line.strip():
+                reader.take(number, line)
+        except (ValueError, TypeError, KeyError, RecursionError, JournalError, InvalidInputError) as error:
+            if number > len(lines):  # its writer was stopped in the middle of it
+                intact -= len(tail)
+                break
+            raise _unusable(path, number, error) from error
+    return Recording(reader.runs(path), reader.models, intact)
+
+
+class _Reader:
+    """Sorts the lines of a file by run."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, ModelInfo] = {}
+        self._entries: dict[str, list[tuple[int, Entry, Sequence[Delta] | None]]] = {}
+        self._first = FirstCassette(self.models)
+        self._run: list[tuple[int, Entry, Sequence[Delta] | None]] = []
+
+    def take(self, number: int, line: bytes) -> None:
+        value = json.loads(line)
+        if "run" in value:
+            self._run = self._entries.setdefault(value["run"]["run_id"], [])
+        elif "entry" in value:
+            entry = decode_entry(encode_json(value["entry"]), value["version"])
+            self._run.append((number, entry, msgspec.convert(value.get("deltas"), list[Delta] | None)))
+            if isinstance(entry, RunStarted):
+                self.models["" if entry.fingerprint is None else entry.fingerprint.model] = entry.info
+        else:
+            self._first.take(number, value)
+
+    def runs(self, path: Path) -> list[Sequence[Exchange]]:
+        runs: list[Sequence[Exchange]] = [[exchange] for exchange in self._first.exchanges]
+        for entries in self._entries.values():
+            try:
+                runs.append(list(exchanges_of(entries)))
+            except InvalidInputError as error:
+                raise _unusable(path, entries[0][0], error) from error
+        return runs
+
+
+class RecordingWriter:
+    """Writes the file of a recording.
+
+    Args:
+        path: The file; the folders it is in are created.
+        existing: What to do if there is such a file.
+
+    Raises:
+        InvalidInputError: There is such a file, or it cannot be written.
+    """
+
+    def __init__(self, path: Path, existing: Existing) -> None:
+        self._path = path
+        self._open: list[_LiveRun] = []
+        self._last: _LiveRun | None = None
+        with _file_errors(path):
+            if not path.exists() or existing == "replace":
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(b"")
+            elif existing in ("append", "reuse"):
+                self._mend(read_recording(path).intact)
+            else:
+                raise InvalidInputError(
+                    f"There is already a file at {path}. Choose another path, or say what to do with this one: "
+                    "existing='append', 'replace' or 'reuse'.",
+                    field="path",
+                )
+
+    def add(
+        self,
+        request: Request,
+        asked: Json,
+        info: ModelInfo,
+        answer: Response | AgentError | None,
+        deltas: Sequence[Delta] | None = None,
+    ) -> None:
+        """Write a request and its answer; ``None`` if the caller stopped reading it.
+
+        Args:
+            request: The request.
+            asked: The request as :func:`~maverick.journal.playback.plain_request` makes it.
+            info: What the client knows of the model.
+            answer: The answer.
+            deltas: The pieces in which it was streamed.
+        """
+        run = next((run for run in self._open if run.take(asked)), None)
+        if run is None:
+            run = _LiveRun(request, asked, info)
+            self._open.insert(0, run)
+        run.answer(answer, None if deltas is None else list(_without_secrets(deltas)))
+        if run.is_over:
+            self._open.remove(run)
+        lines = run.unwritten()
+        if run is not self._last:
+            self._last, lines = run, run_line(run.record) + lines
+        with _file_errors(self._path), self._path.open("ab") as file:
+            file.write(lines)
+
+    def _mend(self, intact: int) -> None:
+        """Remove a last line that was cut short, and end one that only lacks its end."""
+        with self._path.open("r+b") as file:
+            file.truncate(intact)
+            file.seek(intact)
+            file.write(b"\n")
+
+
+class _LiveRun:
+    """A run that is being recorded."""
+
+    def __init__(self, request: Request, asked: Json, info: ModelInfo) -> None:
+        now = time.time()
+        self.record = RunRecord(
+            run_id=f"recorded-{os.urandom(8).hex()}",
+            agent="recorded",
+            status=RunStatus.RUNNING,
+            created_at=now,
+            updated_at=now,
+            entries=0,
+        )
+        self._loop = bare_loop()
+        self._asked = asked
+        self._lines: list[bytes] = []
+        self._feed(
+            RunStarted(
+                at=now,
+                run_id=self.record.run_id,
+                trace_id=self.record.run_id,
+                agent=("recorded",),
+                system=request.system,
+                messages=tuple(request.messages),
+                head=len(request.messages),
+                limits=Limits(),
+                info=info,
+                settings=RunSettings(
+                    max_tokens=request.config.max_tokens,
+                    context_window=_UNLIMITED,
+                    max_retries=_UNLIMITED,
+                    offer=ToolOffer(names=tuple(asked["tools"])),
+                ),
+            ),
+            fingerprint=Fingerprint("recorded", "", request.config.model, asked["output"], asked["tools"]),
+        )
+
+    @property
+    def is_over(self) -> bool:
+        return isinstance(self._loop.step, Finish)
+
+    def take(self, asked: Json) -> bool:
+        """Go on to a request, if it follows from this run; says whether it does."""
+        known = self._messages
+        messages = asked["messages"]
+        if messages[: len(known)] != known or any(
+            asked[name] != self._asked[name] for name in asked.keys() - {"messages"}
+        ):
+            return False
+        new, step = messages[len(known) :], self._loop.step
+        if not isinstance(step, RunTools):
+            return not new
+        ids = [planned.call.id for planned in step.calls]
+        if [message.get("tool_call_id") for message in new] != ids or not all(map(_is_result, new)):
+            return False
+        self._feed(ToolsStarted(at=time.time(), turn=step.turn))
+        for index, message in enumerate(new):
+            outcome = ToolOutcome.FAILED if message.get("is_error") else ToolOutcome.FINISHED
+            content = message["content"] or ""
+            self._feed(ToolFinished(at=time.time(), index=index, outcome=outcome, content=content))
+        return True
+
+    def answer(self, answer: Response | AgentError | None, deltas: Sequence[Delta] | None) -> None:
+        step, now = self._loop.step, time.time()
+        assert isinstance(step, CallModel)  # noqa: S101 - it was asked for
+        self._feed(ModelCalled(at=now, turn=step.turn, attempt=step.attempt))
+        if isinstance(answer, Response):
+            self._feed(ModelReplied(at=now, response=answer), deltas)
+        elif answer is not None:
+            self._feed(ModelFailed(at=now, error=answer), deltas)
+        else:
+            self._feed(Interrupted(at=now, reason=TerminateReason.ABORTED), deltas)
+
+    def unwritten(self) -> bytes:
+        """The lines that are not in the file yet."""
+        lines, self._lines = self._lines, []
+        return b"".join(lines)
+
+    @property
+    def _messages(self) -> list[Json]:
+        return plain_messages(self._loop.conversation.history)
+
+    def _feed(
+        self, entry: Entry, deltas: Sequence[Delta] | None = None, fingerprint: Fingerprint | None = None
+    ) -> None:
+        # Through the standard library's JSON, which joins two surrogates that are one character.
+        plain = json.loads(json.dumps(redact(to_plain(entry))))
+        if fingerprint is not None:  # which has the names of tools, such as get_token
+            plain["fingerprint"] = to_plain(fingerprint)
+        payload = encode_json(plain)
+        self._loop.feed(decode_entry(payload, VERSION))
+        self.record = replace(self.record, entries=self.record.entries + 1)
+        self._lines.append(entry_line(self.record.entries, VERSION, payload, deltas))
+
+
+def _is_result(message: Json) -> bool:
+    return message["role"] == Role.TOOL_RESULT and (
+        not message["content"] or isinstance(message["content"], str)
+    )
+
+
+def _without_secrets(deltas: Sequence[Delta]) -> Iterator[Delta]:
+    """The deltas; those of one kind in a row are joined where a secret would be cut in two."""
+    for kind, run in groupby(deltas, key=itemgetter(0)):
+        pieces = list(run)
+        whole = "".join(text for _, text in pieces)
+        clean = redact_text(whole)
+        if clean == whole:
+            yield from pieces
+        else:
+            yield (kind, clean)
+
+
+def _unusable(path: Path, line: int, error: Exception) -> InvalidInputError:
+    problem = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
+    return InvalidInputError(
+        f"Line {line} of the cassette {path} cannot be used: {problem}. Repair the line, or record it again.",
+        field="path",
+        cause=error,
+    )
+
+
+@contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise InvalidInputError(
+            f"There is no cassette at {path}. Check the path, or record one with RecordingClient(client, path).",
+            field="path",
+        ) from error
+    except OSError as error:
+        raise InvalidInputError(
+            f"The cassette {path} cannot be used: {error.strerror or error}. Check the path and its permissions.",
+            field="path",
+        ) from error
