@@ -37,7 +37,7 @@ print(workspace.running, workspace.question(sys.argv[3]))
 
 
 def ruled(tools: dict[str, Tool], permissions: Permissions, name: str, **arguments: str) -> Verdict:
-    return permissions.rule(ToolCall("1", name, arguments), tools[name]).verdict
+    return permissions.decide(ToolCall("1", name, arguments), tools[name]).verdict
 
 
 @pytest.mark.requirement("ATTACK-INTERPRETER")

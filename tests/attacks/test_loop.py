@@ -21,7 +21,7 @@ from maverick.journal import Journal, SqliteJournal
 from maverick.loop import AgentLoop, Limits, ToolOutcome
 from maverick.loop.entries import CallRuled, ModelCalled, ModelReplied, RunStarted
 from maverick.loop.events import ToolCallEnd, ToolCallStart
-from maverick.loop.policy import Ruling, Verdict
+from maverick.loop.policy import PolicyDecision, Verdict
 from maverick.loop.steps import AwaitApproval, RunTools
 from maverick.model import Message, ModelInfo, Request, Response, ToolCall, Usage
 from maverick.model.untrusted import cut_out, mark_untrusted
@@ -183,9 +183,9 @@ class Strict:
         self.verdict = verdict
         self.asked = 0
 
-    def rule(self, call: ToolCall, tool: object) -> Ruling:
+    def decide(self, call: ToolCall, tool: object) -> PolicyDecision:
         self.asked += 1
-        return Ruling(self.verdict, "a rule says so.")
+        return PolicyDecision(self.verdict, "a rule says so.")
 
 
 @pytest.mark.requirement("ATTACK-MANY-CALLS", "P3")

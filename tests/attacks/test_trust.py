@@ -128,7 +128,7 @@ def test_a_projects_permissions_take_away_and_allow_nothing(
     def verdicts() -> list[Verdict]:
         permissions = load_permissions(project=machine.project, home=machine.home)
         return [
-            permissions.rule(ToolCall("1", "shell", {"command": command}), tool).verdict
+            permissions.decide(ToolCall("1", "shell", {"command": command}), tool).verdict
             for command in ("rm -rf x", "curl x")
         ]
 

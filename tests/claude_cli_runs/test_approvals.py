@@ -9,7 +9,7 @@ import pytest
 from claude_cli_runs.scripted_api import Body, Serve, calls, conversation, in_turn, ours, says
 from maverick import AgentExecutor, TerminateReason, tool
 from maverick.journal import Journal
-from maverick.loop.policy import Ruling, Verdict
+from maverick.loop.policy import PolicyDecision, Verdict
 from maverick.loop.result import ToolOutcome
 from maverick.model import Tool, ToolCall
 from maverick.providers.claude_cli import cli_tool
@@ -21,9 +21,13 @@ NOTE = ("Bash", {"command": "echo done >> note.txt; cat note.txt"})
 class NoDeleting:
     """A policy."""
 
-    def rule(self, call: ToolCall, tool: Tool) -> Ruling:
+    def decide(self, call: ToolCall, tool: Tool) -> PolicyDecision:
         deletes = "rm " in call.arguments["command"]
-        return Ruling(Verdict.DENY, "nothing is deleted here.") if deletes else Ruling(Verdict.ALLOW)
+        return (
+            PolicyDecision(Verdict.DENY, "nothing is deleted here.")
+            if deletes
+            else PolicyDecision(Verdict.ALLOW)
+        )
 
 
 @pytest.mark.requirement("005-RUN-APPROVALS", "F-APPROVAL", "P3")

@@ -12,7 +12,7 @@ from typing import Any
 from durable.office import by_turn
 from maverick import AgentExecutor, AgentResult, tool
 from maverick.journal import Journal, SqliteJournal
-from maverick.loop.policy import Ruling, Verdict
+from maverick.loop.policy import PolicyDecision, Verdict
 from maverick.model import Tool, ToolCall
 from maverick.testing import ScriptedClient, call, calls, reply
 from scenario import agent
@@ -21,8 +21,8 @@ from scenario import agent
 class AskWithoutReason:
     """A policy that has a person asked about everything and does not say why."""
 
-    def rule(self, call: ToolCall, tool: Tool) -> Ruling:
-        return Ruling(Verdict.ASK)
+    def decide(self, call: ToolCall, tool: Tool) -> PolicyDecision:
+        return PolicyDecision(Verdict.ASK)
 
 
 async def send_letters(folder: Path, journal: Journal, *, resume: bool) -> AgentResult[Any]:

@@ -1,4 +1,4 @@
-"""An executor with permissions: each call is ruled on before it runs, and rulings outlive the process."""
+"""An executor with permissions: each call is decided on before it runs, and decisions outlive the process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maverick.journal.timeline import Timeline
 from maverick.loop import ToolOutcome
 from maverick.loop.entries import CallRuled
 from maverick.loop.events import ApprovalRequested
-from maverick.loop.policy import Ruling, Verdict
+from maverick.loop.policy import PolicyDecision, Verdict
 from maverick.model import Tool, ToolCall
 from maverick.providers.scripted import Script
 from maverick.testing import ScriptedClient, call, calls, reply
@@ -221,7 +221,7 @@ class Broken:
     def __init__(self, answer: object) -> None:
         self.answer = answer
 
-    def rule(self, call: ToolCall, tool: Tool) -> Ruling:
+    def decide(self, call: ToolCall, tool: Tool) -> PolicyDecision:
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer  # type: ignore[return-value]
@@ -242,9 +242,9 @@ async def test_the_permissions_are_asked_about_each_call_once_and_not_about_one_
     asked: list[str] = []
 
     class Counting:
-        def rule(self, call: ToolCall, tool: Tool) -> Ruling:
+        def decide(self, call: ToolCall, tool: Tool) -> PolicyDecision:
             asked.append(call.id)
-            return Ruling(Verdict.ASK, "why not?")
+            return PolicyDecision(Verdict.ASK, "why not?")
 
     @tool
     async def act() -> str:

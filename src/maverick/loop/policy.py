@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 _STRICTNESS = {Verdict.ALLOW: 0, Verdict.ASK: 1, Verdict.DENY: 2}
 
 
-class Ruling(Struct, frozen=True):
+class PolicyDecision(Struct, frozen=True):
     """A verdict and why it is what it is, in words for the model and for whoever is asked."""
 
     verdict: Verdict
@@ -39,6 +39,6 @@ class Ruling(Struct, frozen=True):
 class Policy(Protocol):
     """Rules on tool calls. It is asked once about each call, before anything of its turn runs."""
 
-    def rule(self, call: ToolCall, tool: Tool) -> Ruling:
+    def decide(self, call: ToolCall, tool: Tool) -> PolicyDecision:
         """Whether a call of a tool may run; decided by the call alone, and at once."""
         ...

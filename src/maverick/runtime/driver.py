@@ -124,7 +124,7 @@ class Driver(Generic[T]):
                     case CallModel():
                         step = await self._call_model(step)
                     case RunTools() | AwaitApproval() if self._permissions.is_due:
-                        for ruled in self._permissions.rulings():
+                        for ruled in self._permissions.decisions():
                             step = await self.run.record(ruled)
                     case RunTools():
                         step = await self._run_tools(step)

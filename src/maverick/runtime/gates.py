@@ -13,7 +13,7 @@ from maverick.exceptions import ApprovalError, ApprovalRequiredError
 from maverick.journal import Approval, ApprovalStatus
 from maverick.journal.approvals import approval_for, approval_id, expired, is_expired, still_fits
 from maverick.loop.entries import ApprovalDecided, CallRuled
-from maverick.loop.policy import Policy, Ruling, Verdict
+from maverick.loop.policy import Policy, PolicyDecision, Verdict
 from maverick.loop.steps import AwaitApproval
 from maverick.loop.tool_round import PlannedCall, ToolRound
 from maverick.runtime.event_log import log_failure
@@ -21,7 +21,9 @@ from maverick.runtime.interruption import RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.run_writer import RunWriter
 
-_BROKEN = Ruling(Verdict.DENY, "the permissions could not be checked, so nothing may run. Tell the user.")
+_BROKEN = PolicyDecision(
+    Verdict.DENY, "the permissions could not be checked, so nothing may run. Tell the user."
+)
 
 
 class PermissionGate:
@@ -48,8 +50,8 @@ class PermissionGate:
         """Whether there is a round that this policy has not ruled on."""
         return self._policy is not None and self._run.loop.tool_round is not self._ruled
 
-    def rulings(self) -> Iterator[CallRuled]:
-        """The rulings against calls; one that may run, or that a person is asked about already, has none.
+    def decisions(self) -> Iterator[CallRuled]:
+        """The decisions against calls; one that may run, or that a person is asked about already, has none.
 
         Calls that were under way when the process stopped are ruled on too, if they may be run again.
         """
@@ -57,26 +59,26 @@ class PermissionGate:
         for planned in tools.unsettled:
             if planned.refusal or (tools.started and not self._run.toolset.may_run_again(planned)):
                 continue
-            ruling = self._rule(planned)
-            if ruling.verdict is Verdict.DENY or (
-                ruling.verdict is Verdict.ASK and _is_news(ruling, planned)
+            decision = self._decide(planned)
+            if decision.verdict is Verdict.DENY or (
+                decision.verdict is Verdict.ASK and _is_news(decision, planned)
             ):
                 yield CallRuled(
                     at=self._run.clock.now(),
                     index=planned.index,
-                    verdict=ruling.verdict,
-                    reason=ruling.reason,
+                    verdict=decision.verdict,
+                    reason=decision.reason,
                 )
 
-    def _rule(self, planned: PlannedCall) -> Ruling:
+    def _decide(self, planned: PlannedCall) -> PolicyDecision:
         assert self._policy is not None  # noqa: S101 - nothing is due without one
         name = planned.call.tool_name
         try:
-            ruling = self._policy.rule(planned.call, self._run.toolset.tools[name])
+            decision = self._policy.decide(planned.call, self._run.toolset.tools[name])
         except Exception as error:  # noqa: BLE001 - a policy that fails has allowed nothing
             log_failure(logging.ERROR, "permissions_failed", error, self._run.ids | {"tool": name})
             return _BROKEN
-        return ruling if isinstance(ruling, Ruling) else _BROKEN
+        return decision if isinstance(decision, PolicyDecision) else _BROKEN
 
 
 class ApprovalGate:
@@ -173,9 +175,9 @@ class ApprovalGate:
         return await self._writer.journal.settle_approval(approval, expected, self._writer.lease)
 
 
-def _is_news(ruling: Ruling, planned: PlannedCall) -> bool:
+def _is_news(decision: PolicyDecision, planned: PlannedCall) -> bool:
     """Whether no person is asked about the call yet, or none was told why."""
-    return planned.question is None or (not planned.question and bool(ruling.reason))
+    return planned.question is None or (not planned.question and bool(decision.reason))
 
 
 def _waits_for(approval: Approval) -> ApprovalRequiredError:

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from maverick import tool
-from maverick.loop.policy import Policy, Ruling
+from maverick.loop.policy import Policy, PolicyDecision
 from maverick.model import Tool, ToolCall
 from maverick.tools.coding.toolbox import CodingTool
 from maverick.tools.permissions import Access, CommandSubject, PathSubject, UrlSubject
@@ -70,9 +70,9 @@ TOOLS: dict[str, Tool] = {
 }
 
 
-def ruled(policy: Policy, name: str, **arguments: Any) -> Ruling:
+def ruled(policy: Policy, name: str, **arguments: Any) -> PolicyDecision:
     """What a policy says of a call."""
-    return policy.rule(ToolCall("call_1", name, arguments), TOOLS[name])
+    return policy.decide(ToolCall("call_1", name, arguments), TOOLS[name])
 
 
 def verdict(policy: Policy, name: str, **arguments: Any) -> str:

@@ -1,6 +1,6 @@
 """Permissions: which tool calls run, which need a person's consent, and which never run."""
 
-from maverick.loop.policy import Policy, Ruling, Verdict
+from maverick.loop.policy import Policy, PolicyDecision, Verdict
 from maverick.tools.permissions.mode import Access, Mode
 from maverick.tools.permissions.policy import Permissions, load_permissions
 from maverick.tools.permissions.rule import (
@@ -19,8 +19,8 @@ __all__ = [
     "PathSubject",
     "Permissions",
     "Policy",
+    "PolicyDecision",
     "Rule",
-    "Ruling",
     "Subject",
     "TextSubject",
     "UrlSubject",

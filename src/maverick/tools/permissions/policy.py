@@ -12,12 +12,12 @@ from typing import Any
 from maverick.config.loading import persons_home, read_small_file
 from maverick.config.trust import PERMISSIONS_FILE, Trust
 from maverick.exceptions import ConfigError, InvalidInputError
-from maverick.loop.policy import Policy, Ruling, Verdict
+from maverick.loop.policy import Policy, PolicyDecision, Verdict
 from maverick.model import Tool, ToolCall
 from maverick.tools.permissions.mode import Access, Mode, access_of
 from maverick.tools.permissions.rule import Rule, own_question
 
-_ALLOWED = Ruling(Verdict.ALLOW)
+_ALLOWED = PolicyDecision(Verdict.ALLOW)
 _HARM = {
     Access.READ: "only looks",
     Access.EDIT: "changes files of the workspace",
@@ -52,25 +52,25 @@ class Permissions:
         self.ask = _rules("ask", ask)
         self.deny = _rules("deny", deny)
 
-    def rule(self, call: ToolCall, tool: Tool) -> Ruling:
+    def decide(self, call: ToolCall, tool: Tool) -> PolicyDecision:
         """Whether a call may run, must be asked about, or must not run."""
         for rule in self.deny:
             if rule.forbids(call, tool):
-                return Ruling(Verdict.DENY, f"the permissions deny {rule.text}. {_ADVICE}")
+                return PolicyDecision(Verdict.DENY, f"the permissions deny {rule.text}. {_ADVICE}")
         access = access_of(tool)
         usual = self.mode.verdict(access)
         if usual is Verdict.DENY and self.mode.is_final:
-            return Ruling(
+            return PolicyDecision(
                 Verdict.DENY, f"{call.tool_name} {_HARM[access]}, not in {self.mode} mode. {_ADVICE}"
             )
         for rule in self.ask:
             if rule.forbids(call, tool):
-                return Ruling(Verdict.ASK, f"the permissions ask about {rule.text}.")
+                return PolicyDecision(Verdict.ASK, f"the permissions ask about {rule.text}.")
         if (reason := self._own_question(call, tool)) != "":
-            return Ruling(Verdict.ASK, f"{call.tool_name}: {reason}")
+            return PolicyDecision(Verdict.ASK, f"{call.tool_name}: {reason}")
         if usual is Verdict.ALLOW or any(rule.allows(call, tool) for rule in self.allow):
             return _ALLOWED
-        return Ruling(usual, f"{call.tool_name} {_HARM[access]}.")
+        return PolicyDecision(usual, f"{call.tool_name} {_HARM[access]}.")
 
     def _own_question(self, call: ToolCall, tool: Tool) -> str:
         """What the tool itself wants asked, unless a rule allows the very thing, or the mode allows everything."""
@@ -94,10 +94,10 @@ class ToolQuestions:
 
     __slots__ = ()
 
-    def rule(self, call: ToolCall, tool: Tool) -> Ruling:
+    def decide(self, call: ToolCall, tool: Tool) -> PolicyDecision:
         """Ask if the tool says so."""
         reason = own_question(call, tool)
-        return Ruling(Verdict.ASK, f"{call.tool_name}: {reason}") if reason else _ALLOWED
+        return PolicyDecision(Verdict.ASK, f"{call.tool_name}: {reason}") if reason else _ALLOWED
 
 
 class _Strictest:
@@ -108,11 +108,11 @@ class _Strictest:
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = policies
 
-    def rule(self, call: ToolCall, tool: Tool) -> Ruling:
-        """The strictest of the rulings."""
+    def decide(self, call: ToolCall, tool: Tool) -> PolicyDecision:
+        """The strictest of their decisions."""
         return max(
-            (policy.rule(call, tool) for policy in self._policies),
-            key=lambda ruling: ruling.verdict.strictness,
+            (policy.decide(call, tool) for policy in self._policies),
+            key=lambda decision: decision.verdict.strictness,
         )
 
 
