@@ -75,12 +75,6 @@ class AgentContext:
         return cls(user_id, conversation_id, [_message(index, given) for index, given in enumerate(messages)])
 
 
-class HeardContext(AgentContext):
-    """A context whose message was taken in as the answer to an open question already, by whoever keeps the messages."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, slots=True)
 class ToolCallRecord:
     """A tool call the agent made."""

@@ -1,30 +1,29 @@
-"""The orchestrator of the chat: one message in, one answer out, and nothing kept in between."""
+"""Runs the chat agent: one message in, one answer out, and nothing kept in between."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import os
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from datetime import date
-from functools import partial
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import mcp_types as types
 import msgspec
 
 from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
-from maverick.chat.contract import AgentContext, AgentResult, AnswerTimeoutError, HeardContext, ToolCallRecord
+from maverick.chat.contract import AgentContext, AgentResult, AnswerTimeoutError, ToolCallRecord
 from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent
 from maverick.chat.reply import compose, explain, is_task_tool
 from maverick.chat.speech import LiveSpeech, Speech
 from maverick.chat.tables import storable
-from maverick.chat.time_limit import TimeLimit
 from maverick.chat.tool_server import MCPToolServer
 from maverick.exceptions import MaverickError, RunExistsError
 from maverick.journal import Journal
@@ -35,8 +34,9 @@ from maverick.loop.result import ToolOutcome, ToolRecord
 from maverick.model import Effect, LLMClient, Message, Role, Tool, ToolContext
 from maverick.model.client import model_info, own_model, request_defaults
 from maverick.runtime import AbortSignal, AgentExecutor
-from maverick.runtime.event_log import Listener, log_failure
-from maverick.runtime.event_stream import EventStream
+from maverick.runtime.event_feed import EventFeed
+from maverick.runtime.event_log import log_failure
+from maverick.runtime.run import Listener
 from maverick.tools.mcp import MCPToolset
 from maverick.tools.threads import run_in_thread
 
@@ -44,16 +44,8 @@ _MOST_AGENTS = 64
 """How many users' agents are kept, where users have tools of their own; the one not used for longest makes room."""
 
 
-@dataclass(slots=True)
-class _Turn:
-    """What the tools of one run are told, and what they answered."""
-
-    conversation_id: str
-    results: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
-
-
-_turn: ContextVar[_Turn] = ContextVar("chat_turn")
-"""The turn a tool call belongs to: the tasks of a run inherit it from the one that started the run."""
+_conversation_id: ContextVar[str] = ContextVar("conversation_id")
+"""The conversation that a tool call belongs to: the tasks of a run inherit it from the one that started the run."""
 
 
 class AgentRunner:
@@ -95,7 +87,6 @@ class AgentRunner:
             effect_of=_effect,
             trusted=True,  # it is this program, and what it says of a user's tasks is the user's
             make_meta=_caller,
-            on_result=_keep,
         )
         self._toolsets = tuple(toolsets)
         client = _offline() if client is None else client
@@ -111,6 +102,7 @@ class AgentRunner:
         message: str,
         *,
         request_id: str | None = None,
+        run_id: str | None = None,
         signal: AbortSignal | None = None,
     ) -> AgentResult:
         """Answer a message.
@@ -119,6 +111,8 @@ class AgentRunner:
             context: Who asks, and what was said before.
             message: What they say.
             request_id: The request's id, if it can be sent again: whatever it did is then not done a second time.
+            run_id: The id of the run, in place of a request's: for a server that has written the message down, and has
+                looked whether it answers an open question. It has to be unlike that of any other user's run.
             signal: Stops the answer when it is aborted; what there is of it is kept.
 
         Returns:
@@ -127,7 +121,7 @@ class AgentRunner:
         Raises:
             AnswerTimeoutError: It took longer than the limits allow; what was done until then is in its ``result``.
         """
-        return await self._answer(context, message, request_id, signal, None)
+        return await self._answer(context, message, request_id, run_id, signal, None)
 
     async def stream(
         self,
@@ -135,6 +129,7 @@ class AgentRunner:
         message: str,
         *,
         request_id: str | None = None,
+        run_id: str | None = None,
         signal: AbortSignal | None = None,
     ) -> AsyncGenerator[AgentActivityEvent | AgentResult, None]:
         """Answer a message and yield what happens; the last item is the :class:`AgentResult`.
@@ -142,10 +137,16 @@ class AgentRunner:
         Takes and raises what :meth:`run` does. Words are told in whole sentences, once they are known to stay: what was
         told is the beginning of the result's ``response``. Leaving the loop early stops the run.
         """
-        async with EventStream(partial(self._answer, context, message, request_id, signal)) as events:
-            async for event in events:
+        feed = EventFeed()
+        running = asyncio.ensure_future(self._answer(context, message, request_id, run_id, signal, feed.put))
+        running.add_done_callback(lambda _: feed.close())
+        try:
+            async for event in feed.read():
                 yield event
-            yield await events.result
+            yield await running
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
 
     async def agent(self, user_id: str | None = None) -> AgentDefinition:
         """The agent that answers a user, with all its tools; call it at the start to find mistakes in the setup early.
@@ -185,18 +186,17 @@ class AgentRunner:
         context: AgentContext,
         message: str,
         request_id: str | None,
+        run_id: str | None,
         signal: AbortSignal | None,
         on_activity: Listener | None,
     ) -> AgentResult:
         message = storable(message).strip()
         if not message or len(message) > MESSAGE_LENGTH:
             return _failure(phrases.missing("what you would like me to do, in a few words"))
-        turn = _Turn(context.conversation_id)
-        token = _turn.set(turn)
         seconds = None if self._limits.timeout_ms is None else self._limits.timeout_ms / 1000
         try:
-            with TimeLimit(seconds, signal) as limit:
-                return await self._answer_within(limit, context, message, request_id, turn, on_activity)
+            with _TimeLimit(seconds, signal) as limit:
+                return await self._answer_within(limit, context, message, request_id, run_id, on_activity)
         except AnswerTimeoutError:
             raise
         except Exception as error:  # the contract: whatever happens, the user is told in friendly words
@@ -205,21 +205,20 @@ class AgentRunner:
                 raise self._timed_out(answer, error) from error
             log_failure(logging.ERROR, "chat_failed", error, {"conversation_id": context.conversation_id})
             return _failure(phrases.TROUBLE)
-        finally:
-            _turn.reset(token)
 
     async def _answer_within(
         self,
-        limit: TimeLimit,
+        limit: _TimeLimit,
         context: AgentContext,
         message: str,
         request_id: str | None,
-        turn: _Turn,
+        run_id: str | None,
         on_activity: Listener | None,
     ) -> AgentResult:
-        run_id = _run_id(context, request_id)
         async with limit.before_run():
-            await run_in_thread(self._hear, context, message, None if request_id is None else run_id)
+            if run_id is None:
+                run_id = _run_id(context, request_id)
+                await run_in_thread(self._hear, context, message, None if request_id is None else run_id)
             agent = await self.agent(context.user_id)
         speech = Speech(message)
         live = LiveSpeech(speech, is_task_tool, _pure_tools(agent), on_activity)
@@ -227,7 +226,7 @@ class AgentRunner:
             agent, context, message, run_id, signal=limit.signal, on_activity=live.hear
         )
         made = [record for record in result.tool_calls if record.outcome is not ToolOutcome.DENIED]
-        calls = [_record(record, turn.results) for record in made]
+        calls = [_record(record) for record in made]
         live.recall(record.tool_name for record in made)
         if result.success:
             speech.close(result.raw_content)
@@ -246,6 +245,7 @@ class AgentRunner:
     async def _execute(
         self, agent: AgentDefinition, context: AgentContext, message: str, run_id: str, **options: Any
     ) -> RunResult[Any]:
+        token = _conversation_id.set(context.conversation_id)
         try:
             return await self._executor.execute(
                 agent,
@@ -256,13 +256,12 @@ class AgentRunner:
                 **options,
             )
         except RunExistsError:  # the request was sent before: its run goes on, or gives its answer again
-            # The agent is Maverick's own, so it may have changed with an upgrade, and with nothing else.
-            return await self._executor.resume(run_id, agent, accept_changes=True, **options)
+            return await self._executor.resume(run_id, agent, **options)
+        finally:
+            _conversation_id.reset(token)
 
     def _hear(self, context: AgentContext, message: str, request: str | None) -> None:
         """See whether the message answers a question that was asked before; it is the user's, and not the model's."""
-        if isinstance(context, HeardContext):
-            return
         with owned_session(self._session_factory, context.user_id, writes=True) as session:
             ConfirmationStore(session, context.user_id, context.conversation_id).hear(message, request)
 
@@ -275,6 +274,47 @@ class AgentRunner:
             cause=cause,
             retryable=not has_acted,
         )
+
+
+class _TimeLimit:
+    """Stops an answer when its time is up, or when its user does.
+
+    Args:
+        seconds: How long it may take, from entering the context; ``None`` is as long as it likes.
+        signal: The user's own.
+    """
+
+    def __init__(self, seconds: float | None, signal: AbortSignal | None) -> None:
+        self.signal = AbortSignal()
+        """Stops a run for either reason."""
+        self.is_over = False
+        """Whether the time is up."""
+        self._seconds = seconds
+        self._users = signal
+        self._leave: list[Callable[[], object]] = []
+
+    def __enter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        self._deadline = None if self._seconds is None else loop.time() + self._seconds
+        if self._deadline is not None:
+            self._leave.append(loop.call_at(self._deadline, self._end).cancel)
+        if (users := self._users) is not None:
+            self._leave.append(users.subscribe(lambda: self.signal.abort(users.reason)))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for leave in self._leave:
+            leave()
+
+    def before_run(self) -> asyncio.Timeout:
+        """A context for what comes before the run: it is left with a ``TimeoutError`` when the time is up."""
+        return asyncio.timeout_at(self._deadline)
+
+    def _end(self) -> None:
+        self.is_over = True
+        self.signal.abort("the time is up")
 
 
 def _failure(words: str) -> AgentResult:
@@ -317,24 +357,17 @@ def _effect(described: types.Tool) -> Effect:
 
 def _caller(context: ToolContext) -> Mapping[str, Any]:
     """Who a tool acts for: from the run, which has it from the request, and not from the model."""
-    return MCPToolServer.caller_meta(
-        context.user_id or "", context.idempotency_key, _turn.get().conversation_id
-    )
+    return MCPToolServer.caller_meta(context.user_id or "", context.idempotency_key, _conversation_id.get())
 
 
-def _keep(context: ToolContext, result: types.CallToolResult) -> None:
-    if isinstance(result.structured_content, dict):
-        _turn.get().results[context.turn, context.call_id] = result.structured_content
-
-
-def _record(made: ToolRecord, results: Mapping[tuple[int, str], dict[str, Any]]) -> ToolCallRecord:
+def _record(made: ToolRecord) -> ToolCallRecord:
     parameters = {name: value for name, value in made.arguments.items() if name != "user_id"}
-    result = results.get((made.turn, made.call_id)) or _parsed(made)
+    result = _parsed(made) if made.data is None else made.data
     return ToolCallRecord(made.tool_name, parameters, result, made.duration_ms)
 
 
 def _parsed(made: ToolRecord) -> dict[str, Any]:
-    """The result of a call as a mapping; what another server answers may be any text."""
+    """The result of a call that has only text: of another tool, or of a run that an older version wrote."""
     try:
         found = msgspec.json.decode(made.result)
     except msgspec.DecodeError:

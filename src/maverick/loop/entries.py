@@ -7,7 +7,7 @@ are recorded before the driver acts.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
@@ -87,6 +87,8 @@ class ToolFinished(_Entry, frozen=True, kw_only=True):
     """Which call of the turn it was."""
     outcome: ToolOutcome
     content: str
+    data: dict[str, Any] | None = None
+    """The result as JSON values, from tools that return a ``StructuredResult``."""
     duration_ms: int = 0
     usage: Usage = NO_USAGE
     """What a subagent used."""

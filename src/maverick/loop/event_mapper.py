@@ -167,6 +167,7 @@ class EventMapper:
             **self._who,
             tool_call_id=planned.call.id,
             result=result.content,
+            data=result.data,
             outcome=result.outcome,
             duration_ms=result.duration_ms,
         )

@@ -76,6 +76,8 @@ class ToolCallEnd(AgentActivityEvent, frozen=True, kw_only=True):
     result: str
     outcome: ToolOutcome
     duration_ms: int
+    data: dict[str, Any] | None = None
+    """The result as JSON values, from tools that return a ``StructuredResult``."""
 
     @property
     def is_error(self) -> bool:

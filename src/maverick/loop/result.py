@@ -67,6 +67,8 @@ class ToolRecord(Struct, frozen=True):
     outcome: ToolOutcome
     duration_ms: int
     turn: int
+    data: dict[str, Any] | None = None
+    """The result as JSON values, from tools that return a ``StructuredResult``."""
 
 
 @dataclass(frozen=True, slots=True)

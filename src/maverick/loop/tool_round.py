@@ -195,6 +195,7 @@ class ToolRound:
                 result.outcome,
                 result.duration_ms,
                 self.turn,
+                result.data,
             )
             for planned, result in self.settled()
         ]

@@ -5,7 +5,7 @@ from maverick.model.history import History
 from maverick.model.message import Message, Part, Role, Text, Thought, ToolCall
 from maverick.model.request import OutputSchema, Request, RequestConfig
 from maverick.model.response import Response, StopReason, StreamItem, TextDelta, ThinkingDelta
-from maverick.model.tool import Effect, Outcome, Tool, ToolContext
+from maverick.model.tool import Effect, Outcome, StructuredResult, Tool, ToolContext
 from maverick.model.usage import ExecutionMetrics, Price, Usage
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Role",
     "StopReason",
     "StreamItem",
+    "StructuredResult",
     "Text",
     "TextDelta",
     "ThinkingDelta",

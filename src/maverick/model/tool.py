@@ -112,6 +112,17 @@ class ToolContext(Struct, frozen=True, kw_only=True):
         return ProgramResult(exit_code, output.decode("utf-8", "replace"))
 
 
+class StructuredResult(Struct, frozen=True):
+    """What a tool may return in place of text: what the model reads, and the same as data for programs."""
+
+    text: str
+    """What the model reads."""
+    data: dict[str, Any]
+    """JSON values, for whoever reads the run's tool calls."""
+    is_error: bool = False
+    """Whether the call failed."""
+
+
 class Outcome(Struct, frozen=True):
     """What a tool's ``reconcile`` says of a call that was running when the process died."""
 

@@ -16,7 +16,7 @@ from maverick.loop.entries import ToolFinished
 from maverick.loop.limits import Ledger
 from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
 from maverick.loop.tool_round import PlannedCall
-from maverick.model import Effect, Outcome, ToolContext
+from maverick.model import Effect, Outcome, StructuredResult, ToolContext
 from maverick.model.untrusted import is_marked, mark_untrusted
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.interruption import RunParked
@@ -156,6 +156,7 @@ class ToolRunner:
     ) -> ToolFinished:
         """Run the tool and make a result of what it returns, or raises."""
         arguments = planned.call.arguments
+        data: dict[str, Any] | None = None
         watched = watchdog.enter(planned.call, self._run)
         try:
             if not ready.validates:
@@ -166,7 +167,11 @@ class ToolRunner:
                 value = await ready.execute(arguments, self._context(planned, ready, session))
             else:
                 value = await ready.execute(arguments)
-            outcome, content = ToolOutcome.FINISHED, await render(value, ready.max_output)
+            outcome = ToolOutcome.FINISHED
+            if isinstance(value, StructuredResult):
+                outcome = ToolOutcome.FAILED if value.is_error else ToolOutcome.FINISHED
+                data, value = value.data, value.text
+            content = await render(value, ready.max_output)
         except asyncio.CancelledError:
             raise
         except MaverickError as error:
@@ -177,7 +182,7 @@ class ToolRunner:
         finally:
             watchdog.leave(watched)
         end_if_forked(self._process)
-        return self._finished(planned, outcome, _told(ready, content), began)
+        return self._finished(planned, outcome, _told(ready, content), began, data)
 
     async def _run_transaction(self, planned: PlannedCall, ready: ReadyTool, began: float) -> ToolFinished:
         """Run a tool whose effect and result are written together, or not at all."""
@@ -272,13 +277,19 @@ class ToolRunner:
         )
 
     def _finished(
-        self, planned: PlannedCall, outcome: ToolOutcome, content: str, began: float | None = None
+        self,
+        planned: PlannedCall,
+        outcome: ToolOutcome,
+        content: str,
+        began: float | None = None,
+        data: dict[str, Any] | None = None,
     ) -> ToolFinished:
         return ToolFinished(
             at=self._run.clock.now(),
             index=planned.index,
             outcome=outcome,
             content=content,
+            data=data,
             duration_ms=0 if began is None else _milliseconds(began),
         )
 

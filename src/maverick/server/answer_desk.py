@@ -279,7 +279,7 @@ class AnswerDesk:
 
     async def _run(self, answer: Answer, assignment: Assignment) -> AgentResult:
         stream = self._runner.stream(
-            assignment.context, assignment.message, request_id=answer.run_id, signal=answer.signal
+            assignment.context, assignment.message, run_id=answer.run_id, signal=answer.signal
         )
         try:
             async with contextlib.aclosing(stream):

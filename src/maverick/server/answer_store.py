@@ -13,7 +13,6 @@ from sqlmodel import Session, col, select
 
 from maverick.chat import AgentContext, AgentResult
 from maverick.chat.confirmations import ConfirmationStore, pending_confirmation
-from maverick.chat.contract import HeardContext
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import SessionFactory, act_for, owned_session
 from maverick.chat.prompt import REMEMBERED_MESSAGES
@@ -287,8 +286,7 @@ def _not_begun(session: Session, user_id: str, conversation_id: str | None) -> R
 
 
 def _context(user_id: str, record: AnswerRecord, before: Sequence[Mapping[str, Any]]) -> AgentContext:
-    kind = HeardContext if record.heard else AgentContext
-    return kind.from_request(user_id, record.conversation_id, before)
+    return AgentContext.from_request(user_id, record.conversation_id, before)
 
 
 def _question(session: Session, user_id: str, conversation_id: str) -> ApprovalBody | None:

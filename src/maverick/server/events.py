@@ -105,7 +105,7 @@ def stream_event(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any
             return EventName.TOOL_END, {
                 "id": event.tool_call_id,
                 "outcome": event.outcome.value,
-                "result": _value(event.result),
+                "result": _value(event.result) if event.data is None else event.data,
                 "duration_ms": event.duration_ms,
             }
     return None

@@ -99,7 +99,7 @@ async def test_an_agent_uses_the_tools_of_a_server(toolset: MCPToolset) -> None:
 async def test_any_number_of_tasks_use_one_connection_at_once(toolset: MCPToolset, office: Office) -> None:
     echo = await tool(toolset, "echo")
 
-    async def say(number: int) -> str:
+    async def say(number: int) -> object:
         return await echo.execute({"text": str(number)}, context())
 
     assert await asyncio.gather(*map(say, range(50))) == [str(number) for number in range(50)]

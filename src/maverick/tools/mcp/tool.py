@@ -11,7 +11,7 @@ import mcp_types as types
 import msgspec
 
 from maverick.exceptions import ToolError
-from maverick.model import Effect, ToolContext
+from maverick.model import Effect, StructuredResult, ToolContext
 from maverick.tools.mcp.connection import MCPConnection
 from maverick.tools.permissions.mode import Access
 
@@ -19,8 +19,6 @@ FindConnection: TypeAlias = Callable[[ToolContext], MCPConnection]
 """Says over which connection a call is made; each user may have their own."""
 MakeMeta: TypeAlias = Callable[[ToolContext], Mapping[str, Any]]
 """Says what a server is told beside the arguments."""
-OnResult: TypeAlias = Callable[[ToolContext, types.CallToolResult], None]
-"""Is told what a server answered."""
 
 SEQUENTIAL = "maverick/sequential"
 """Where a server says, in the ``_meta`` of a tool, that calls of it run one after the other."""
@@ -41,7 +39,6 @@ class MCPTool:
             ``maverick/sequential`` in its ``_meta``.
         trusted: Whether its answers are taken for words of the user; by default they are marked as somebody else's.
         make_meta: What the server is told beside the arguments.
-        on_result: Told what the server answered.
     """
 
     def __init__(
@@ -55,7 +52,6 @@ class MCPTool:
         sequential: bool = False,
         trusted: bool = False,
         make_meta: MakeMeta | None = None,
-        on_result: OnResult | None = None,
     ) -> None:
         self.remote_name = described.name
         """What the server calls it."""
@@ -72,10 +68,11 @@ class MCPTool:
         """How far it reaches: whatever a server says of itself, asking it tells it something."""
         self._find_connection = find_connection
         self._make_meta = make_meta
-        self._on_result = on_result
 
-    async def execute(self, args: dict[str, Any], context: ToolContext | None = None, /) -> str:
-        """Call it, and return the text of what it answers.
+    async def execute(
+        self, args: dict[str, Any], context: ToolContext | None = None, /
+    ) -> str | StructuredResult:
+        """Call it, and return the text of what it answers; from a trusted server with its data, if it has any.
 
         Raises:
             ToolError: It failed; the words are the server's.
@@ -92,9 +89,9 @@ class MCPTool:
             within=max(context.deadline - asyncio.get_running_loop().time(), 0.001),
             again=self.effect is not Effect.IRREVERSIBLE,
         )
-        if self._on_result is not None:
-            self._on_result(context, result)
         text = _text_of(result)
+        if result.structured_content is not None and not self.untrusted:
+            return StructuredResult(text, result.structured_content, is_error=bool(result.is_error))
         if result.is_error:
             raise ToolError(text or f"{self.name} failed and did not say why.", tool_name=self.name)
         return text

@@ -22,7 +22,7 @@ from maverick.config.accepted_hashes import AcceptedHashes
 from maverick.exceptions import InvalidToolError, describe_unknown
 from maverick.model import Effect, ToolContext
 from maverick.tools.mcp.connection import MCPConnection
-from maverick.tools.mcp.tool import MakeMeta, MCPTool, OnResult
+from maverick.tools.mcp.tool import MakeMeta, MCPTool
 
 
 class ToolPins:
@@ -104,7 +104,6 @@ class MCPToolset:
         sequential_of: Whether a call of a tool runs alone, in its place in the turn; by default what the server says.
         trusted: Whether what its tools answer is taken for words of the user; by default it is marked as somebody else's.
         make_meta: What the server is told beside the arguments.
-        on_result: Told what the server answered.
     """
 
     def __init__(
@@ -121,7 +120,6 @@ class MCPToolset:
         sequential_of: Callable[[types.Tool], bool] | None = None,
         trusted: bool = False,
         make_meta: MakeMeta | None = None,
-        on_result: OnResult | None = None,
     ) -> None:
         self.name = name
         self.quarantined: list[str] = []
@@ -136,7 +134,6 @@ class MCPToolset:
         self._sequential_of = sequential_of
         self._trusted = trusted
         self._make_meta = make_meta
-        self._on_result = on_result
         self._for_user = for_user
         self._shared = MCPConnection(name, server.client)
         self._own: OrderedDict[str, MCPConnection] = OrderedDict()
@@ -214,7 +211,6 @@ class MCPToolset:
             sequential=self._sequential_of is not None and self._sequential_of(described),
             trusted=self._trusted,
             make_meta=self._make_meta,
-            on_result=self._on_result,
         )
 
     def _connection_for(self, context: ToolContext) -> MCPConnection:
