@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from maverick.chat import AgentRunner, Database, MCPToolServer
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import owned_session
+from maverick.chat.tables import ChatMessage, Conversation
 from maverick.model import Request as ModelRequest
 from maverick.model import Response, StreamItem, Usage
 from maverick.server import ServerLimits, TokenSigner, create_app
@@ -51,15 +52,20 @@ def bare_route(location: str) -> FastAPI:
     def chat(body: _Message, request: Request) -> dict[str, Any]:
         user_id = request.headers["Authorization"]
         with owned_session(database.session, user_id, writes=True) as session:
-            store = ConversationStore(session, user_id)
-            conversation = store.create(body.conversation_id)
-            store.claim(conversation.id, "run")
-            store.messages(conversation.id, limit=40)
-            store.save_user_message(conversation.id, body.message)
+            conversation = ConversationStore(session, user_id).create(body.conversation_id)
+            conversation.active_run = "run"
+            ConversationStore(session, user_id).messages(conversation.id, limit=40)
+            session.add(_said(conversation, "user", body.message))
         with owned_session(database.session, user_id, writes=True) as session:
-            store = ConversationStore(session, user_id)
-            store.save_assistant_message(conversation.id, ANSWER)
-            store.release(conversation.id, "run")
+            session.add(_said(conversation, "assistant", ANSWER))
+            conversation.active_run = None
+            session.add(conversation)
         return {"response": ANSWER, "conversation_id": conversation.id}
 
     return app
+
+
+def _said(conversation: Conversation, role: str, content: str) -> ChatMessage:
+    return ChatMessage(
+        user_id=conversation.user_id, conversation_id=conversation.id, role=role, content=content
+    )

@@ -24,6 +24,7 @@ from conformance.journals.shelf import (
 )
 from maverick import AgentExecutor
 from maverick.chat import AgentResult, Database
+from maverick.chat.conversations import ConversationBusyError
 from maverick.chat.migrations import migrate
 from maverick.exceptions import LeaseLostError, RunNotFoundError
 from maverick.journal import Approval, ApprovalStatus, Journal, RunStatus
@@ -180,22 +181,27 @@ async def test_many_takeovers_of_runs_with_subagents_do_not_wait_for_each_other(
 
 
 @pytest.mark.requirement("SERVER-ONE-WRITER")
-def test_a_renewal_that_comes_after_the_answer_does_not_make_its_conversation_busy(tmp_path: Path) -> None:
+def test_of_two_processes_that_made_an_answer_the_first_one_keeps_it(tmp_path: Path) -> None:
     database = Database(tmp_path / "chat.db")
     migrate(database.engine, SERVER)
     store = AnswerStore(database.session, ServerLimits())
     first = store.admit("ana", Question("hello"), None, 0)
     assert isinstance(first, Assignment)
     conversation = first.record.conversation_id
-    store.renew({"ana": [first.record]})
-    said = AgentResult(success=True, response="Hello!", tool_calls=[])
-    store.keep("ana", first, said, AnswerStatus.COMPLETE, 1, 0)
+    record, taken_over = store.look("ana", first.record.run_id)
+    assert (record, isinstance(taken_over, Assignment)) == (first.record, True)
+    assert isinstance(taken_over, Assignment)
 
-    store.renew({"ana": [first.record]})  # it was on its way when the answer was kept
+    def keep(made: Assignment, words: str) -> str:
+        said = AgentResult(success=True, response=words, tool_calls=[])
+        return store.keep("ana", made, said, AnswerStatus.COMPLETE, 1, 0).response
+
+    assert keep(taken_over, "Hello!") == "Hello!"
     second = store.admit("ana", Question("and now?", conversation), None, 0)
+    assert keep(first, "Hello again!") == "Hello!"
 
     assert isinstance(second, Assignment)
-    store.renew({"ana": [first.record]})
-    store.keep("ana", second, said, AnswerStatus.COMPLETE, 1, 0)
-    assert isinstance(store.admit("ana", Question("again", conversation), None, 0), Assignment)
+    with pytest.raises(ConversationBusyError):  # whoever came late has let nobody in
+        store.admit("ana", Question("and then?", conversation), None, 0)
+    assert [said.content for said in second.context.message_history] == ["hello", "Hello!"]
     database.close()

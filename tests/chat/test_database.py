@@ -13,10 +13,10 @@ from sqlmodel import SQLModel, select
 
 from maverick.chat import Database
 from maverick.chat.contract import ToolCallRecord
-from maverick.chat.conversations import ConversationStore
+from maverick.chat.conversations import ConversationBusyError, ConversationStore
 from maverick.chat.database import owned_session
 from maverick.chat.migrations import CHAT, Migration, Schema, migrate
-from maverick.chat.tables import ChatMessage, Conversation, Task
+from maverick.chat.tables import ChatMessage, Conversation, Task, now
 from maverick.exceptions import InvalidInputError, StorageError
 
 
@@ -137,7 +137,7 @@ def test_conversations_are_listed_renamed_exported_and_deleted(any_database: Dat
     with owned_session(any_database.session, "ana", writes=True) as session:
         store = ConversationStore(session, "ana")
         store.save_user_message("one", "add x")
-        store.save_assistant_message("one", "Got it!", tool_calls=[record], run_id="run_1")
+        store.save_assistant_message("one", "Got it!", tool_calls=[record])
         store.save_user_message("two", "hello")
         store.rename("one", "Shopping")
     with owned_session(any_database.session, "bob", writes=True) as session:
@@ -164,16 +164,16 @@ def test_conversations_are_listed_renamed_exported_and_deleted(any_database: Dat
 def test_one_run_at_a_time_writes_into_a_conversation(any_database: Database) -> None:
     with owned_session(any_database.session, "ana", writes=True) as session:
         store = ConversationStore(session, "ana")
-        store.create("one")
-        assert store.claim("one", "run-1")
-        assert not store.claim("one", "run-2")
-        assert store.claim("one", "run-1")
-        store.release("one", "run-2")
-        assert not store.claim("one", "run-2")
-        store.release("one", "run-1")
-        assert store.claim("one", "run-2", seconds=-1)
-        assert store.claim("one", "run-3")
-        assert not ConversationStore(session, "bob").claim("one", "run-4")
+        assert store.begin("one", "run-1", "hello", now(), create=True) == "one"
+        with pytest.raises(ConversationBusyError, match="run-1"):
+            store.begin("one", "run-2", "hello", now())
+        store.end("one", "run-2", "an answer that nobody waits for", now(), ())
+        with pytest.raises(ConversationBusyError, match="run-1"):
+            store.begin("one", "run-2", "hello", now())
+        store.end("one", "run-1", "Hello!", now(), ())
+        assert store.begin("one", "run-2", "hello", now()) == "one"
+        assert store.begin("one", "run-3", "hello", now(), displaced="run-2") == "one"
+        assert ConversationStore(session, "bob").begin("one", "run-4", "hello", now()) is None
 
 
 def test_two_users_may_use_the_same_conversation_id(database: Database) -> None:

@@ -229,6 +229,51 @@ async def test_an_answer_whose_server_is_gone_is_made_by_the_next_one_and_acts_o
     assert [task["title"] for task in tasks["tasks"]] == ["buy milk"]
 
 
+@pytest.mark.requirement("SERVER-REVIVE", "SERVER-ONE-WRITER")
+async def test_a_conversation_whose_server_is_gone_takes_the_next_question(tmp_path: Path) -> None:
+    journal = SqliteJournal(tmp_path / "runs.db")
+    stuck = SlowModel("never")
+    async with ChatServer(tmp_path / "chat.db", client=stuck, journal=journal) as server:
+        asking = asyncio.create_task(server.person("ana").say("hello"))
+        await stuck.asked()
+        asking.cancel()
+    async with ChatServer(
+        tmp_path / "chat.db", client=ScriptedClient([reply("How can I help?")]), journal=journal
+    ) as server:
+        ana = server.person("ana")
+        left = (await ana.get("/api/conversations"))["conversations"][0]
+
+        answer = await ana.say("hello?", left["id"])
+        former = await ana.get(f"/api/runs/{left['running']}")
+        conversation = await ana.get(f"/api/conversations/{left['id']}")
+    await journal.aclose()
+
+    assert (answer["status"], former["status"], conversation["running"]) == ("complete", "failed", None)
+    assert [said["content"] for said in conversation["messages"]] == ["hello", "hello?", "How can I help?"]
+
+
+@pytest.mark.requirement("SERVER-ONE-WRITER", "JOURNAL-FENCE")
+async def test_an_answer_whose_run_somebody_else_has_claimed_is_given_once(tmp_path: Path) -> None:
+    async with SqliteJournal(tmp_path / "runs.db") as journal:
+        model = SlowModel(*LINES)
+        async with ChatServer(tmp_path / "chat.db", client=model, journal=journal) as server:
+            ana = server.person("ana")
+            model.let(2)
+            events: list[Event] = []
+            async for event in ana.follow("hello"):
+                events.append(event)
+                if len(events) == 3:
+                    kept = await journal.get(events[0].data["run_id"])
+                    await journal.claim(kept.run_id)
+                    model.let()
+            conversation = await ana.get(f"/api/conversations/{events[-1].data['conversation_id']}")
+
+    ids = [event.id or 0 for event in events]
+    assert (kept.user_id, ids) == ("user_ana", sorted(set(ids)))
+    assert [event.name for event in events].count("start") == 2
+    assert [said["content"] for said in conversation["messages"]] == ["hello", "".join(LINES)]
+
+
 @pytest.mark.requirement("SERVER-LIMITS")
 async def test_a_user_has_so_many_streams_open(tmp_path: Path) -> None:
     async with ChatServer(tmp_path / "chat.db", limits=ServerLimits(streams=2)) as server:

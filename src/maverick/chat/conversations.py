@@ -1,14 +1,16 @@
-"""The conversations of one user: what was said, and what was done for it."""
+"""The conversations of one user: what was said, which tools were called for it, and which run may write."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, or_, update
-from sqlmodel import Session, col, select
+from sqlalchemy import bindparam, case, delete, insert, null, or_, select, update
+from sqlmodel import Session, SQLModel, col
+from sqlmodel import select as select_rows
 
 from maverick.chat.contract import ToolCallRecord
 from maverick.chat.tables import (
@@ -20,6 +22,64 @@ from maverick.chat.tables import (
     now,
     storable,
 )
+
+_TITLE_LENGTH = 60
+
+# A server executes these for every message, so they are built once: building them took most of its time.
+_conversations = SQLModel.metadata.tables[Conversation.__tablename__]
+_messages = SQLModel.metadata.tables[ChatMessage.__tablename__]
+_of_user = (
+    _conversations.c.user_id == bindparam("owner"),
+    _conversations.c.id == bindparam("conversation"),
+)
+_BEGIN = (
+    update(_conversations)
+    .where(
+        *_of_user,
+        or_(_conversations.c.active_run.is_(None), _conversations.c.active_run == bindparam("displaced")),
+    )
+    .values(
+        active_run=bindparam("run"),
+        updated_at=bindparam("at"),
+        title=case(
+            (_conversations.c.title == "", bindparam("first_words")),
+            else_=_conversations.c.title,
+        ),
+    )
+)
+_END = (
+    update(_conversations)
+    .where(*_of_user)
+    .values(
+        updated_at=bindparam("at"),
+        active_run=case(
+            (_conversations.c.active_run == bindparam("run"), null()), else_=_conversations.c.active_run
+        ),
+    )
+)
+_ACTIVE_RUN = select(_conversations.c.active_run).where(*_of_user)
+_CREATE = insert(_conversations)
+_SAY = insert(_messages).returning(_messages.c.id)
+_RECALL = (
+    select(_messages.c.role, _messages.c.content, _messages.c.created_at.label("timestamp"))
+    .where(
+        _messages.c.user_id == bindparam("owner"),
+        _messages.c.conversation_id == bindparam("conversation"),
+        _messages.c.id < bindparam("before"),
+    )
+    .order_by(_messages.c.id.desc())
+    .limit(bindparam("most"))
+)
+_NEVER = 2**62
+"""A number no message has."""
+
+
+class ConversationBusyError(Exception):
+    """Another run writes into the conversation."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(run_id)
+        self.run_id = run_id
 
 
 class ConversationStore:
@@ -34,13 +94,11 @@ class ConversationStore:
         self._session = session
         self._user_id = user_id
 
-    def create(self, conversation_id: str | None = None, title: str = "") -> Conversation:
+    def create(self, conversation_id: str | None = None) -> Conversation:
         """The conversation of this id, made if it is not there yet."""
         if conversation_id is not None and (there := self.get(conversation_id)) is not None:
             return there
-        made = Conversation(
-            user_id=self._user_id, id=conversation_id or str(uuid.uuid4()), title=storable(title)
-        )
+        made = Conversation(user_id=self._user_id, id=conversation_id or str(uuid.uuid4()))
         self._session.add(made)
         self._session.flush()
         return made
@@ -51,7 +109,7 @@ class ConversationStore:
 
     def newest(self, limit: int = 100) -> list[Conversation]:
         """The user's conversations, the newest first."""
-        query = select(Conversation).where(Conversation.user_id == self._user_id)
+        query = select_rows(Conversation).where(Conversation.user_id == self._user_id)
         return list(self._session.exec(query.order_by(col(Conversation.updated_at).desc()).limit(limit)))
 
     def rename(self, conversation_id: str, title: str) -> Conversation | None:
@@ -68,11 +126,8 @@ class ConversationStore:
         conversation = self.get(conversation_id)
         if conversation is None:
             return False
-        said = select(ChatMessage.id).where(*self._in(conversation_id))
-        self._session.execute(
-            delete(ToolCall).where(col(ToolCall.user_id) == self._user_id, col(ToolCall.message_id).in_(said))
-        )
-        for table in (ChatMessage, Confirmation, HeardRequest):
+        self._forget_messages(conversation_id)
+        for table in (Confirmation, HeardRequest):
             self._session.execute(
                 delete(table).where(
                     col(table.user_id) == self._user_id, col(table.conversation_id) == conversation_id
@@ -82,61 +137,33 @@ class ConversationStore:
         self._session.flush()
         return True
 
-    def claim(self, conversation_id: str, run_id: str, *, seconds: float = 60) -> bool:
-        """Take the right to write into a conversation; returns ``False`` while another run has it.
+    def rewind(self, conversation_id: str, message_id: int) -> bool:
+        """Take a message of the user, and all that was said after it, out of a conversation.
 
-        A run that neither releases it nor renews it with :meth:`renew` within the seconds is taken for dead.
+        What the tools did stays done.
+
+        Returns:
+            Whether the user wrote such a message there.
         """
-        at = now()
-        statement = (
-            update(Conversation)
-            .where(
-                col(Conversation.user_id) == self._user_id,
-                col(Conversation.id) == conversation_id,
-                or_(
-                    col(Conversation.active_run).is_(None),
-                    col(Conversation.active_run) == run_id,
-                    col(Conversation.active_until) < at,
-                ),
-            )
-            .values(active_run=run_id, active_until=at + timedelta(seconds=seconds))
+        wrote = select_rows(ChatMessage.id).where(
+            *self._in(conversation_id), col(ChatMessage.id) == message_id, col(ChatMessage.role) == "user"
         )
-        return bool(self._session.execute(statement).rowcount)  # type: ignore[attr-defined]  # of a cursor result
-
-    def renew(self, conversation_id: str, run_id: str, *, seconds: float = 60) -> bool:
-        """Keep the right to write for longer; returns ``False``, and changes nothing, once the run has it no more.
-
-        A renewal that comes late, after the release, must not take the conversation again: nobody would release it.
-        """
-        return self._change_right(conversation_id, run_id, active_until=now() + timedelta(seconds=seconds))
-
-    def release(self, conversation_id: str, run_id: str) -> None:
-        """Give the right to write back."""
-        self._change_right(conversation_id, run_id, active_run=None, active_until=None)
-
-    def _change_right(self, conversation_id: str, run_id: str, **values: Any) -> bool:
-        """Change the right to write that a run has; returns whether it has it."""
-        statement = (
-            update(Conversation)
-            .where(
-                col(Conversation.user_id) == self._user_id,
-                col(Conversation.id) == conversation_id,
-                col(Conversation.active_run) == run_id,
-            )
-            .values(**values)
-        )
-        return bool(self._session.execute(statement).rowcount)  # type: ignore[attr-defined]  # of a cursor result
+        if self._session.exec(wrote).first() is None:
+            return False
+        self._forget_messages(conversation_id, message_id)
+        return True
 
     def messages(self, conversation_id: str, *, limit: int | None = None) -> list[ChatMessage]:
         """What was said, oldest first; with a limit, the last of it."""
-        query = select(ChatMessage).where(*self._in(conversation_id)).order_by(col(ChatMessage.id).desc())
-        return list(self._session.exec(query if limit is None else query.limit(limit)))[::-1]
+        query = select_rows(ChatMessage).where(*self._in(conversation_id))
+        newest = query.order_by(col(ChatMessage.id).desc())
+        return list(self._session.exec(newest if limit is None else newest.limit(limit)))[::-1]
 
     def tool_calls(self, conversation_id: str) -> dict[int, list[ToolCall]]:
         """The tool calls made in a conversation, by the message they were made for."""
-        said = select(ChatMessage.id).where(*self._in(conversation_id))
+        said = select(col(ChatMessage.id)).where(*self._in(conversation_id))
         query = (
-            select(ToolCall)
+            select_rows(ToolCall)
             .where(ToolCall.user_id == self._user_id, col(ToolCall.message_id).in_(said))
             .order_by(col(ToolCall.id))
         )
@@ -162,38 +189,94 @@ class ConversationStore:
             for message in self.messages(conversation_id, limit=limit)
         ]
 
-    def save_user_message(
-        self, conversation_id: str, content: str, *, run_id: str | None = None
-    ) -> ChatMessage:
-        """Write down what the user said; the conversation is made if it is not there yet."""
-        conversation = self.create(conversation_id)
-        conversation.title = conversation.title or storable(content)[:60]
-        return self._said(conversation, "user", content, run_id)
+    def recall(self, conversation_id: str, limit: int, *, before: int = _NEVER) -> list[Mapping[str, Any]]:
+        """The last of what was said before a message, oldest first, without the tool calls."""
+        values = {"conversation": conversation_id, "before": before, "most": limit}
+        return list(self._execute(_RECALL, values).mappings())[::-1]
 
-    def save_assistant_message(
+    def begin(
+        self,
+        conversation_id: str | None,
+        run_id: str,
+        message: str,
+        at: datetime,
+        *,
+        create: bool = False,
+        displaced: str | None = None,
+    ) -> str | None:
+        """Let a run write into a conversation; ``None`` if the user has no such conversation.
+
+        Args:
+            conversation_id: The conversation; a new one if it is not named.
+            run_id: The run.
+            message: What is said, which names a conversation that has no title.
+            at: When.
+            create: Whether one that is not there is made.
+            displaced: A run that is known to be dead, whose right to write is over.
+
+        Returns:
+            The conversation.
+
+        Raises:
+            ConversationBusyError: Another run writes into it.
+        """
+        title = storable(message)[:_TITLE_LENGTH]
+        if conversation_id is not None:
+            values = {"conversation": conversation_id, "run": run_id, "at": at, "displaced": displaced}
+            if self._execute(_BEGIN, {**values, "first_words": title}).rowcount:
+                return conversation_id
+            found = self._execute(_ACTIVE_RUN, {"conversation": conversation_id}).first()
+            if found is not None:
+                raise ConversationBusyError(found.active_run)
+            if not create:
+                return None
+        conversation_id = conversation_id or str(uuid.uuid4())
+        values = {"id": conversation_id, "title": title, "active_run": run_id, "created_at": at}
+        self._session.connection().execute(_CREATE, {**values, "user_id": self._user_id, "updated_at": at})
+        return conversation_id
+
+    def end(
+        self, conversation_id: str, run_id: str, answer: str, at: datetime, calls: Iterable[ToolCallRecord]
+    ) -> int | None:
+        """Write a run's answer down and let others write; returns the message's number, if the conversation is there."""
+        if not self._execute(_END, {"conversation": conversation_id, "run": run_id, "at": at}).rowcount:
+            return None
+        return self.say(conversation_id, "assistant", answer, run_id, at, calls)
+
+    def say(
         self,
         conversation_id: str,
+        role: str,
         content: str,
-        *,
-        tool_calls: Iterable[ToolCallRecord] = (),
-        run_id: str | None = None,
-    ) -> ChatMessage:
+        run_id: str | None,
+        at: datetime,
+        calls: Iterable[ToolCallRecord] = (),
+    ) -> int:
+        """Write down what was said, and the tools that were called for it; returns the number of the message."""
+        said = {
+            "user_id": self._user_id,
+            "conversation_id": conversation_id,
+            "role": role,
+            "content": storable(content),
+            "run_id": run_id,
+            "created_at": at,
+        }
+        number = int(self._session.connection().execute(_SAY, said).scalar_one())
+        made = [ToolCall(user_id=self._user_id, message_id=number, **asdict(call)) for call in calls]
+        if made:
+            self._session.add_all(made)
+            self._session.flush()
+        return number
+
+    def save_user_message(self, conversation_id: str, content: str) -> int:
+        """Write down what the user said; the conversation is made if it is not there yet."""
+        return self._save(conversation_id, "user", content)
+
+    def save_assistant_message(
+        self, conversation_id: str, content: str, *, tool_calls: Iterable[ToolCallRecord] = ()
+    ) -> int:
         """Write down what the agent said, and the tools it called for it."""
-        message = self._said(self.create(conversation_id), "assistant", content, run_id)
-        assert message.id is not None  # noqa: S101 - it has just been written
-        for call in tool_calls:
-            self._session.add(
-                ToolCall(
-                    user_id=self._user_id,
-                    message_id=message.id,
-                    tool_name=call.tool_name,
-                    parameters=call.parameters,
-                    result=call.result,
-                    duration_ms=call.duration_ms,
-                )
-            )
-        self._session.flush()
-        return message
+        return self._save(conversation_id, "assistant", content, tool_calls)
 
     def export(self, conversation_id: str) -> dict[str, Any] | None:
         """A whole conversation as JSON values, if the user has it."""
@@ -206,22 +289,31 @@ class ConversationStore:
             "messages": [{**said, "timestamp": said["timestamp"].isoformat()} for said in messages],
         }
 
-    def _said(self, conversation: Conversation, role: str, content: str, run_id: str | None) -> ChatMessage:
-        message = ChatMessage(
-            user_id=self._user_id,
-            conversation_id=conversation.id,
-            role=role,
-            content=storable(content),
-            run_id=run_id,
-        )
-        conversation.updated_at = message.created_at
+    def _save(
+        self, conversation_id: str, role: str, content: str, calls: Iterable[ToolCallRecord] = ()
+    ) -> int:
+        conversation, at = self.create(conversation_id), now()
+        if role == "user":
+            conversation.title = conversation.title or storable(content)[:_TITLE_LENGTH]
+        conversation.updated_at = at
         self._session.add(conversation)
-        self._session.add(message)
         self._session.flush()
-        return message
+        return self.say(conversation_id, role, content, None, at, calls)
+
+    def _forget_messages(self, conversation_id: str, first: int = 0) -> None:
+        """Remove messages from a number on, and their tool calls."""
+        later = (*self._in(conversation_id), col(ChatMessage.id) >= first)
+        gone = select(col(ChatMessage.id)).where(*later)
+        self._session.execute(
+            delete(ToolCall).where(col(ToolCall.user_id) == self._user_id, col(ToolCall.message_id).in_(gone))
+        )
+        self._session.execute(delete(ChatMessage).where(*later))
 
     def _in(self, conversation_id: str) -> tuple[Any, Any]:
         return (
             col(ChatMessage.user_id) == self._user_id,
             col(ChatMessage.conversation_id) == conversation_id,
         )
+
+    def _execute(self, statement: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401 - a cursor's result, whatever it has
+        return self._session.connection().execute(statement, {"owner": self._user_id, **values})

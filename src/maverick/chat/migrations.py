@@ -150,5 +150,8 @@ _HEARD_WHERE_AND_WHEN = Migration(
 )
 """Requests that were heard before count as heard now: until they are forgotten, they must not be heard again."""
 
-CHAT = Schema("chat", (_FIRST, _HEARD_REQUESTS, _HEARD_WHERE_AND_WHEN))
+_RUNS_HAVE_ONE_LEASE = Migration(statements=("ALTER TABLE conversations DROP COLUMN active_until",))
+"""The journal knows who works on a run, and since when."""
+
+CHAT = Schema("chat", (_FIRST, _HEARD_REQUESTS, _HEARD_WHERE_AND_WHEN, _RUNS_HAVE_ONE_LEASE))
 """The tables of :mod:`maverick.chat.tables`."""

@@ -8,6 +8,7 @@ import logging
 import os
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import date
 from types import TracebackType
@@ -25,7 +26,7 @@ from maverick.chat.reply import compose, explain, is_task_tool
 from maverick.chat.speech import LiveSpeech, Speech
 from maverick.chat.tables import storable
 from maverick.chat.tool_server import MCPToolServer
-from maverick.exceptions import MaverickError, RunExistsError
+from maverick.exceptions import LeaseLostError, MaverickError, RunExistsError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition, RunConfig, TerminateReason
 from maverick.loop import AgentResult as RunResult
@@ -78,7 +79,10 @@ class AgentRunner:
     ) -> None:
         self._session_factory = session_factory
         self._model = model
-        self._limits = limits
+        self.limits = limits
+        """How much an answer may take."""
+        self.journal = journal
+        """Where runs are kept, if they are."""
         self._today = today
         self._tools = tuple(tools)
         self._task_tools = MCPToolset(
@@ -168,12 +172,21 @@ class AgentRunner:
             except MaverickError as error:
                 all_there = False
                 log_failure(logging.WARNING, "mcp_server_left_out", error, {"server": toolset.name})
-        agent = chat_agent(self._model, tools, self._limits, max_tokens=self._max_tokens, thinks=self._thinks)
+        agent = chat_agent(self._model, tools, self.limits, max_tokens=self._max_tokens, thinks=self._thinks)
         if all_there:
             self._agents[whose] = agent
             if len(self._agents) > _MOST_AGENTS:
                 self._agents.popitem(last=False)
         return agent
+
+    async def known_run(self, context: AgentContext, run_id: str) -> str:
+        """The id under which the journal has a run: Maverick 0.1.0 kept it under a hash of a server's own id."""
+        old = _run_id(context, run_id)
+        if self.journal is not None:
+            with suppress(RunNotFoundError):
+                await self.journal.get(old)
+                return old
+        return run_id
 
     async def aclose(self) -> None:
         """Let go of the connections to tool servers; the model's client is its owner's to close."""
@@ -193,12 +206,16 @@ class AgentRunner:
         message = storable(message).strip()
         if not message or len(message) > MESSAGE_LENGTH:
             return _failure(phrases.missing("what you would like me to do, in a few words"))
-        seconds = None if self._limits.timeout_ms is None else self._limits.timeout_ms / 1000
+        seconds = None if self.limits.timeout_ms is None else self.limits.timeout_ms / 1000
         try:
             with _TimeLimit(seconds, signal) as limit:
                 return await self._answer_within(limit, context, message, request_id, run_id, on_activity)
         except AnswerTimeoutError:
             raise
+        except LeaseLostError:
+            if run_id is not None:  # the server it runs for waits for the answer of whoever has taken over
+                raise
+            return _failure(phrases.TROUBLE)
         except Exception as error:  # the contract: whatever happens, the user is told in friendly words
             if limit.is_over:
                 answer = explain(TerminateReason.TIMEOUT, [], Speech(message))
@@ -269,7 +286,7 @@ class AgentRunner:
         has_acted = answer.has_tool_calls
         advice = "See what its tools have done before you ask again." if has_acted else "Please try again."
         return AnswerTimeoutError(
-            f"The answer took longer than {(self._limits.timeout_ms or 0) / 1000:g} seconds. {advice}",
+            f"The answer took longer than {(self.limits.timeout_ms or 0) / 1000:g} seconds. {advice}",
             answer,
             cause=cause,
             retryable=not has_acted,

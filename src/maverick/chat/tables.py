@@ -78,9 +78,7 @@ class Conversation(SQLModel, table=True):
     id: str = Field(primary_key=True)
     title: str = ""
     active_run: str | None = None
-    """The run that is writing into it, if there is one."""
-    active_until: datetime | None = Field(default=None, sa_type=UtcDateTime)
-    """When that run is taken for dead."""
+    """The run that writes into it, if there is one."""
     created_at: datetime = _moment()
     updated_at: datetime = _moment()
 

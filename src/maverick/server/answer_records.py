@@ -1,13 +1,15 @@
-"""What is kept of every answer besides its words: which request it is for, and what became of it."""
+"""What is kept of every answer besides its words: which request it is for, what became of it, and what it cost."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from typing import Any
 
-from sqlalchemy import bindparam, text
+from sqlalchemy import CursorResult, bindparam, text
+from sqlalchemy.types import Date
 from sqlmodel import Session
 
 from maverick.server.answer_body import AnswerStatus
@@ -18,25 +20,32 @@ class AnswerRecord:
     """One answer."""
 
     run_id: str
+    """Its id, and that of its run in the journal."""
     conversation_id: str
     request_hash: str
     """A hash of what was asked for, to tell a request that is sent again from another one."""
     request_key: str | None = None
     """The idempotency key of the request, if it had one."""
-    attempt: int = 0
-    """How often it was begun again after the process that made it was gone."""
     status: str = AnswerStatus.RUNNING.value
     last_event: int = 0
     """The number of its last event, once it is over."""
-    heard: bool = True
-    """Whether the question was looked at for an answer to an open question when it was written down."""
     reason: str = ""
     """Why there is no answer, if there is none."""
 
 
 _text = cache(text)
-"""Reads a statement once; there are a few, and each is a literal below."""
-_COLUMNS = "run_id, conversation_id, request_hash, request_key, attempt, status, last_event, heard, reason"
+"""Parses a statement once; each is a literal below."""
+_COLUMNS = "run_id, conversation_id, request_hash, request_key, status, last_event, reason"
+_DAY = bindparam("day", type_=Date)
+_SPENT = text("SELECT cost_usd FROM spending WHERE user_id = :user_id AND day = :day").bindparams(_DAY)
+_SPEND = text(
+    "INSERT INTO spending (user_id, day, cost_usd) VALUES (:user_id, :day, :cost_usd) "
+    "ON CONFLICT (user_id, day) DO UPDATE SET cost_usd = spending.cost_usd + excluded.cost_usd"
+).bindparams(_DAY)
+_WANTED = text(
+    "SELECT run_id FROM answers "
+    "WHERE user_id = :user_id AND run_id IN :run_ids AND status = :running AND NOT stop_wanted"
+).bindparams(bindparam("run_ids", expanding=True))
 
 
 class AnswerRecords:
@@ -54,10 +63,8 @@ class AnswerRecords:
     def add(self, record: AnswerRecord) -> None:
         """Keep a new one."""
         self._execute(
-            "INSERT INTO answers (user_id, run_id, conversation_id, request_hash, request_key, attempt, status, "
-            "last_event, heard) "
-            "VALUES (:user_id, :run_id, :conversation_id, :request_hash, :request_key, 0, :status, 0, :heard)",
-            heard=record.heard,
+            "INSERT INTO answers (user_id, run_id, conversation_id, request_hash, request_key, status, last_event) "
+            "VALUES (:user_id, :run_id, :conversation_id, :request_hash, :request_key, :status, 0)",
             run_id=record.run_id,
             conversation_id=record.conversation_id,
             request_hash=record.request_hash,
@@ -73,16 +80,18 @@ class AnswerRecords:
         """The answer to the user's request with this key, if there was one."""
         return self._first("request_key = :request_key", request_key=request_key)
 
-    def finish(self, run_id: str, status: AnswerStatus, last_event: int, reason: str = "") -> None:
-        """An answer is over."""
-        self._execute(
+    def finish(self, run_id: str, status: AnswerStatus, last_event: int, reason: str = "") -> bool:
+        """An answer is over; returns whether it was not before, nor is gone: of two processes one has this right."""
+        finished = self._execute(
             "UPDATE answers SET status = :status, last_event = :last_event, reason = :reason "
-            "WHERE user_id = :user_id AND run_id = :run_id",
-            reason=reason,
+            "WHERE user_id = :user_id AND run_id = :run_id AND status = :running",
             run_id=run_id,
             status=status.value,
             last_event=last_event,
+            reason=reason,
+            running=AnswerStatus.RUNNING.value,
         )
+        return bool(finished.rowcount)
 
     def want_stop(self, run_id: str) -> None:
         """Have an answer stopped by the process that makes it."""
@@ -92,26 +101,13 @@ class AnswerRecords:
         )
 
     def unwanted(self, run_ids: Sequence[str]) -> set[str]:
-        """Those of some answers that are not to go on: their conversation is gone, or somebody wants them stopped."""
-        query = text(
-            "SELECT run_id FROM answers WHERE user_id = :user_id AND run_id IN :run_ids AND NOT stop_wanted"
-        ).bindparams(bindparam("run_ids", expanding=True))
-        wanted = self._session.connection().execute(
-            query, {"user_id": self._user_id, "run_ids": list(run_ids)}
-        )
-        return set(run_ids) - set(wanted.scalars())
-
-    def take_over(self, record: AnswerRecord) -> bool:
-        """Begin an answer again that nobody makes any more; returns ``False`` if somebody else was faster."""
-        return bool(
-            self._execute(
-                "UPDATE answers SET attempt = attempt + 1 "
-                "WHERE user_id = :user_id AND run_id = :run_id AND attempt = :attempt AND status = :status",
-                run_id=record.run_id,
-                attempt=record.attempt,
-                status=AnswerStatus.RUNNING.value,
-            )
-        )
+        """Those of some answers that are to be stopped: the user wants it, or the conversation is gone or has gone on."""
+        values = {
+            "user_id": self._user_id,
+            "run_ids": list(run_ids),
+            "running": AnswerStatus.RUNNING.value,
+        }
+        return set(run_ids) - set(self._session.connection().execute(_WANTED, values).scalars())
 
     def forget(self, conversation_id: str) -> None:
         """Remove what is kept about the answers of a conversation."""
@@ -120,17 +116,21 @@ class AnswerRecords:
             conversation_id=conversation_id,
         )
 
+    def spent(self, day: date) -> float:
+        """What the model has cost on a day, in US dollars."""
+        values = {"user_id": self._user_id, "day": day}
+        return float(self._session.connection().execute(_SPENT, values).scalar() or 0)
+
+    def spend(self, day: date, cost_usd: float) -> None:
+        """Add to what the model has cost on a day."""
+        values = {"user_id": self._user_id, "day": day, "cost_usd": cost_usd}
+        self._session.connection().execute(_SPEND, values)
+
     def _first(self, condition: str, **values: Any) -> AnswerRecord | None:
         # The condition is one of the literals above; values are always parameters.
-        query = _text(f"SELECT {_COLUMNS} FROM answers WHERE user_id = :user_id AND {condition}")  # noqa: S608
-        row = self._session.connection().execute(query, {"user_id": self._user_id, **values}).first()
-        if row is None:
-            return None
-        return AnswerRecord(**{**row._mapping, "heard": bool(row.heard)})  # noqa: SLF001 - SQLAlchemy's public name
+        query = f"SELECT {_COLUMNS} FROM answers WHERE user_id = :user_id AND {condition}"  # noqa: S608
+        row = self._execute(query, **values).first()
+        return None if row is None else AnswerRecord(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
 
-    def _execute(self, statement: str, **values: Any) -> int:
-        return (
-            self._session.connection()
-            .execute(_text(statement), {"user_id": self._user_id, **values})
-            .rowcount
-        )
+    def _execute(self, statement: str, **values: Any) -> CursorResult[Any]:
+        return self._session.connection().execute(_text(statement), {"user_id": self._user_id, **values})

@@ -15,7 +15,7 @@ from maverick.chat import AgentRunner, Database, MCPToolServer
 from maverick.chat.host_check import HostCheck
 from maverick.chat.migrations import migrate
 from maverick.server.accounts import Accounts
-from maverick.server.answer_desk import AnswerDesk
+from maverick.server.answer_service import AnswerService
 from maverick.server.answer_store import AnswerStore
 from maverick.server.entrance import Entrance
 from maverick.server.guesses import Guesses
@@ -73,7 +73,7 @@ def create_app(
     )
     streams = Places(limits.streams, "Too many streams are open. Close a tab, then try again.")
     entrance = Entrance(limits.waiting)
-    answers = AnswerDesk(
+    answers = AnswerService(
         runner,
         AnswerStore(database.session, limits),
         entrance=entrance,

@@ -10,7 +10,7 @@ import msgspec
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from maverick.server.answer_desk import Answer
+from maverick.server.answer_service import Answer
 from maverick.server.stream_encoders import AgUiEncoder, AiSdkEncoder, Frame, StreamEncoder
 
 EVENT_STREAM = "text/event-stream"

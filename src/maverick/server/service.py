@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 from maverick.chat import AgentRunner, MCPToolServer
 from maverick.chat.database import SessionFactory
 from maverick.server.accounts import Accounts
-from maverick.server.answer_desk import AnswerDesk
+from maverick.server.answer_service import AnswerService
 from maverick.server.guesses import Guesses
 from maverick.server.limits import Places, RateLimiter, ServerLimits
 from maverick.server.metrics import ServerMetrics
@@ -32,7 +32,7 @@ class ChatService:
     signup: bool
     """Whether anybody may make an account."""
     limits: ServerLimits
-    answers: AnswerDesk
+    answers: AnswerService
     updates: Updates
     metrics: ServerMetrics
     requests: RateLimiter

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from maverick.chat.confirmations import pending_confirmations
 from maverick.chat.database import owned_session
 from maverick.server.answer_body import AnswerBody, ApprovalBody
-from maverick.server.answer_desk import Answer
+from maverick.server.answer_service import Answer
 from maverick.server.answer_store import Question
 from maverick.server.event_stream import EVENT_STREAM, StreamFormat, answer_stream
 from maverick.server.principal import Principal
@@ -168,7 +168,7 @@ async def _answered(
 ) -> Response:
     """An answer in the form that is wanted: whole, if none is."""
     if wanted is None:
-        return Response(msgspec.json.encode(await answer.told()), media_type="application/json")
+        return Response(msgspec.json.encode(await answer.body()), media_type="application/json")
     return followed(service, user, answer, wanted.encoder(), last_event_id)
 
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from maverick.chat.confirmations import ConfirmationStore, pending_confirmations
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import owned_session
-from maverick.chat.tables import ChatMessage, Conversation, ToolCall, now
+from maverick.chat.tables import ChatMessage, Conversation, ToolCall
 from maverick.server.answer_body import ApprovalBody, ToolCallBody
 from maverick.server.answer_records import AnswerRecords
 from maverick.server.refusal import not_found
@@ -39,16 +39,13 @@ class ConversationBody(BaseModel):
     created_at: datetime
     updated_at: datetime
     running: str | None = None
-    """The answer that is being made in it, if one is."""
+    """The answer in progress, if there is one."""
 
     @classmethod
     def of(cls, conversation: Conversation) -> ConversationBody:
         """A conversation as it is kept."""
-        until = conversation.active_until
-        running = conversation.active_run if until is not None and until > now() else None
-        return cls(
-            **conversation.model_dump(include={"id", "title", "created_at", "updated_at"}), running=running
-        )
+        shown = conversation.model_dump(include={"id", "title", "created_at", "updated_at"})
+        return cls(**shown, running=conversation.active_run)
 
 
 class MessageBody(BaseModel):

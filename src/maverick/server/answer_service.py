@@ -1,22 +1,29 @@
-"""Makes answers: each in a task of its own, which goes on whoever listens, until it is over or is stopped."""
+"""Makes answers: each in a task of its own, which goes on whoever listens, until it is over or is stopped.
+
+The journal's lease decides who makes an answer. A process that finds nobody at work on one takes its run over; the
+former process, if it is alive after all, can write no more of the run and waits for the other's answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from maverick.chat import AgentResult, AgentRunner, AnswerTimeoutError, phrases
-from maverick.exceptions import AgentError, MaverickError
+from maverick.chat.conversations import ConversationBusyError
+from maverick.exceptions import AgentError, LeaseLostError, MaverickError, RunNotFoundError
 from maverick.loop.events import AgentActivityEvent, RunEnd
-from maverick.runtime import AbortSignal
+from maverick.runtime import AbortSignal, history
 from maverick.runtime.event_log import log_failure
+from maverick.runtime.worker import Predecessor
 from maverick.server.answer_body import AnswerBody, AnswerStatus
 from maverick.server.answer_records import AnswerRecord
-from maverick.server.answer_store import LEASE, AnswerStore, Assignment, Question
+from maverick.server.answer_store import AnswerStore, Assignment, Question, later_event
 from maverick.server.entrance import Entrance
 from maverick.server.events import EventLog, EventName, stream_event
 from maverick.server.failures import log_in_full, reason_of
@@ -30,18 +37,16 @@ _KEPT = 120.0
 """Seconds the events of an answer are kept after its end; then only its words are."""
 _LOOK_AGAIN = 1.0
 """Seconds between two looks at what another process has made of an answer, or wants of it."""
-_LOOKS_A_RENEWAL = int(LEASE / 3 / _LOOK_AGAIN)
-"""How many looks there are to a sign of life."""
-_EVENTS_AN_ATTEMPT = 1 << 20
-"""Where the numbers of the next attempt's events begin: after all of the one before."""
-
-
+_GRACE = 10.0
+"""Seconds an answer may take beyond the limit of its run, until whoever makes it is taken for dead."""
+_UNLIMITED = 600.0
+"""Seconds a run without a limit may be silent."""
 _STOPPED = "the user stopped it"
 
 
 @dataclass(slots=True)
 class Answer:
-    """An answer in the making, or one that is over."""
+    """An answer in progress, or one that is over."""
 
     user_id: str
     run_id: str
@@ -59,9 +64,9 @@ class Answer:
         Raises:
             RequestRefusedError: The server was shut down before.
         """
-        return AnswerBody.model_validate(await self.told())
+        return AnswerBody.model_validate(await self.body())
 
-    async def told(self) -> Mapping[str, Any]:
+    async def body(self) -> Mapping[str, Any]:
         """The same, as JSON values.
 
         Raises:
@@ -76,13 +81,13 @@ class Answer:
         return newest.data
 
 
-class AnswerDesk:
+class AnswerService:
     """Starts answers, finds them again, and stops them.
 
     Args:
         runner: Who answers.
         store: Where answers are kept.
-        places: How many answers a user may have in the making.
+        places: How many answers a user may have in progress.
         updates: Who is told that something has changed.
         metrics: What is counted.
         entrance: Where questions wait to be taken in.
@@ -105,9 +110,11 @@ class AnswerDesk:
         self._metrics = metrics
         self._entrance = entrance
         self._answers: dict[tuple[str, str], Answer] = {}
-        self._at_work: dict[str, tuple[Answer, AnswerRecord]] = {}
-        self._caretaker: asyncio.Task[None] | None = None
+        self._at_work: dict[str, Answer] = {}
+        self._watcher: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        limit = runner.limits.timeout_ms
+        self._patience = _GRACE + (_UNLIMITED if limit is None else limit / 1000)
 
     async def start(self, user_id: str, question: Question, request_key: str | None = None) -> Answer:
         """Begin to answer; a request that is sent again gets the answer of the first time.
@@ -117,9 +124,8 @@ class AnswerDesk:
         """
         self._places.take(user_id)
         try:
-            running = self._places.taken(user_id) - 1
             async with self._entrance.enter():
-                found = await run_in_thread(self._store.admit, user_id, question, request_key, running)
+                found = await self._admit(user_id, question, request_key)
         except BaseException:
             self._places.give_back(user_id)
             raise
@@ -129,7 +135,7 @@ class AnswerDesk:
         record = found.record
         answer = Answer(user_id, record.run_id, conversation_id=record.conversation_id)
         self._answers[user_id, record.run_id] = answer
-        self._spawn(answer, self._make(answer, found), takes_place=True)
+        self._spawn(answer, self._make(answer, found, record.run_id), takes_place=True)
         self._updates.publish(user_id, CONVERSATIONS)
         return answer
 
@@ -141,12 +147,12 @@ class AnswerDesk:
         """
         if (user_id, run_id) in self._answers:
             return self._answers[user_id, run_id]
-        record, body, _ = await run_in_thread(self._store.look, user_id, run_id)
-        if (user_id, run_id) in self._answers:  # somebody else has asked for it in the meantime
+        record, kept = await run_in_thread(self._store.look, user_id, run_id)
+        if (user_id, run_id) in self._answers:  # another request has asked for it in the meantime
             return self._answers[user_id, run_id]
         answer = Answer(user_id, run_id, conversation_id=record.conversation_id)
-        if body is not None:
-            _conclude(answer, record, body)
+        if isinstance(kept, AnswerBody):
+            _conclude(answer, record, kept)
             return answer
         self._answers[user_id, run_id] = answer
         self._spawn(answer, self._await_other(answer))
@@ -193,30 +199,71 @@ class AnswerDesk:
         self._tasks.add(task)
         task.add_done_callback(end)  # and no part of the work, which may be cancelled before it begins
 
+    async def _admit(
+        self, user_id: str, question: Question, request_key: str | None
+    ) -> Assignment | AnswerRecord:
+        asked = (user_id, question, request_key, self._places.taken(user_id) - 1)
+        try:
+            try:
+                return await run_in_thread(self._store.admit, *asked)
+            except ConversationBusyError as busy:
+                if await self._is_in_progress(user_id, busy.run_id):
+                    raise
+                return await run_in_thread(self._store.admit, *asked, busy.run_id)
+        except ConversationBusyError as busy:
+            raise RequestRefusedError(
+                409, "busy", "This conversation is still being answered. Wait for the answer, or stop it."
+            ) from busy
+
+    async def _is_in_progress(self, user_id: str, run_id: str) -> bool:
+        """Whether somebody makes an answer, here or elsewhere."""
+        if (user_id, run_id) in self._answers:
+            return not self._answers[user_id, run_id].log.is_closed
+        try:
+            _, kept = await run_in_thread(self._store.look, user_id, run_id)
+        except RequestRefusedError:
+            return False
+        return isinstance(kept, Assignment) and await self._has_maker(kept, run_id)
+
+    async def _has_maker(self, assignment: Assignment, run_id: str) -> bool:
+        """Whether a process works on an answer's run: by its name in the journal, or else by the time that has passed."""
+        seen = assignment.asked_at.timestamp()
+        if self._runner.journal is not None:
+            with contextlib.suppress(RunNotFoundError):
+                entries = await history.load(self._runner.journal, run_id)
+                maker = Predecessor.of(run_id, entries)
+                if maker.is_there is False:
+                    return False
+                seen = maker.last_seen
+        return time.time() - seen < self._patience
+
     async def _await_other(self, answer: Answer) -> None:
         """Watch an answer that another process makes, and make it if that process is gone."""
         try:
             while True:
-                record, body, alive = await run_in_thread(self._store.look, answer.user_id, answer.run_id)
-                if body is not None:
-                    return _conclude(answer, record, body)
-                if not alive:
-                    taken = await run_in_thread(self._store.take_over, answer.user_id, record)
-                    if taken is not None:
-                        return await self._make(answer, taken)
+                record, kept = await run_in_thread(self._store.look, answer.user_id, answer.run_id)
+                if isinstance(kept, AnswerBody):
+                    return _conclude(answer, record, kept)
+                run_id = await self._runner.known_run(kept.context, answer.run_id)
+                if not await self._has_maker(kept, run_id):
+                    answer.log.last_id = max(answer.log.last_id, later_event(kept.asked_at))
+                    return await self._make(answer, kept, run_id)
                 await asyncio.sleep(_LOOK_AGAIN)
         except MaverickError as error:
             log_failure(logging.WARNING, "answer_not_found_again", error, {"run_id": answer.run_id})
             answer.log.append(EventName.DONE, _trouble(answer).model_dump(mode="json"))
 
-    async def _make(self, answer: Answer, assignment: Assignment) -> None:
+    async def _make(self, answer: Answer, assignment: Assignment, run_id: str) -> None:
         record = assignment.record
-        answer.log.last_id = record.attempt * _EVENTS_AN_ATTEMPT
         answer.log.append(
             EventName.START, {"run_id": record.run_id, "conversation_id": record.conversation_id}
         )
-        with self._in_touch(answer, record):
-            result = await self._run(answer, assignment)
+        try:
+            with self._watched(answer):
+                result = await self._run(answer, assignment, run_id)
+        except LeaseLostError:  # another process has taken it over
+            await self._await_other(answer)
+            return
         status = AnswerStatus.COMPLETE if result.is_answer else AnswerStatus.FAILED
         if answer.signal.aborted and not result.is_answer:
             status = AnswerStatus.STOPPED
@@ -247,52 +294,48 @@ class AnswerDesk:
             self._updates.publish(answer.user_id, what)
 
     @contextlib.contextmanager
-    def _in_touch(self, answer: Answer, record: AnswerRecord) -> Iterator[None]:
-        """Keep the right to write into the conversation, and stop if another process was told to, while it takes."""
-        self._at_work[record.run_id] = (answer, record)
-        if self._caretaker is None or self._caretaker.done():
-            self._caretaker = asyncio.create_task(self._take_care())
-            self._tasks.add(self._caretaker)
-            self._caretaker.add_done_callback(self._tasks.discard)
+    def _watched(self, answer: Answer) -> Iterator[None]:
+        """Stop an answer when another process was told to, for as long as it is made."""
+        self._at_work[answer.run_id] = answer
+        if self._watcher is None or self._watcher.done():
+            self._watcher = asyncio.create_task(self._stop_unwanted())
+            self._tasks.add(self._watcher)
+            self._watcher.add_done_callback(self._tasks.discard)
         try:
             yield
         finally:
-            self._at_work.pop(record.run_id, None)
+            self._at_work.pop(answer.run_id, None)
 
-    async def _take_care(self) -> None:
-        """Renew the rights of all answers that are being made, and stop those that are not wanted, until there are none."""
-        looks = 0
+    async def _stop_unwanted(self) -> None:
+        """Stop the answers that are not wanted any more, until none is being made."""
         while self._at_work:
             await asyncio.sleep(_LOOK_AGAIN)
-            looks += 1
-            running: dict[str, list[AnswerRecord]] = {}
-            for answer, record in self._at_work.values():
-                running.setdefault(answer.user_id, []).append(record)
+            running: dict[str, list[str]] = {}
+            for answer in self._at_work.values():
+                running.setdefault(answer.user_id, []).append(answer.run_id)
             try:
                 for run_id in await run_in_thread(self._store.unwanted, running):
                     if run_id in self._at_work:
-                        self._at_work[run_id][0].signal.abort(_STOPPED)
-                if running and looks % _LOOKS_A_RENEWAL == 0:
-                    await run_in_thread(self._store.renew, running)
-            except MaverickError as error:  # the next one may do; without any, somebody else takes over
+                        self._at_work[run_id].signal.abort(_STOPPED)
+            except MaverickError as error:  # the next look may succeed
                 log_failure(logging.WARNING, "answers_out_of_touch", error, {"answers": len(running)})
 
-    async def _run(self, answer: Answer, assignment: Assignment) -> AgentResult:
+    async def _run(self, answer: Answer, assignment: Assignment, run_id: str) -> AgentResult:
         stream = self._runner.stream(
-            assignment.context, assignment.message, run_id=answer.run_id, signal=answer.signal
+            assignment.context, assignment.message, run_id=run_id, signal=answer.signal
         )
         try:
             async with contextlib.aclosing(stream):
                 async for item in stream:
                     if isinstance(item, AgentResult):
                         return item
-                    self._tell(answer, item)
+                    self._publish(answer, item)
         except AnswerTimeoutError as error:
             answer.failure = error  # the run itself may only know that it was stopped
             return error.result
         raise AssertionError("a stream ends with its result")
 
-    def _tell(self, answer: Answer, event: AgentActivityEvent) -> None:
+    def _publish(self, answer: Answer, event: AgentActivityEvent) -> None:
         streamed = stream_event(event)
         if streamed is not None:
             answer.log.append(*streamed)
