@@ -80,8 +80,8 @@ class Attacker:
     def _call(self) -> ToolCall:
         tool = self._random.choice(TASK_TOOLS)
         arguments: dict[str, Any] = {}
-        for name in tool.schema.get("properties", {}):
-            if self._random.random() < (0.9 if name in tool.schema.get("required", ()) else 0.4):
+        for name in tool.parameters.get("properties", {}):
+            if self._random.random() < (0.9 if name in tool.parameters.get("required", ()) else 0.4):
                 arguments[name] = self._value(name)
         if self._random.random() < 0.3:
             arguments[self._random.choice(_SMUGGLED)] = self._random.choice(

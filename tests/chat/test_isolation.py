@@ -15,9 +15,10 @@ from chat.attacker import Attacker
 from chat.parlour import Parlour
 from maverick.chat import Database
 from maverick.chat.database import owned_session
-from maverick.chat.tables import Change, Confirmation, ConfirmationStatus, Task
+from maverick.chat.tables import Change, Confirmation, Task
 from maverick.chat.task_tools import Caller
 from maverick.exceptions import StorageError
+from maverick.journal import ApprovalStatus
 from maverick.testing import ScriptedClient, call, calls, reply
 
 ATTEMPTS = int(os.environ.get("CHAT_ATTEMPTS", "300"))
@@ -159,7 +160,7 @@ async def test_an_approval_is_for_one_task_once_and_not_for_long(any_database: D
     assert not late.tool_calls
     assert not again.tool_calls
     assert sorted(parlour.titles()) == ["buy milk", "walk the dog"]
-    assert _statuses(any_database) == [ConfirmationStatus.CANCELLED, ConfirmationStatus.CONSUMED]
+    assert _statuses(any_database) == [ApprovalStatus.DENIED, ApprovalStatus.USED]
 
 
 @pytest.mark.requirement("P7", "CHAT-CONFIRM")

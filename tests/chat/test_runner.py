@@ -31,9 +31,8 @@ from maverick.chat.confirmations import ConfirmationStore
 from maverick.chat.database import owned_session
 from maverick.chat.phrases import OUT_OF_TIME, STOPPED, TOO_MUCH
 from maverick.chat.prompt import CHAT_LIMITS
-from maverick.chat.tables import ConfirmationStatus
 from maverick.exceptions import TimeoutError
-from maverick.journal import SqliteJournal
+from maverick.journal import ApprovalStatus, SqliteJournal
 from maverick.loop import RunConfig
 from maverick.loop.events import ContentChunk, RunEnd, RunStart, ToolCallEnd, ToolCallStart
 from maverick.model import ModelInfo, Request
@@ -402,7 +401,7 @@ async def test_an_old_yes_that_is_sent_again_does_not_answer_a_newer_question(
         await parlour.aclose()
 
     assert asked is not None
-    assert asked.status == ConfirmationStatus.PENDING
+    assert asked.status == ApprovalStatus.PENDING
     assert parlour.titles() == ["buy eggs"]
 
 

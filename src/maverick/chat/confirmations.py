@@ -10,7 +10,8 @@ from sqlalchemy import bindparam, delete, text, update
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
-from maverick.chat.tables import Confirmation, ConfirmationStatus, HeardRequest, UtcDateTime, now
+from maverick.chat.tables import Confirmation, HeardRequest, UtcDateTime, now
+from maverick.journal import ApprovalStatus
 
 GOOD_FOR = timedelta(minutes=10)
 """How long a question can be answered, and an answer used."""
@@ -25,7 +26,7 @@ _IS_OPEN = text(
     "SELECT 1 FROM confirmations WHERE user_id = :user_id AND conversation_id = :conversation_id "
     "AND status IN ('pending', 'approved') AND expires_at > :at LIMIT 1"
 ).bindparams(bindparam("at", type_=UtcDateTime()))
-_OPEN = (ConfirmationStatus.PENDING.value, ConfirmationStatus.APPROVED.value)
+_OPEN = (ApprovalStatus.PENDING.value, ApprovalStatus.APPROVED.value)
 
 
 class ConfirmationStore:
@@ -83,18 +84,18 @@ class ConfirmationStore:
         if _plain(message) != _plain(asked.phrase):
             self.cancel()
             return False
-        return asked.status == ConfirmationStatus.APPROVED or self.decide(asked.id, approved=True)
+        return asked.status == ApprovalStatus.APPROVED or self.decide(asked.id, approved=True)
 
     def decide(self, confirmation_id: str, *, approved: bool) -> bool:
         """Answer a question of the user that is still open; returns whether there was one."""
-        status = ConfirmationStatus.APPROVED if approved else ConfirmationStatus.CANCELLED
-        return self._move(ConfirmationStatus.PENDING, status, Confirmation.id == confirmation_id)
+        status = ApprovalStatus.APPROVED if approved else ApprovalStatus.DENIED
+        return self._move(ApprovalStatus.PENDING, status, Confirmation.id == confirmation_id)
 
     def consume(self, tool_name: str, binding: str) -> bool:
         """Use up the approval of exactly this action; returns whether there was one."""
         return self._move(
-            ConfirmationStatus.APPROVED,
-            ConfirmationStatus.CONSUMED,
+            ApprovalStatus.APPROVED,
+            ApprovalStatus.USED,
             Confirmation.tool_name == tool_name,
             Confirmation.binding == binding,
         )
@@ -120,8 +121,8 @@ class ConfirmationStore:
 
     def cancel(self) -> None:
         """Withdraw what is open."""
-        self._move(ConfirmationStatus.PENDING, ConfirmationStatus.CANCELLED)
-        self._move(ConfirmationStatus.APPROVED, ConfirmationStatus.CANCELLED)
+        self._move(ApprovalStatus.PENDING, ApprovalStatus.DENIED)
+        self._move(ApprovalStatus.APPROVED, ApprovalStatus.DENIED)
 
     def _is_new(self, request: str) -> bool:
         """Write down that a request is heard; returns whether it was not before. Old ones are forgotten meanwhile."""
@@ -137,7 +138,7 @@ class ConfirmationStore:
             self._session.execute(delete(HeardRequest).where(col(HeardRequest.user_id) == self._user_id, old))
         return is_new
 
-    def _move(self, old: ConfirmationStatus, new: ConfirmationStatus, *conditions: object) -> bool:
+    def _move(self, old: ApprovalStatus, new: ApprovalStatus, *conditions: object) -> bool:
         statement = (
             update(Confirmation)
             .where(
@@ -166,7 +167,7 @@ def pending_confirmation(session: Session, user_id: str, confirmation_id: str) -
 def _pending(user_id: str) -> SelectOfScalar[Confirmation]:
     return select(Confirmation).where(
         Confirmation.user_id == user_id,
-        Confirmation.status == ConfirmationStatus.PENDING.value,
+        Confirmation.status == ApprovalStatus.PENDING.value,
         Confirmation.expires_at > now(),
     )
 

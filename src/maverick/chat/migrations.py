@@ -153,5 +153,20 @@ _HEARD_WHERE_AND_WHEN = Migration(
 _RUNS_HAVE_ONE_LEASE = Migration(statements=("ALTER TABLE conversations DROP COLUMN active_until",))
 """The journal knows who works on a run, and since when."""
 
-CHAT = Schema("chat", (_FIRST, _HEARD_REQUESTS, _HEARD_WHERE_AND_WHEN, _RUNS_HAVE_ONE_LEASE))
+_SAME_STATES_AS_APPROVALS = Migration(
+    statements=(
+        "UPDATE confirmations SET status = 'used' WHERE status = 'consumed'",
+        "UPDATE confirmations SET status = 'denied' WHERE status = 'cancelled'",
+    ),
+    # The updates above find no rows on Postgres, which keeps those of users from whoever migrates.
+    postgres=(
+        """ALTER TABLE confirmations ALTER COLUMN status TYPE VARCHAR
+            USING CASE status WHEN 'consumed' THEN 'used' WHEN 'cancelled' THEN 'denied' ELSE status END""",
+    ),
+)
+"""A confirmation has the states of an approval in the journal."""
+
+CHAT = Schema(
+    "chat", (_FIRST, _HEARD_REQUESTS, _HEARD_WHERE_AND_WHEN, _RUNS_HAVE_ONE_LEASE, _SAME_STATES_AS_APPROVALS)
+)
 """The tables of :mod:`maverick.chat.tables`."""

@@ -12,6 +12,8 @@ from typing import Any
 from sqlalchemy import JSON, Column, DateTime, Dialect, Index, TypeDecorator, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
+from maverick.journal import ApprovalStatus
+
 TITLE_LENGTH = 255
 DESCRIPTION_LENGTH = 1000
 
@@ -147,15 +149,6 @@ class HeardRequest(SQLModel, table=True):
     heard_at: datetime = _moment()
 
 
-class ConfirmationStatus(StrEnum):
-    """What became of a question."""
-
-    PENDING = "pending"
-    APPROVED = "approved"
-    CONSUMED = "consumed"
-    CANCELLED = "cancelled"
-
-
 class Confirmation(SQLModel, table=True):
     """A question whether to go ahead: good for one action on certain tasks, once, and not for long."""
 
@@ -166,10 +159,10 @@ class Confirmation(SQLModel, table=True):
     conversation_id: str
     tool_name: str
     binding: str
-    """A hash of the tool's definition and of what exactly it would do."""
+    """The hash of the tool's definition and of what exactly it would do."""
     phrase: str
     """What the user has to say."""
     question: str
-    status: str = Field(default=ConfirmationStatus.PENDING.value)
+    status: str = Field(default=ApprovalStatus.PENDING.value)
     created_at: datetime = _moment()
     expires_at: datetime = _moment()

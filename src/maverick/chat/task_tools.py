@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -28,6 +27,7 @@ from maverick.chat.task_arguments import (
 )
 from maverick.chat.tasks import UNDO, ChangeLog, Due, TaskStore, state_of
 from maverick.exceptions import ToolError
+from maverick.journal.approvals import binding_hash
 
 A = TypeVar("A", bound=Arguments)
 
@@ -95,7 +95,7 @@ class TaskSession:
         Raises:
             TaskRefusedError: They have not, and are asked now.
         """
-        binding = digest([tool.digest, list(what)])
+        binding = binding_hash([tool.name, tool.description, tool.parameters, what])
         if not self.confirmations.consume(tool.name, binding):
             asked = self.confirmations.ask(tool.name, binding, phrase, question)
             raise TaskRefusedError(
@@ -116,16 +116,11 @@ class TaskTool(Generic[A]):
     """Whether it changes anything."""
     destructive: bool = False
     """Whether it removes something."""
-    schema: Mapping[str, Any] = field(init=False, repr=False)
+    parameters: Mapping[str, Any] = field(init=False, repr=False)
     """The JSON Schema of its arguments."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "schema", _untitled(self.arguments.model_json_schema()))
-
-    @cached_property
-    def digest(self) -> str:
-        """A hash of what the tool says it is."""
-        return digest([self.name, self.description, self.schema])
+        object.__setattr__(self, "parameters", _untitled(self.arguments.model_json_schema()))
 
 
 def _untitled(schema: Any) -> Any:  # noqa: ANN401 - a part of a JSON Schema

@@ -249,7 +249,7 @@ _LISTING = types.ListToolsResult(
         types.Tool(
             name=tool.name,
             description=tool.description,
-            input_schema=dict(tool.schema),
+            input_schema=dict(tool.parameters),
             annotations=types.ToolAnnotations(
                 read_only_hint=not tool.changes,
                 destructive_hint=tool.destructive,

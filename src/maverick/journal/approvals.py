@@ -19,6 +19,11 @@ def approval_id(run_id: str, turn: int, index: int) -> str:
     return f"{run_id}:{turn}:{index}"
 
 
+def binding_hash(value: object) -> str:
+    """A hash of what a decision is bound to: it counts for exactly this, and for nothing else."""
+    return hashlib.sha256(encode_json(value, sort=True)).hexdigest()[:32]
+
+
 def approval_for(
     run_id: str,
     turn: int,
@@ -39,7 +44,7 @@ def approval_for(
         index=index,
         tool_name=call.tool_name,
         arguments=arguments.decode(),
-        arguments_hash=_hash(arguments),
+        arguments_hash=binding_hash(call.arguments),
         tool_hash=hash_tool(tool),
         user_id=user_id,
         requested_at=now,
@@ -90,10 +95,6 @@ def still_fits(approval: Approval, asked: Approval) -> bool:
     """Whether a decision was made on exactly the call that is asked about now."""
     bound = ("run_id", "turn", "index", "tool_name", "arguments_hash", "tool_hash", "user_id")
     return all(getattr(approval, name) == getattr(asked, name) for name in bound)
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:32]
 
 
 def _refusal(approval: Approval, why: str) -> ApprovalError:

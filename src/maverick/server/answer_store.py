@@ -16,8 +16,9 @@ from maverick.chat.confirmations import ConfirmationStore, pending_confirmation
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import SessionFactory, act_for, owned_session
 from maverick.chat.prompt import REMEMBERED_MESSAGES
-from maverick.chat.tables import ChatMessage, ConfirmationStatus, ToolCall, now, storable
+from maverick.chat.tables import ChatMessage, ToolCall, now, storable
 from maverick.exceptions import StorageError
+from maverick.journal import ApprovalStatus
 from maverick.server.answer_body import AnswerBody, AnswerStatus, ApprovalBody, ToolCallBody
 from maverick.server.answer_records import AnswerRecord, AnswerRecords
 from maverick.server.limits import ServerLimits
@@ -261,7 +262,7 @@ def _decided(session: Session, user_id: str, question: Question) -> Question:
 
 def _question(session: Session, user_id: str, conversation_id: str) -> ApprovalBody | None:
     asked = ConfirmationStore(session, user_id, conversation_id).open()
-    if asked is None or asked.status != ConfirmationStatus.PENDING:
+    if asked is None or asked.status != ApprovalStatus.PENDING:
         return None
     return ApprovalBody.of(asked)
 
