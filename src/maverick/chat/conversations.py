@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, case, delete, insert, null, or_, select, update
+from sqlalchemy import BigInteger, bindparam, case, delete, insert, null, or_, select, update
 from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
@@ -65,7 +65,7 @@ _RECALL = (
     .where(
         _messages.c.user_id == bindparam("owner"),
         _messages.c.conversation_id == bindparam("conversation"),
-        _messages.c.id < bindparam("before"),
+        _messages.c.id < bindparam("before", type_=BigInteger),
     )
     .order_by(_messages.c.id.desc())
     .limit(bindparam("most"))
