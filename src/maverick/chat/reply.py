@@ -14,7 +14,7 @@ from typing import Any
 
 from maverick.chat import phrases
 from maverick.chat.contract import AgentResult, ToolCallRecord
-from maverick.chat.speech import Speech
+from maverick.chat.streaming import SentenceFilter
 from maverick.chat.task_tools import ADD, LIST, TASK_TOOLS
 from maverick.loop import TerminateReason
 
@@ -58,33 +58,33 @@ def is_task_tool(name: str) -> bool:
     return name in _TASK_TOOLS
 
 
-def compose(calls: Sequence[ToolCallRecord], speech: Speech) -> AgentResult:
+def compose(calls: Sequence[ToolCallRecord], text: SentenceFilter) -> AgentResult:
     """The reply when the agent has come to an end of its own.
 
     Args:
         calls: The tools that were called.
-        speech: What was said of the model's words.
+        text: What was sent of the model's words.
     """
     outcomes = _standing(calls)
     if outcomes:
         errors = [outcome.sentence for outcome in outcomes if outcome.kind is _Kind.ERROR]
-        response = _joined(speech.text, *_told(outcomes, phrases.RESPONSE_LENGTH - len(speech.text)))
+        response = _joined(text.text, *_told(outcomes, phrases.RESPONSE_LENGTH - len(text.text)))
         return AgentResult(not errors, response, list(calls), _joined(*errors) or None)
-    if speech.claimed:
-        response = _joined(speech.text, phrases.NOTHING_DONE)
+    if text.claimed:
+        response = _joined(text.text, phrases.NOTHING_DONE)
         return AgentResult(False, response, list(calls), phrases.NOTHING_DONE)
-    if not speech.text:
+    if not text.text:
         return AgentResult(False, phrases.TROUBLE, list(calls), phrases.TROUBLE)
-    return AgentResult(True, speech.text, list(calls))
+    return AgentResult(True, text.text, list(calls))
 
 
-def explain(reason: TerminateReason, calls: Sequence[ToolCallRecord], speech: Speech) -> AgentResult:
+def explain(reason: TerminateReason, calls: Sequence[ToolCallRecord], text: SentenceFilter) -> AgentResult:
     """The reply when the agent did not come to its end: what was done until then, and why it ended.
 
     Args:
         reason: Why it ended.
         calls: The tools that were called.
-        speech: What was said of the model's words.
+        text: What was sent of the model's words.
     """
     why = phrases.TROUBLE
     if reason in _LIMITS:
@@ -94,9 +94,9 @@ def explain(reason: TerminateReason, calls: Sequence[ToolCallRecord], speech: Sp
     elif reason is TerminateReason.ABORTED:
         why = phrases.STOPPED
     outcomes = [outcome for outcome in _standing(calls) if outcome.sentence != why]
-    told = _told(outcomes, phrases.RESPONSE_LENGTH - len(speech.text) - len(why))
-    is_stopped_speech = reason is TerminateReason.ABORTED and speech.text and not told
-    response = speech.text if is_stopped_speech else _joined(speech.text, *told, why)
+    told = _told(outcomes, phrases.RESPONSE_LENGTH - len(text.text) - len(why))
+    is_stopped_speech = reason is TerminateReason.ABORTED and text.text and not told
+    response = text.text if is_stopped_speech else _joined(text.text, *told, why)
     return AgentResult(False, response, list(calls), why)
 
 

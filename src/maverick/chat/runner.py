@@ -7,12 +7,11 @@ import hashlib
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import date
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import mcp_types as types
 import msgspec
@@ -23,13 +22,12 @@ from maverick.chat.contract import AgentContext, AgentResult, AnswerTimeoutError
 from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent
 from maverick.chat.reply import compose, explain, is_task_tool
-from maverick.chat.speech import LiveSpeech, Speech
+from maverick.chat.streaming import FilteredEvents, SentenceFilter
 from maverick.chat.tables import storable
 from maverick.chat.tool_server import MCPToolServer
 from maverick.exceptions import LeaseLostError, MaverickError, RunExistsError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition, RunConfig, TerminateReason
-from maverick.loop import AgentResult as RunResult
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.result import ToolOutcome, ToolRecord
 from maverick.model import Effect, LLMClient, Message, Role, Tool, ToolContext
@@ -42,26 +40,26 @@ from maverick.tools.mcp import MCPToolset
 from maverick.tools.threads import run_in_thread
 
 _MOST_AGENTS = 64
-"""How many users' agents are kept, where users have tools of their own; the one not used for longest makes room."""
-
+"""How many users' agents are cached, where users have tools of their own."""
+_TIME_IS_UP = "the time is up"
 
 _conversation_id: ContextVar[str] = ContextVar("conversation_id")
-"""The conversation that a tool call belongs to: the tasks of a run inherit it from the one that started the run."""
+"""The conversation of a tool call: the tasks of a run inherit it from the one that started the run."""
 
 
 class AgentRunner:
-    """Runs the chat agent. One runner serves any number of users at once and keeps nothing of any of them.
+    """Runs the chat agent. One runner serves any number of users at once and keeps nothing about any of them.
 
     Args:
         session_factory: Makes fresh database sessions.
         mcp_server: The task tools.
         client: The model; by default the offline one, a small grammar for task lists.
         model: The ``provider:model`` to ask the client for; by default its own.
-        journal: Where runs are kept, so that a request that is sent again after a crash goes on where it was.
-        toolsets: MCP servers whose tools the agent has beside the task tools.
+        journal: Where runs are kept, so that a request that is sent again after a crash continues where it stopped.
+        toolsets: MCP servers whose tools the agent has besides the task tools.
         tools: Other tools it has.
-        limits: How much an answer may take.
-        today: Says what day it is.
+        limits: The limits of an answer.
+        today: Returns today's date.
     """
 
     def __init__(
@@ -77,19 +75,19 @@ class AgentRunner:
         limits: RunConfig = CHAT_LIMITS,
         today: Callable[[], date] = date.today,
     ) -> None:
-        self._session_factory = session_factory
-        self._model = model
         self.limits = limits
-        """How much an answer may take."""
+        """The limits of an answer."""
         self.journal = journal
         """Where runs are kept, if they are."""
+        self._session_factory = session_factory
+        self._model = model
         self._today = today
         self._tools = tuple(tools)
         self._task_tools = MCPToolset(
             "tasks",
             mcp_server.in_process(),
             effect_of=_effect,
-            trusted=True,  # it is this program, and what it says of a user's tasks is the user's
+            trusted=True,  # it is this program, and what it says about a user's tasks is the user's
             make_meta=_caller,
         )
         self._toolsets = tuple(toolsets)
@@ -112,18 +110,19 @@ class AgentRunner:
         """Answer a message.
 
         Args:
-            context: Who asks, and what was said before.
-            message: What they say.
-            request_id: The request's id, if it can be sent again: whatever it did is then not done a second time.
-            run_id: The id of the run, in place of a request's: for a server that has written the message down, and has
-                looked whether it answers an open question. It has to be unlike that of any other user's run.
-            signal: Stops the answer when it is aborted; what there is of it is kept.
+            context: The user, and the conversation so far.
+            message: What the user says.
+            request_id: The request's id, if it can be sent again: what it did is then not done a second time.
+            run_id: The id of the run, instead of a request's id: for a server that has saved the message and checked
+                it for an open confirmation. It must differ from the ids of all other users' runs.
+            signal: Stops the answer when it is aborted; the text so far is kept.
 
         Returns:
-            The answer, and the tools that were called for it. Errors are told in it, in words for the user.
+            The answer, and the tool calls made for it. Errors are part of it, in words for the user.
 
         Raises:
             AnswerTimeoutError: It took longer than the limits allow; what was done until then is in its ``result``.
+            LeaseLostError: Another process has taken over the run ``run_id``.
         """
         return await self._answer(context, message, request_id, run_id, signal, None)
 
@@ -136,10 +135,10 @@ class AgentRunner:
         run_id: str | None = None,
         signal: AbortSignal | None = None,
     ) -> AsyncGenerator[AgentActivityEvent | AgentResult, None]:
-        """Answer a message and yield what happens; the last item is the :class:`AgentResult`.
+        """Answer a message and yield events; the last item is the :class:`AgentResult`.
 
-        Takes and raises what :meth:`run` does. Words are told in whole sentences, once they are known to stay: what was
-        told is the beginning of the result's ``response``. Leaving the loop early stops the run.
+        Takes and raises what :meth:`run` does. Text comes in whole sentences that are final: together they are the
+        beginning of the result's ``response``. Leaving the loop early stops the run.
         """
         feed = EventFeed()
         running = asyncio.ensure_future(self._answer(context, message, request_id, run_id, signal, feed.put))
@@ -153,9 +152,9 @@ class AgentRunner:
             await asyncio.wait([running])
 
     async def agent(self, user_id: str | None = None) -> AgentDefinition:
-        """The agent that answers a user, with all its tools; call it at the start to find mistakes in the setup early.
+        """The agent that answers a user, with all its tools; call it at startup to find configuration errors early.
 
-        A plugged-in server that can not be reached is left out, and asked again with the next message.
+        A plugged-in server that cannot be reached is left out, and tried again with the next message.
 
         Raises:
             InvalidToolError: Two tools have the same name.
@@ -165,22 +164,22 @@ class AgentRunner:
             self._agents.move_to_end(whose)
             return self._agents[whose]
         tools: list[Tool] = [*await self._task_tools.tools(), *self._tools]
-        all_there = True
+        is_complete = True
         for toolset in self._toolsets:
             try:
                 tools += await toolset.tools(user_id)
             except MaverickError as error:
-                all_there = False
+                is_complete = False
                 log_failure(logging.WARNING, "mcp_server_left_out", error, {"server": toolset.name})
         agent = chat_agent(self._model, tools, self.limits, max_tokens=self._max_tokens, thinks=self._thinks)
-        if all_there:
+        if is_complete:
             self._agents[whose] = agent
             if len(self._agents) > _MOST_AGENTS:
                 self._agents.popitem(last=False)
         return agent
 
     async def known_run(self, context: AgentContext, run_id: str) -> str:
-        """The id under which the journal has a run: Maverick 0.1.0 kept it under a hash of a server's own id."""
+        """The id under which the journal has a server's run: Maverick 0.1.0 kept it under a hash."""
         old = _run_id(context, run_id)
         if self.journal is not None:
             with suppress(RunNotFoundError):
@@ -189,7 +188,7 @@ class AgentRunner:
         return run_id
 
     async def aclose(self) -> None:
-        """Let go of the connections to tool servers; the model's client is its owner's to close."""
+        """Close the connections to tool servers; the model's client is its owner's to close."""
         for toolset in (self._task_tools, *self._toolsets):
             await toolset.aclose()
         await self._executor.aclose()
@@ -206,85 +205,79 @@ class AgentRunner:
         message = storable(message).strip()
         if not message or len(message) > MESSAGE_LENGTH:
             return _failure(phrases.missing("what you would like me to do, in a few words"))
+        loop, is_given = asyncio.get_running_loop(), run_id is not None
         seconds = None if self.limits.timeout_ms is None else self.limits.timeout_ms / 1000
+        deadline = None if seconds is None else loop.time() + seconds
+        run_id = run_id or _run_id(context, request_id)
+        token = _conversation_id.set(context.conversation_id)
         try:
-            with _TimeLimit(seconds, signal) as limit:
-                return await self._answer_within(limit, context, message, request_id, run_id, on_activity)
+            with _stopping_at(deadline, signal) as stop:
+                async with asyncio.timeout_at(deadline):
+                    if not is_given:
+                        await run_in_thread(self._hear, context, message, request_id and run_id)
+                    agent = await self.agent(context.user_id)
+                return await self._run(agent, context, message, run_id, stop, on_activity)
         except AnswerTimeoutError:
             raise
-        except LeaseLostError:
-            if run_id is not None:  # the server it runs for waits for the answer of whoever has taken over
-                raise
-            return _failure(phrases.TROUBLE)
-        except Exception as error:  # the contract: whatever happens, the user is told in friendly words
-            if limit.is_over:
-                answer = explain(TerminateReason.TIMEOUT, [], Speech(message))
+        except Exception as error:  # the contract: whatever happens, the user gets a friendly reply
+            if is_given and isinstance(error, LeaseLostError):
+                raise  # the server waits for the answer of the process that has taken over
+            if stop.reason == _TIME_IS_UP:
+                answer = explain(TerminateReason.TIMEOUT, [], SentenceFilter(message))
                 raise self._timed_out(answer, error) from error
             log_failure(logging.ERROR, "chat_failed", error, {"conversation_id": context.conversation_id})
             return _failure(phrases.TROUBLE)
+        finally:
+            _conversation_id.reset(token)
 
-    async def _answer_within(
+    async def _run(
         self,
-        limit: _TimeLimit,
+        agent: AgentDefinition,
         context: AgentContext,
         message: str,
-        request_id: str | None,
-        run_id: str | None,
+        run_id: str,
+        stop: AbortSignal,
         on_activity: Listener | None,
     ) -> AgentResult:
-        async with limit.before_run():
-            if run_id is None:
-                run_id = _run_id(context, request_id)
-                await run_in_thread(self._hear, context, message, None if request_id is None else run_id)
-            agent = await self.agent(context.user_id)
-        speech = Speech(message)
-        live = LiveSpeech(speech, is_task_tool, _pure_tools(agent), on_activity)
-        result = await self._execute(
-            agent, context, message, run_id, signal=limit.signal, on_activity=live.hear
-        )
+        text = SentenceFilter(message)
+        events = FilteredEvents(text, is_task_tool, _pure_tools(agent), on_activity)
+        try:
+            result = await self._executor.execute(
+                agent,
+                inputs={"prompt": message, "today": f"{self._today():%A, %Y-%m-%d}"},
+                messages=_messages(context),
+                run_id=run_id,
+                user_id=context.user_id,
+                signal=stop,
+                on_activity=events.put,
+            )
+        except RunExistsError:  # the request was sent before: its run continues, or gives its answer again
+            result = await self._executor.resume(run_id, agent, signal=stop, on_activity=events.put)
         made = [record for record in result.tool_calls if record.outcome is not ToolOutcome.DENIED]
         calls = [_record(record) for record in made]
-        live.recall(record.tool_name for record in made)
+        events.tools_ran(record.tool_name for record in made)
         if result.success:
-            speech.close(result.raw_content)
-            answer = compose(calls, speech)
+            text.finish(result.raw_content)
+            answer = compose(calls, text)
         else:
-            reason = TerminateReason.TIMEOUT if limit.is_over else result.terminate_reason
+            reason = TerminateReason.TIMEOUT if stop.reason == _TIME_IS_UP else result.terminate_reason
             if reason is TerminateReason.ABORTED:
-                speech.close(result.raw_content, cut=True)
-            answer = explain(reason, calls, speech)
+                text.finish(result.raw_content, cut=True)
+            answer = explain(reason, calls, text)
         is_bare_failure = not answer.is_answer and answer.response == answer.error
-        live.conclude("" if is_bare_failure else answer.response)
+        events.finish("" if is_bare_failure else answer.response)
         if not result.success and reason is TerminateReason.TIMEOUT:
             raise self._timed_out(answer, result.errors[0])
         return answer
 
-    async def _execute(
-        self, agent: AgentDefinition, context: AgentContext, message: str, run_id: str, **options: Any
-    ) -> RunResult[Any]:
-        token = _conversation_id.set(context.conversation_id)
-        try:
-            return await self._executor.execute(
-                agent,
-                inputs={"prompt": message, "today": f"{self._today():%A, %Y-%m-%d}"},
-                messages=_spoken(context),
-                run_id=run_id,
-                user_id=context.user_id,
-                **options,
-            )
-        except RunExistsError:  # the request was sent before: its run goes on, or gives its answer again
-            return await self._executor.resume(run_id, agent, **options)
-        finally:
-            _conversation_id.reset(token)
-
     def _hear(self, context: AgentContext, message: str, request: str | None) -> None:
-        """See whether the message answers a question that was asked before; it is the user's, and not the model's."""
+        """Check whether the message answers an open confirmation: it is the user's, and not the model's."""
         with owned_session(self._session_factory, context.user_id, writes=True) as session:
             ConfirmationStore(session, context.user_id, context.conversation_id).hear(message, request)
 
     def _timed_out(self, answer: AgentResult, cause: Exception) -> AnswerTimeoutError:
         has_acted = answer.has_tool_calls
-        advice = "See what its tools have done before you ask again." if has_acted else "Please try again."
+        advice = "Check what its tools have done before you ask again." if has_acted else "Please try again."
         return AnswerTimeoutError(
             f"The answer took longer than {(self.limits.timeout_ms or 0) / 1000:g} seconds. {advice}",
             answer,
@@ -293,45 +286,16 @@ class AgentRunner:
         )
 
 
-class _TimeLimit:
-    """Stops an answer when its time is up, or when its user does.
-
-    Args:
-        seconds: How long it may take, from entering the context; ``None`` is as long as it likes.
-        signal: The user's own.
-    """
-
-    def __init__(self, seconds: float | None, signal: AbortSignal | None) -> None:
-        self.signal = AbortSignal()
-        """Stops a run for either reason."""
-        self.is_over = False
-        """Whether the time is up."""
-        self._seconds = seconds
-        self._users = signal
-        self._leave: list[Callable[[], object]] = []
-
-    def __enter__(self) -> Self:
-        loop = asyncio.get_running_loop()
-        self._deadline = None if self._seconds is None else loop.time() + self._seconds
-        if self._deadline is not None:
-            self._leave.append(loop.call_at(self._deadline, self._end).cancel)
-        if (users := self._users) is not None:
-            self._leave.append(users.subscribe(lambda: self.signal.abort(users.reason)))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for leave in self._leave:
-            leave()
-
-    def before_run(self) -> asyncio.Timeout:
-        """A context for what comes before the run: it is left with a ``TimeoutError`` when the time is up."""
-        return asyncio.timeout_at(self._deadline)
-
-    def _end(self) -> None:
-        self.is_over = True
-        self.signal.abort("the time is up")
+@contextmanager
+def _stopping_at(deadline: float | None, signal: AbortSignal | None) -> Iterator[AbortSignal]:
+    """A signal that stops a run when its time is up, or when the user stops it."""
+    stop = AbortSignal()
+    with ExitStack() as stack:
+        if deadline is not None:
+            stack.callback(asyncio.get_running_loop().call_at(deadline, stop.abort, _TIME_IS_UP).cancel)
+        if signal is not None:
+            stack.callback(signal.subscribe(lambda: stop.abort(signal.reason)))
+        yield stop
 
 
 def _failure(words: str) -> AgentResult:
@@ -347,33 +311,33 @@ def _pure_tools(agent: AgentDefinition) -> frozenset[str]:
 
 
 def _run_id(context: AgentContext, request_id: str | None) -> str:
-    """The id of a run: of nobody else's request, and the same when a request is sent again."""
+    """The id of a run: different for every user, and the same when a request is sent again."""
     if request_id is None:
-        return f"chat_{os.urandom(16).hex()}"
-    said = "\0".join((context.user_id, context.conversation_id, request_id))
-    return f"chat_{hashlib.sha256(said.encode()).hexdigest()[:32]}"
+        return f"run_{os.urandom(16).hex()}"
+    parts = "\0".join((context.user_id, context.conversation_id, request_id))
+    return f"chat_{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
 
 
-def _spoken(context: AgentContext) -> list[Message]:
-    """What was said, as a model is told it: beginning with the user, and not all of a long conversation."""
-    said = [
+def _messages(context: AgentContext) -> list[Message]:
+    """The conversation as the model sees it: beginning with the user, and not all of a long one."""
+    messages = [
         Message(Role.USER if past.role == "user" else Role.ASSISTANT, past.content)
         for past in context.message_history[-REMEMBERED_MESSAGES:]
         if past.content.strip()
     ]
-    while said and said[0].role is not Role.USER:
-        del said[0]
-    return said
+    while messages and messages[0].role is not Role.USER:
+        del messages[0]
+    return messages
 
 
 def _effect(described: types.Tool) -> Effect:
-    """The task tools that change something keep the key of the call, so that it can be made again."""
+    """The task tools that change something remember the key of a call, so that it can be made again."""
     hints = described.annotations
     return Effect.PURE if hints is not None and hints.read_only_hint else Effect.KEYED
 
 
 def _caller(context: ToolContext) -> Mapping[str, Any]:
-    """Who a tool acts for: from the run, which has it from the request, and not from the model."""
+    """The user a tool acts for: from the run, which has it from the request, and not from the model."""
     return MCPToolServer.caller_meta(context.user_id or "", context.idempotency_key, _conversation_id.get())
 
 
@@ -384,7 +348,7 @@ def _record(made: ToolRecord) -> ToolCallRecord:
 
 
 def _parsed(made: ToolRecord) -> dict[str, Any]:
-    """The result of a call that has only text: of another tool, or of a run that an older version wrote."""
+    """The result of a call that has only text: of another tool, or in a run that Maverick 0.1.0 began."""
     try:
         found = msgspec.json.decode(made.result)
     except msgspec.DecodeError:

@@ -1,14 +1,13 @@
-"""The words of a model that are passed on: whole sentences, each checked before anybody hears it.
+"""Streams a model's words to the user: whole sentences, each checked before it is sent.
 
-What was said once stays: an answer only grows. So as long as a turn may still come to tool calls, no more is said than
-leaves room for what the tools did.
+What was sent stays: a reply only grows. So while a turn may still end in tool calls, only half of the room is used, to
+leave the rest for what the tools did.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -27,16 +26,16 @@ from maverick.loop.events import (
 from maverick.runtime.event_log import Listener
 
 _LEAD = RESPONSE_LENGTH // 2
-"""How much is said before it is known whether the turn ends with these words or with tool calls."""
+"""How much is sent before it is known whether the turn ends with these words or with tool calls."""
 _INTERJECTION = 3
-"""A sentence of so few words, such as "Got it!", belongs to the next one, and is said with it."""
+"""A sentence of so few words, such as "Got it!", belongs to the next one, and is sent with it."""
 _LONGEST = 2 * RESPONSE_LENGTH
-"""A sentence that is longer is looked at so far; nothing after it can be said."""
+"""Only so much of a longer sentence is checked; nothing after it is sent."""
 _MORE = " …"
 
 
-class Speech:
-    """What is said to the user of the words of one run.
+class SentenceFilter:
+    """Decides which of a run's words the user gets.
 
     Args:
         said: What the user said.
@@ -44,75 +43,23 @@ class Speech:
 
     def __init__(self, said: str) -> None:
         self.text = ""
-        """All that was said."""
+        """All that was sent."""
         self.claimed = False
-        """Whether the last turn claimed something, and was cut short there."""
+        """Whether the last turn claimed something without a tool call, and was cut off there."""
         self.is_held = False
-        """Whether nothing is said before the run is over, since what happened before it went on is not known here."""
+        """Whether nothing is sent before the end, because what happened before the run was resumed is not known here."""
         self._theirs = said.casefold()
         self._tasks_called = False
         self._others_called = False
         self._acted_elsewhere = False
-        self._heard = ""
-        self._buffer = ""
         self._repeated: set[str] = set()
         """Sentences of an attempt that failed, which the next attempt may begin with."""
         self._begin()
 
-    def hear(self, text: str) -> str:
-        """Take in more of the model's words; returns what is said of them by now."""
-        self._heard += text
-        self._buffer += visible(text)
-        if self.is_held:
-            return ""
-        while not self._is_full and (found := split_off(self._buffer[:_LONGEST])) is not None:
-            self._consider(found)
-            self._buffer = self._buffer[len(found) :]
-        self._is_full |= len(self._buffer) >= _LONGEST
-        self._buffer = self._buffer[:_LONGEST]
-        return self._say(_LEAD)
-
-    def start_over(self) -> None:
-        """The model is asked again: what was said stays, and is not said a second time."""
-        self._repeated |= set(self._spoken)
-        self._begin()
-
-    def call(self) -> None:
-        """The model asks for tools: what it has not said by then is not said."""
-        self._begin()
-
-    def called(self, *, task: bool, acted: bool) -> None:
-        """A tool has run.
-
-        Args:
-            task: Whether it is one of the task tools, which say themselves what they did.
-            acted: Whether it may have changed something.
-        """
-        self._tasks_called |= task
-        self._others_called |= not task
-        self._acted_elsewhere |= acted and not task
-
-    def close(self, whole: str, *, cut: bool = False) -> None:
-        """The run is over.
-
-        Args:
-            whole: All words of its last turn.
-            cut: Whether it was stopped in the middle of them.
-        """
-        self.is_held = False
-        if whole.startswith(self._heard):
-            self.hear(whole[len(self._heard) :])
-        last = "" if self._is_full and self._ready else self._buffer.rstrip()
-        if cut and last and last[-1].isalnum():
-            last += "…"
-        self._consider(last)
-        if self._introduction and not self._introduction.endswith(":") and not self.claimed:
-            self._ready.append(self._introduction)
-        self._say(RESPONSE_LENGTH)
-
     def _begin(self) -> None:
-        self._heard = self._buffer = ""
-        self._spoken: list[str] = []
+        self._received = ""
+        self._buffer = ""
+        self._sent: list[str] = []
         self._ready: list[str] = []
         self._introduction = ""
         self._separator = "\n" if self.text else ""
@@ -122,8 +69,59 @@ class Speech:
         self._is_full = False
         self.claimed = False
 
+    def feed(self, text: str) -> str:
+        """Take in more of the model's words; returns those that can be sent by now."""
+        self._received += text
+        self._buffer += visible(text)
+        if self.is_held:
+            return ""
+        while not self._is_full and (found := split_off(self._buffer[:_LONGEST])) is not None:
+            self._consider(found)
+            self._buffer = self._buffer[len(found) :]
+        self._is_full |= len(self._buffer) >= _LONGEST
+        self._buffer = self._buffer[:_LONGEST]
+        return self._send(_LEAD)
+
+    def start_over(self) -> None:
+        """The model is asked again: what was sent stays, and is not sent a second time."""
+        self._repeated |= set(self._sent)
+        self._begin()
+
+    def drop_unsent(self) -> None:
+        """The model calls tools: words that were not sent by then are dropped."""
+        self._begin()
+
+    def tool_ran(self, *, task: bool, acted: bool) -> None:
+        """A tool has run.
+
+        Args:
+            task: Whether it is a task tool, whose own message says what it did.
+            acted: Whether it may have changed something.
+        """
+        self._tasks_called |= task
+        self._others_called |= not task
+        self._acted_elsewhere |= acted and not task
+
+    def finish(self, whole: str, *, cut: bool = False) -> None:
+        """The run is over.
+
+        Args:
+            whole: All words of its last turn.
+            cut: Whether it was stopped in the middle of them.
+        """
+        self.is_held = False
+        if whole.startswith(self._received):
+            self.feed(whole[len(self._received) :])
+        last = "" if self._is_full and self._ready else self._buffer.rstrip()
+        if cut and last and last[-1].isalnum():
+            last += "…"
+        self._consider(last)
+        if self._introduction and not self._introduction.endswith(":") and not self.claimed:
+            self._ready.append(self._introduction)
+        self._send(RESPONSE_LENGTH)
+
     def _consider(self, sentence: str) -> None:
-        """Find out whether a sentence may be said."""
+        """Check whether a sentence may be sent."""
         separator, self._separator = self._separator, "\n" if sentence.endswith("\n") else " "
         if not sentence.strip():
             self._separator = "\n" if "\n" in (separator, self._separator) else separator
@@ -136,7 +134,7 @@ class Speech:
         self._offer(separator, self._words_of(sentence))
 
     def _words_of(self, sentence: str) -> str:
-        """The sentence, unless it is no words: code, or data, of which one line may look like words."""
+        """The sentence, unless it is code or data, a line of which may look like words."""
         was_code = self._in_code or self._depth > 0
         self._in_code ^= sentence.count("```") % 2 == 1
         kept = "" if was_code else readable(sentence, self._theirs)
@@ -162,11 +160,11 @@ class Speech:
             self._ready.append(piece)
             self._is_full = len(self.text) + sum(map(len, self._ready)) > RESPONSE_LENGTH
 
-    def _say(self, most: int) -> str:
+    def _send(self, most: int) -> str:
         before = len(self.text)
         while self._ready and len(self.text) + len(self._ready[0]) + len(_MORE) <= most:
             piece = self._ready.pop(0)
-            self._spoken.append(piece.strip())
+            self._sent.append(piece.strip())
             self.text += piece if self.text else piece.lstrip()
         if self._ready and most == RESPONSE_LENGTH:
             self.text = self.text + _MORE if self.text else _shortened(self._ready[0])
@@ -179,74 +177,73 @@ def _shortened(text: str) -> str:
     return f"{room[: cut if cut > 0 else len(room)].rstrip()}…"
 
 
-class LiveSpeech:
-    """Passes the events of a run on, with what is said in place of what the model writes.
+class FilteredEvents:
+    """Passes the events of a run on, with the filtered text in place of the model's.
 
     Args:
-        speech: What is said.
-        is_task_tool: Whether a tool is one of those for tasks.
+        text: The filter.
+        is_task_tool: Whether a tool is a task tool.
         pure: The tools that change nothing.
-        tell: Whom to tell, if anybody watches.
+        listener: Receives the events, if anyone follows.
     """
 
     def __init__(
         self,
-        speech: Speech,
+        text: SentenceFilter,
         is_task_tool: Callable[[str], bool],
         pure: AbstractSet[str],
-        tell: Listener | None,
+        listener: Listener | None,
     ) -> None:
-        self._speech = speech
+        self._text = text
         self._is_task_tool = is_task_tool
         self._pure = pure
-        self._tell = tell
-        self._said = ""
+        self._listener = listener
+        self._sent = ""
         self._names: dict[str, str] = {}
         self._end: RunEnd | None = None
 
-    def hear(self, event: AgentActivityEvent) -> None:
-        """Take in what happens in the run."""
+    def put(self, event: AgentActivityEvent) -> None:
+        """Take in an event of the run."""
         if len(event.agent) == 1:
             match event:
                 case ContentChunk(content=content):
-                    self._say(event, self._speech.hear(content))
+                    self._send(event, self._text.feed(content))
                     return
-                case RunEnd():  # what is left to say comes before it
+                case RunEnd():  # the rest of the reply comes before it
                     self._end = event
                     return
                 case RunResumed():
-                    self._speech.is_held = True
+                    self._text.is_held = True
                 case RetryScheduled():
-                    self._speech.start_over()
+                    self._text.start_over()
                 case ToolCallStart(tool_call=call):
                     self._names[call.id] = call.tool_name
-                    self._speech.call()
+                    self._text.drop_unsent()
                 case ToolCallEnd(tool_call_id=call_id, outcome=outcome) if outcome is not ToolOutcome.DENIED:
-                    self.recall([self._names.get(call_id, "")])
+                    self.tools_ran([self._names.get(call_id, "")])
         self._pass_on(event)
 
-    def recall(self, tool_names: Iterable[str]) -> None:
-        """Take in which tools have run, perhaps before anybody listened."""
+    def tools_ran(self, tool_names: Iterable[str]) -> None:
+        """Take in which tools have run, perhaps before the run was resumed here."""
         for name in tool_names:
-            self._speech.called(task=self._is_task_tool(name), acted=name not in self._pure)
+            self._text.tool_ran(task=self._is_task_tool(name), acted=name not in self._pure)
 
-    def conclude(self, response: str) -> None:
-        """Say what is left of the reply, and that the run is over."""
+    def finish(self, response: str) -> None:
+        """Send the rest of the reply, and the end of the run."""
         if self._end is None:
             return
-        rest = response.removeprefix(self._said)
-        self._say(ContentChunk(**self._who(self._end), content=rest), rest)
-        self._pass_on(self._end)
+        end, rest = self._end, response.removeprefix(self._sent)
+        chunk = ContentChunk(
+            run_id=end.run_id, trace_id=end.trace_id, at=end.at, agent=end.agent, content=rest
+        )
+        self._send(chunk, rest)
+        self._pass_on(end)
 
-    def _say(self, event: ContentChunk, words: str) -> None:
+    def _send(self, event: ContentChunk, words: str) -> None:
         if words:
-            self._said += words
+            self._sent += words
             self._pass_on(replace(event, content=words))
 
     def _pass_on(self, event: AgentActivityEvent) -> None:
-        if self._tell is not None:
-            self._tell(event)
-
-    @staticmethod
-    def _who(event: AgentActivityEvent) -> dict[str, Any]:
-        return {"run_id": event.run_id, "trace_id": event.trace_id, "at": event.at, "agent": event.agent}
+        if self._listener is not None:
+            self._listener(event)

@@ -12,7 +12,7 @@ from chat import misbehaviour
 from chat.misbehaviour import CLAIMS, CODE, EMOJI, HARMLESS, IDS, JARGON
 from maverick.chat.phrases import RESPONSE_LENGTH
 from maverick.chat.sentences import is_claim
-from maverick.chat.speech import Speech
+from maverick.chat.streaming import SentenceFilter
 
 FORBIDDEN = re.compile(
     r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}|\bid\W{0,2}\d|\b(?:Value|Key|Timeout|Operational)Error\b|Traceback|[{}`]"
@@ -26,11 +26,11 @@ TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=60), st.sampled_from(["\n", 
 
 def said(text: str, by: str = "", pieces: int = 0) -> tuple[str, str]:
     """What is said of a text: before its end, and in the end."""
-    speech = Speech(by)
+    sent = SentenceFilter(by)
     size = pieces or len(text) or 1
-    early = "".join(speech.hear(text[start : start + size]) for start in range(0, len(text), size))
-    speech.close(text)
-    return early, speech.text
+    early = "".join(sent.feed(text[start : start + size]) for start in range(0, len(text), size))
+    sent.finish(text)
+    return early, sent.text
 
 
 @pytest.mark.requirement("004-G-FRIENDLY", "004-Q-IDS", "004-Q-JARGON", "004-Q-EMOJI", "004-LIMIT-LENGTH")
@@ -122,11 +122,11 @@ def test_a_reply_has_at_most_about_500_characters_and_says_that_there_was_more(t
 @pytest.mark.requirement("CHAT-TRUTH")
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_a_claim_is_not_said_nor_what_comes_after_it(claim: str) -> None:
-    speech = Speech("")
-    speech.close(f"{HARMLESS[0]} Sure! {claim} {HARMLESS[1]}")
+    sent = SentenceFilter("")
+    sent.finish(f"{HARMLESS[0]} Sure! {claim} {HARMLESS[1]}")
 
-    assert speech.claimed
-    assert speech.text == HARMLESS[0]
+    assert sent.claimed
+    assert sent.text == HARMLESS[0]
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
