@@ -1,4 +1,4 @@
-"""What is kept of every answer besides its words: which request it is for, what became of it, and what it cost."""
+"""The table of answers: which request each is for, where it stands, and what the model has cost."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class AnswerRecord:
     """Its id, and that of its run in the journal."""
     conversation_id: str
     request_hash: str
-    """A hash of what was asked for, to tell a request that is sent again from another one."""
+    """A hash of the request, to tell the same request sent again from another one."""
     request_key: str | None = None
     """The idempotency key of the request, if it had one."""
     status: str = AnswerStatus.RUNNING.value
     last_event: int = 0
-    """The number of its last event, once it is over."""
+    """The number of its last event, if it has ended."""
     reason: str = ""
-    """Why there is no answer, if there is none."""
+    """Why it failed, if it did."""
 
 
 _text = cache(text)
@@ -61,7 +61,7 @@ class AnswerRecords:
         self._user_id = user_id
 
     def add(self, record: AnswerRecord) -> None:
-        """Keep a new one."""
+        """Add an answer."""
         self._execute(
             "INSERT INTO answers (user_id, run_id, conversation_id, request_hash, request_key, status, last_event) "
             "VALUES (:user_id, :run_id, :conversation_id, :request_hash, :request_key, :status, 0)",
@@ -81,7 +81,7 @@ class AnswerRecords:
         return self._first("request_key = :request_key", request_key=request_key)
 
     def finish(self, run_id: str, status: AnswerStatus, last_event: int, reason: str = "") -> bool:
-        """An answer is over; returns whether it was not before, nor is gone: of two processes one has this right."""
+        """End an answer; returns whether it was in progress, so that only one of two processes ends it."""
         finished = self._execute(
             "UPDATE answers SET status = :status, last_event = :last_event, reason = :reason "
             "WHERE user_id = :user_id AND run_id = :run_id AND status = :running",
@@ -94,14 +94,14 @@ class AnswerRecords:
         return bool(finished.rowcount)
 
     def want_stop(self, run_id: str) -> None:
-        """Have an answer stopped by the process that makes it."""
+        """Ask the process that makes an answer to stop it."""
         self._execute(
             "UPDATE answers SET stop_wanted = TRUE WHERE user_id = :user_id AND run_id = :run_id",
             run_id=run_id,
         )
 
     def unwanted(self, run_ids: Sequence[str]) -> set[str]:
-        """Those of some answers that are to be stopped: the user wants it, or the conversation is gone or has gone on."""
+        """The answers to stop: the user wants it, or their conversation was deleted or has moved on."""
         values = {
             "user_id": self._user_id,
             "run_ids": list(run_ids),
@@ -110,7 +110,7 @@ class AnswerRecords:
         return set(run_ids) - set(self._session.connection().execute(_WANTED, values).scalars())
 
     def forget(self, conversation_id: str) -> None:
-        """Remove what is kept about the answers of a conversation."""
+        """Delete the answers of a conversation."""
         self._execute(
             "DELETE FROM answers WHERE user_id = :user_id AND conversation_id = :conversation_id",
             conversation_id=conversation_id,

@@ -1,7 +1,7 @@
-"""Makes answers: each in a task of its own, which goes on whoever listens, until it is over or is stopped.
+"""Makes answers, each in a task of its own, whether or not a client listens.
 
-The journal's lease decides who makes an answer. A process that finds nobody at work on one takes its run over; the
-former process, if it is alive after all, can write no more of the run and waits for the other's answer.
+The journal's lease decides which process makes an answer. A process that finds no other at work on it takes its run
+over; the former process, if it is alive after all, cannot write to the run any more and waits for the other's answer.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from maverick.server.updates import CONVERSATIONS, TASKS, Updates
 from maverick.tools.threads import run_in_thread
 
 _KEPT = 120.0
-"""Seconds the events of an answer are kept after its end; then only its words are."""
+"""Seconds the events of an answer are kept after its end; after that, only the answer is."""
 _LOOK_AGAIN = 1.0
-"""Seconds between two looks at what another process has made of an answer, or wants of it."""
+"""Seconds between two checks for an answer of another process, or a request to stop."""
 _GRACE = 10.0
-"""Seconds an answer may take beyond the limit of its run, until whoever makes it is taken for dead."""
+"""Seconds beyond the time limit of a run after which its process is taken for dead."""
 _UNLIMITED = 600.0
 """Seconds a run without a limit may be silent."""
 _STOPPED = "the user stopped it"
@@ -46,23 +46,23 @@ _STOPPED = "the user stopped it"
 
 @dataclass(slots=True)
 class Answer:
-    """An answer in progress, or one that is over."""
+    """An answer, in progress or ended, and its events."""
 
     user_id: str
     run_id: str
     log: EventLog = field(default_factory=EventLog)
-    """What happened so far. The last event has the whole answer."""
+    """Its events so far. The last one has the whole answer."""
     signal: AbortSignal = field(default_factory=AbortSignal)
     conversation_id: str = ""
     cost_usd: float = 0
     failure: AgentError | None = None
-    """What ended its run without an answer, if something did."""
+    """The error that ended its run, if one did."""
 
     async def finished(self) -> AnswerBody:
-        """The answer, once it is over.
+        """The answer, as soon as it has ended.
 
         Raises:
-            RequestRefusedError: The server was shut down before.
+            RequestRefusedError: The server was shut down first.
         """
         return AnswerBody.model_validate(await self.body())
 
@@ -70,7 +70,7 @@ class Answer:
         """The same, as JSON values.
 
         Raises:
-            RequestRefusedError: The server was shut down before.
+            RequestRefusedError: The server was shut down first.
         """
         await self.log.closed()
         newest = self.log.newest
@@ -82,15 +82,15 @@ class Answer:
 
 
 class AnswerService:
-    """Starts answers, finds them again, and stops them.
+    """Starts answers, finds them, and stops them.
 
     Args:
-        runner: Who answers.
-        store: Where answers are kept.
-        places: How many answers a user may have in progress.
-        updates: Who is told that something has changed.
-        metrics: What is counted.
-        entrance: Where questions wait to be taken in.
+        runner: Runs the agent.
+        store: Saves answers.
+        entrance: The queue for the database.
+        places: Limits the answers a user has in progress.
+        updates: Notifies the user's pages.
+        metrics: Counts answers, tokens and cost.
     """
 
     def __init__(
@@ -117,10 +117,10 @@ class AnswerService:
         self._patience = _GRACE + (_UNLIMITED if limit is None else limit / 1000)
 
     async def start(self, user_id: str, question: Question, request_key: str | None = None) -> Answer:
-        """Begin to answer; a request that is sent again gets the answer of the first time.
+        """Start an answer; a request that is sent again gets the same answer.
 
         Raises:
-            RequestRefusedError: The conversation is not the user's, or is being written to; or a limit is reached.
+            RequestRefusedError: The user has no such conversation, it is being answered, or a limit is reached.
         """
         self._places.take(user_id)
         try:
@@ -140,7 +140,7 @@ class AnswerService:
         return answer
 
     async def find(self, user_id: str, run_id: str) -> Answer:
-        """An answer of the user, wherever it is made; one whose maker is gone is made again.
+        """An answer of the user, whichever process makes it; one whose process is gone is resumed here.
 
         Raises:
             RequestRefusedError: The user has no such answer.
@@ -159,7 +159,7 @@ class AnswerService:
         return answer
 
     async def stop(self, user_id: str, run_id: str) -> Answer:
-        """Stop an answer, wherever it is made; what there is of it is kept. One that is over stays as it is.
+        """Stop an answer, whichever process makes it, and keep the partial text. One that has ended stays as it is.
 
         Raises:
             RequestRefusedError: The user has no such answer.
@@ -171,9 +171,9 @@ class AnswerService:
         return answer
 
     async def stop_in(self, user_id: str, conversation_id: str) -> None:
-        """Stop what is being answered in a conversation and is known here, and wait until it is over.
+        """Stop the answers in a conversation that this process knows, and wait for their end.
 
-        A process that answers in it unknown to this one stops when it finds that the conversation is gone.
+        Another process stops its answer when it finds that the conversation is gone.
         """
         for answer in list(self._answers.values()):
             if (answer.user_id, answer.conversation_id) == (user_id, conversation_id):
@@ -181,7 +181,7 @@ class AnswerService:
                 await answer.log.closed()
 
     async def aclose(self) -> None:
-        """Leave all answers as they are; they are made again when they are asked for."""
+        """Leave all answers as they are; they are resumed when a client asks for them."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -197,7 +197,7 @@ class AnswerService:
 
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(end)  # and no part of the work, which may be cancelled before it begins
+        task.add_done_callback(end)  # not in the work itself, which may be cancelled before it begins
 
     async def _admit(
         self, user_id: str, question: Question, request_key: str | None
@@ -216,7 +216,7 @@ class AnswerService:
             ) from busy
 
     async def _is_in_progress(self, user_id: str, run_id: str) -> bool:
-        """Whether somebody makes an answer, here or elsewhere."""
+        """Whether a process makes an answer, this one or another."""
         if (user_id, run_id) in self._answers:
             return not self._answers[user_id, run_id].log.is_closed
         try:
@@ -226,7 +226,7 @@ class AnswerService:
         return isinstance(kept, Assignment) and await self._has_maker(kept, run_id)
 
     async def _has_maker(self, assignment: Assignment, run_id: str) -> bool:
-        """Whether a process works on an answer's run: by its name in the journal, or else by the time that has passed."""
+        """Whether a process works on an answer's run: by its name in the journal, or else by the time since."""
         seen = assignment.asked_at.timestamp()
         if self._runner.journal is not None:
             with contextlib.suppress(RunNotFoundError):
@@ -238,7 +238,7 @@ class AnswerService:
         return time.time() - seen < self._patience
 
     async def _await_other(self, answer: Answer) -> None:
-        """Watch an answer that another process makes, and make it if that process is gone."""
+        """Wait for an answer that another process makes, and take it over if that process is gone."""
         try:
             while True:
                 record, kept = await run_in_thread(self._store.look, answer.user_id, answer.run_id)
@@ -295,7 +295,7 @@ class AnswerService:
 
     @contextlib.contextmanager
     def _watched(self, answer: Answer) -> Iterator[None]:
-        """Stop an answer when another process was told to, for as long as it is made."""
+        """Stop an answer in progress when another process was asked to stop it."""
         self._at_work[answer.run_id] = answer
         if self._watcher is None or self._watcher.done():
             self._watcher = asyncio.create_task(self._stop_unwanted())
@@ -307,7 +307,7 @@ class AnswerService:
             self._at_work.pop(answer.run_id, None)
 
     async def _stop_unwanted(self) -> None:
-        """Stop the answers that are not wanted any more, until none is being made."""
+        """Stop the answers that are not wanted any more, for as long as any is in progress."""
         while self._at_work:
             await asyncio.sleep(_LOOK_AGAIN)
             running: dict[str, list[str]] = {}
@@ -350,14 +350,14 @@ class AnswerService:
             self._metrics.cost.add(by=answer.cost_usd)
 
     def _leave(self, answer: Answer) -> None:
-        """Keep the events for those who come back, for a while."""
+        """Keep the events for a while, for clients that reconnect."""
         answer.log.close()
         key = (answer.user_id, answer.run_id)
         asyncio.get_running_loop().call_later(_KEPT, self._answers.pop, key, None)
 
 
 def _conclude(answer: Answer, record: AnswerRecord, body: AnswerBody) -> None:
-    """Give an answer that was made before, or elsewhere, its last event."""
+    """Give a saved answer its last event."""
     answer.log.last_id = record.last_event - 1
     answer.log.append(EventName.DONE, body.model_dump(mode="json"))
     answer.log.close()

@@ -1,11 +1,11 @@
-"""What is written down of an answer, and when: the question before it is worked on, the answer when it is over."""
+"""Saves questions before they are worked on, and answers when they are complete."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy.exc import IntegrityError
@@ -27,32 +27,32 @@ from maverick.server.refusal import RequestRefusedError, not_found, too_many
 _EVENTS_A_MILLISECOND = 1024
 """More than there can be."""
 DENIAL = "No, leave it as it is."
-"""What is said for a user who does not agree."""
+"""The message of a user who does not agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a user asks."""
+    """What a user says, or decides."""
 
     message: str
     conversation_id: str | None = None
-    """The conversation; a new one if it is not named."""
+    """The conversation; by default a new one."""
     replaces: int | None = None
-    """The message of the user that is taken back for it, with all that was said since."""
+    """The message of the user to take back, with everything after it."""
     may_create: bool = False
-    """Whether a conversation that is not there is made, under the id the client chose."""
+    """Whether to create a conversation that does not exist, under the id the client chose."""
     approval_id: str | None = None
-    """The question of the server that this decides."""
+    """The approval that this decides on."""
     approved: bool = False
-    """Whether the user agrees to it."""
+    """Whether the user agrees."""
 
     @classmethod
     def deciding(cls, approval_id: str, *, approved: bool) -> Question:
-        """A decision: said in the conversation it was asked for in, with the words that decide it."""
+        """A decision on an approval, in the conversation that asked for it."""
         return cls("", approval_id=approval_id, approved=approved)
 
     def digest(self) -> str:
-        """A hash of it, to tell a request that is sent again from another one."""
+        """A hash, to tell the same request sent again from another one."""
         parts = (self.message, self.conversation_id, self.replaces, self.approval_id, self.approved)
         said = "\0".join(str(part) for part in parts)
         return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
@@ -60,7 +60,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What is to be answered, and all that is needed for it."""
+    """A question to answer, with all that is needed for it."""
 
     record: AnswerRecord
     context: AgentContext
@@ -72,7 +72,7 @@ class Assignment:
 class AnswerStore:
     """Reads and writes the answers of all users, each through a session that acts for one of them.
 
-    Every method blocks: call them in a thread.
+    All methods block: call them in a thread.
 
     Args:
         session_factory: Makes fresh database sessions.
@@ -91,14 +91,14 @@ class AnswerStore:
         running: int,
         displaced: str | None = None,
     ) -> Assignment | AnswerRecord:
-        """Write a question down and take the right to answer it; or find the answer, if it was asked before.
+        """Save a question and start its answer; or find the answer, if the request was sent before.
 
         Args:
             user_id: The user.
-            question: What they ask.
+            question: The question.
             request_key: The idempotency key of the request, if it has one.
             running: How many answers are in progress for the user.
-            displaced: An answer in the conversation that nobody works on any more, and that failed.
+            displaced: An answer in the conversation that no process works on any more; it has failed.
 
         Raises:
             RequestRefusedError: The conversation is not the user's, or a limit is reached.
@@ -109,7 +109,7 @@ class AnswerStore:
         except StorageError as error:
             if not isinstance(error.cause, IntegrityError):
                 raise
-        # It came twice at the same time: by now, one of them is written down.
+        # It came twice at the same time: one of them has been saved by now.
         return self._admit(user_id, question, request_key, running, displaced)
 
     def _admit(
@@ -155,12 +155,12 @@ class AnswerStore:
             return Assignment(record, context, storable(question.message), number, at)
 
     def want_stop(self, user_id: str, run_id: str) -> None:
-        """Have an answer stopped, whichever process makes it."""
+        """Ask for an answer to be stopped, whichever process makes it."""
         with owned_session(self._session_factory, user_id, writes=True) as session:
             AnswerRecords(session, user_id).want_stop(run_id)
 
     def unwanted(self, running: Mapping[str, Sequence[str]]) -> set[str]:
-        """Those of the answers of each user that are to be stopped."""
+        """The answers to stop, of those in progress for each user."""
         found: set[str] = set()
         with owned_session(self._session_factory, "") as session:
             for user_id, run_ids in running.items():
@@ -178,7 +178,7 @@ class AnswerStore:
         cost_usd: float,
         reason: str = "",
     ) -> AnswerBody:
-        """Write an answer down and let others into the conversation again; one that is over stays as it is."""
+        """Save an answer and free its conversation; an answer that was saved before stays as it is."""
         record = assignment.record
         body = AnswerBody(
             run_id=record.run_id,
@@ -191,10 +191,10 @@ class AnswerStore:
             records, at = AnswerRecords(session, user_id), now()
             if cost_usd:
                 records.spend(at.date(), cost_usd)
-            # Only a tool asks; what was open before the question came was settled by it.
+            # Only a tool asks; a question that was open before was settled by the message.
             may_ask = result.tool_calls or not result.success
             approval = _question(session, user_id, record.conversation_id) if may_ask else None
-            # An approval is told before the end, and has a number too.
+            # The event of an approval comes before the last one, and has a number too.
             if not records.finish(record.run_id, status, last_event + (approval is not None), reason):
                 kept = records.get(record.run_id)  # made by another process, or deleted in the meantime
                 return body if kept is None else _body(session, user_id, kept)
@@ -203,7 +203,7 @@ class AnswerStore:
             )
         return body.model_copy(
             update={
-                "tool_calls": [ToolCallBody.model_validate(asdict(call)) for call in result.tool_calls],
+                "tool_calls": [ToolCallBody.model_validate(call) for call in result.tool_calls],
                 "approval": approval,
                 "user_message_id": assignment.user_message_id,
                 "message_id": number,
@@ -212,7 +212,7 @@ class AnswerStore:
         )
 
     def look(self, user_id: str, run_id: str) -> tuple[AnswerRecord, AnswerBody | Assignment]:
-        """An answer as it is kept, or what is needed to make it while it is not over.
+        """An answer as it is saved, or what is needed to make it if it is in progress.
 
         Raises:
             RequestRefusedError: The user has no such answer.
@@ -249,7 +249,7 @@ def _same(known: AnswerRecord, digest: str) -> AnswerRecord:
 
 
 def _decided(session: Session, user_id: str, question: Question) -> Question:
-    """What is said for a decision, once it is written down."""
+    """The message that stands for a decision, which is saved with it."""
     if question.approval_id is None:
         return question
     asked = pending_confirmation(session, user_id, question.approval_id)
@@ -264,11 +264,11 @@ def _question(session: Session, user_id: str, conversation_id: str) -> ApprovalB
     asked = ConfirmationStore(session, user_id, conversation_id).open()
     if asked is None or asked.status != ApprovalStatus.PENDING:
         return None
-    return ApprovalBody.of(asked)
+    return ApprovalBody.model_validate(asked)
 
 
 def _body(session: Session, user_id: str, record: AnswerRecord) -> AnswerBody:
-    """An answer that is kept."""
+    """A saved answer."""
     said = _messages(session, user_id, record.conversation_id, record.run_id)
     asked, answer = said.get("user"), said.get("assistant")
     made = select(ToolCall).where(ToolCall.user_id == user_id, ToolCall.message_id == (answer and answer.id))
@@ -278,7 +278,9 @@ def _body(session: Session, user_id: str, record: AnswerRecord) -> AnswerBody:
         status=AnswerStatus(record.status),
         response=phrases.TROUBLE if answer is None else answer.content,
         reason=record.reason,
-        tool_calls=[ToolCallBody.of(call) for call in session.exec(made.order_by(col(ToolCall.id)))],
+        tool_calls=[
+            ToolCallBody.model_validate(call) for call in session.exec(made.order_by(col(ToolCall.id)))
+        ],
         approval=_question(session, user_id, record.conversation_id),
         user_message_id=None if asked is None else asked.id,
         message_id=None if answer is None else answer.id,

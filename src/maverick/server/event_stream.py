@@ -1,4 +1,4 @@
-"""Streams of server-sent events, which end with their client and not with what they tell."""
+"""Streams of server-sent events. A stream ends with its client; the answer it follows does not."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from maverick.server.stream_encoders import AgUiEncoder, AiSdkEncoder, Frame, St
 
 EVENT_STREAM = "text/event-stream"
 PAUSE = 15.0
-"""Seconds of silence after which a sign of life is sent, so that nobody in between closes the connection."""
+"""Seconds of silence after which a comment is sent, so that no proxy closes the connection."""
 
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _ALIVE = b": still here\n\n"
 
 
 class StreamFormat(StrEnum):
-    """The forms in which an answer is told."""
+    """The formats in which an answer is streamed."""
 
     EVENTS = "events"
     """Our own few events."""
@@ -32,7 +32,7 @@ class StreamFormat(StrEnum):
     """The UI message stream of Vercel's AI SDK."""
 
     def encoder(self) -> StreamEncoder:
-        """A new encoder for an answer in this form."""
+        """A new encoder for an answer in this format."""
         match self:
             case StreamFormat.AG_UI:
                 return AgUiEncoder()
@@ -46,7 +46,7 @@ class EventStream(StreamingResponse):
 
     Args:
         content: What is sent.
-        on_close: Called once when it is over, however it ends.
+        on_close: Called once at its end, however it ends.
         headers: Headers beside the usual ones.
     """
 
@@ -76,13 +76,13 @@ def answer_stream(
     after: int,
     on_close: Callable[[], None],
 ) -> Response:
-    """An answer as it is made, for a client that has seen it up to an event.
+    """An answer as a stream, for a client that has its events up to a number.
 
     Args:
         answer: The answer.
-        encoder: Encodes it in the form that is wanted.
+        encoder: Encodes it in the format that is wanted.
         after: The number of the last event the client has; 0 for none.
-        on_close: Called when the stream is over.
+        on_close: Called at the end of the stream.
     """
     if answer.log.is_closed and after >= answer.log.last_id:
         on_close()
@@ -107,5 +107,5 @@ async def _encoded(answer: Answer, encoder: StreamEncoder, after: int) -> AsyncG
             continue
         frames = encoder.encode(event)
         if event.id > after and frames:
-            # The number goes with the last message: whoever has it has all of the event.
+            # The number goes with the last message: a client that has it has all of the event.
             yield b"".join((*map(encoded, frames[:-1]), encoded(frames[-1], event.id)))

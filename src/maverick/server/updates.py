@@ -1,4 +1,4 @@
-"""Tells every open page of a user that something of theirs has changed."""
+"""Notifies every open page of a user that something of theirs has changed."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ SESSION = "session"
 
 
 class Updates:
-    """Who listens, and for whom. What changed is named, not told: whoever cares asks for it."""
+    """The listeners of each user. They are told what changed, not how: a page asks for what it shows."""
 
     def __init__(self) -> None:
         self._listeners: dict[str, set[_Listener]] = {}
 
     def close(self) -> None:
-        """Have everybody stop listening."""
+        """End all streams of updates."""
         for listeners in self._listeners.values():
             for listener in listeners:
-                listener.leave()
+                listener.is_closed = True
+                listener.changed.set()
 
     def publish(self, user_id: str, what: str) -> None:
         """Something of a user has changed."""
         for listener in self._listeners.get(user_id, ()):
-            listener.hear(what)
+            listener.pending.add(what)
+            listener.changed.set()
 
     async def listen(self, user_id: str, *, pause: float) -> AsyncGenerator[str | None, None]:
         """Yield what changes for a user; ``None`` after each pause in which nothing did."""
@@ -34,8 +36,16 @@ class Updates:
         listeners = self._listeners.setdefault(user_id, set())
         listeners.add(listener)
         try:
-            while not listener.has_left:
-                for what in await listener.wait(pause):
+            while not listener.is_closed:
+                try:
+                    async with asyncio.timeout(pause):
+                        await listener.changed.wait()
+                except TimeoutError:
+                    yield None
+                    continue
+                pending, listener.pending = sorted(listener.pending), set()
+                listener.changed.clear()
+                for what in pending:
                     yield what
         finally:
             listeners.discard(listener)
@@ -44,27 +54,9 @@ class Updates:
 
 
 class _Listener:
-    """One who listens. Hearing the same twice before looking is hearing it once."""
+    """One open stream of updates. The same change twice before it is sent is one update."""
 
     def __init__(self) -> None:
-        self.has_left = False
-        self._heard: set[str] = set()
-        self._called = asyncio.Event()
-
-    def hear(self, what: str) -> None:
-        self._heard.add(what)
-        self._called.set()
-
-    def leave(self) -> None:
-        self.has_left = True
-        self._called.set()
-
-    async def wait(self, pause: float) -> list[str | None]:
-        try:
-            async with asyncio.timeout(pause):
-                await self._called.wait()
-        except TimeoutError:
-            return [None]
-        heard, self._heard = self._heard, set()
-        self._called.clear()
-        return [*sorted(heard)]
+        self.is_closed = False
+        self.pending: set[str] = set()
+        self.changed = asyncio.Event()

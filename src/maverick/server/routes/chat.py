@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict
 
@@ -49,9 +49,9 @@ class ChatRequest(BaseModel):
 
     message: Words
     conversation_id: Id | None = None
-    """The conversation; without one, a new one begins."""
+    """The conversation; without one, a new one is started."""
     replaces: Number | None = None
-    """A message of the user in this conversation that is taken back, with all that was said since."""
+    """A message of the user in this conversation to take back, with everything after it."""
 
 
 @router.post("/chat", response_model=None, responses=_ANSWER)
@@ -64,7 +64,7 @@ async def chat(
     idempotency_key: IdempotencyKey = None,
     last_event_id: LastEventId = None,
 ) -> Response:
-    """Say something. The answer is JSON; or a stream of events, if that is what the client accepts."""
+    """Send a message. The answer is JSON, or a stream of events if the client accepts that."""
     question = Question(body.message, body.conversation_id, body.replaces)
     answer = await service.answers.start(user.user_id, question, idempotency_key)
     return await _answered(service, user, answer, stream_format(request, format), last_event_id)
@@ -72,7 +72,7 @@ async def chat(
 
 @router.get("/runs/{run_id}", responses=_ANSWER)
 async def get_answer(run_id: PathId, user: User, service: Service) -> AnswerBody:
-    """An answer, once it is over."""
+    """An answer, as soon as it is complete."""
     answer = await service.answers.find(user.user_id, run_id)
     return await answer.finished()
 
@@ -82,7 +82,7 @@ async def get_answer(run_id: PathId, user: User, service: Service) -> AnswerBody
     response_model=None,
     responses={
         200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}},
-        204: {"description": "It is over."},
+        204: {"description": "There are no more events."},
     },
 )
 async def follow_answer(
@@ -92,45 +92,16 @@ async def follow_answer(
     format: StreamFormat = StreamFormat.EVENTS,  # noqa: A002 - what it is called in the address
     last_event_id: LastEventId = None,
 ) -> Response:
-    """An answer as it is made; from where the client has it, if it says so."""
+    """An answer as a stream; from the client's last event on, if it names one."""
     answer = await service.answers.find(user.user_id, run_id)
     return followed(service, user, answer, format.encoder(), last_event_id)
 
 
 @router.post("/runs/{run_id}/stop")
 async def stop_answer(run_id: PathId, user: User, service: Service) -> AnswerBody:
-    """Stop an answer; what there is of it is kept. One that is over stays as it is."""
+    """Stop an answer and keep the partial text. One that is complete stays as it is."""
     answer = await service.answers.stop(user.user_id, run_id)
     return await answer.finished()
-
-
-class Decision:
-    """A decision on a question, made of the parts of its request."""
-
-    def __init__(
-        self,
-        approval_id: PathId,
-        request: Request,
-        user: User,
-        service: Service,
-        format: StreamFormat | None = None,  # noqa: A002 - what it is called in the address
-        idempotency_key: IdempotencyKey = None,
-    ) -> None:
-        self._approval_id = approval_id
-        self._user = user
-        self._service = service
-        self._format = stream_format(request, format)
-        self._key = idempotency_key
-
-    async def take(self, *, approved: bool) -> Response:
-        """Decide, and give the answer that the conversation goes on with."""
-        question = Question.deciding(self._approval_id, approved=approved)
-        answer = await self._service.answers.start(self._user.user_id, question, self._key)
-        return await _answered(self._service, self._user, answer, self._format)
-
-
-Deciding = Annotated[Decision, Depends()]
-"""A decision, for a route."""
 
 
 class ApprovalList(BaseModel):
@@ -144,19 +115,37 @@ def list_approvals(user: User, service: Service) -> ApprovalList:
     """The questions that wait for the user."""
     with owned_session(service.session_factory, user.user_id) as session:
         asked = pending_confirmations(session, user.user_id)
-    return ApprovalList(approvals=[ApprovalBody.of(question) for question in asked])
+    return ApprovalList(approvals=[ApprovalBody.model_validate(question) for question in asked])
 
 
 @approvals.post("/{approval_id}/approve", response_model=None, responses=_DECIDED)
-async def approve(decision: Deciding) -> Response:
-    """Agree. The action goes ahead, and the conversation with it: the answer is as that of ``POST /api/chat``."""
-    return await decision.take(approved=True)
+async def approve(
+    approval_id: PathId,
+    request: Request,
+    user: User,
+    service: Service,
+    format: StreamFormat | None = None,  # noqa: A002 - what it is called in the address
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Agree. The action goes ahead, and so does the conversation: the answer is like that of ``POST /api/chat``."""
+    question = Question.deciding(approval_id, approved=True)
+    answer = await service.answers.start(user.user_id, question, idempotency_key)
+    return await _answered(service, user, answer, stream_format(request, format))
 
 
 @approvals.post("/{approval_id}/deny", response_model=None, responses=_DECIDED)
-async def deny(decision: Deciding) -> Response:
-    """Disagree. Nothing is done, and the conversation goes on: the answer is as that of ``POST /api/chat``."""
-    return await decision.take(approved=False)
+async def deny(
+    approval_id: PathId,
+    request: Request,
+    user: User,
+    service: Service,
+    format: StreamFormat | None = None,  # noqa: A002 - what it is called in the address
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Disagree. Nothing is done, and the conversation goes on: the answer is like that of ``POST /api/chat``."""
+    question = Question.deciding(approval_id, approved=False)
+    answer = await service.answers.start(user.user_id, question, idempotency_key)
+    return await _answered(service, user, answer, stream_format(request, format))
 
 
 async def _answered(
@@ -166,7 +155,7 @@ async def _answered(
     wanted: StreamFormat | None,
     last_event_id: str | None = None,
 ) -> Response:
-    """An answer in the form that is wanted: whole, if none is."""
+    """An answer in the format that is wanted: whole, if none is."""
     if wanted is None:
         return Response(msgspec.json.encode(await answer.body()), media_type="application/json")
     return followed(service, user, answer, wanted.encoder(), last_event_id)
@@ -179,7 +168,7 @@ def followed(
     encoder: StreamEncoder,
     last_event_id: str | None = None,
 ) -> Response:
-    """An answer as a stream, within what a user may have open."""
+    """An answer as a stream, within the limit of streams a user may have open."""
     service.streams.take(user.user_id)
     return answer_stream(
         answer,

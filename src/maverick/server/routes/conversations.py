@@ -43,34 +43,34 @@ class ConversationBody(BaseModel):
 
     @classmethod
     def of(cls, conversation: Conversation) -> ConversationBody:
-        """A conversation as it is kept."""
+        """A conversation as it is saved."""
         shown = conversation.model_dump(include={"id", "title", "created_at", "updated_at"})
         return cls(**shown, running=conversation.active_run)
 
 
 class MessageBody(BaseModel):
-    """Something that was said in a conversation."""
+    """A message of a conversation."""
 
     id: int
     role: str
     content: str
     run_id: str | None
-    """The answer it is, or that it was said for."""
+    """The answer it is, or the one it asked for."""
     created_at: datetime
     tool_calls: list[ToolCallBody]
 
     @classmethod
     def of(cls, message: ChatMessage, calls: list[ToolCall]) -> MessageBody:
-        """A message as it is kept."""
-        return cls(**message.model_dump(), tool_calls=[ToolCallBody.of(call) for call in calls])
+        """A message as it is saved."""
+        return cls(**message.model_dump(), tool_calls=list(map(ToolCallBody.model_validate, calls)))
 
 
 class WholeConversation(ConversationBody):
-    """A conversation, and what was said in it."""
+    """A conversation with its messages."""
 
     messages: list[MessageBody]
     approval: ApprovalBody | None
-    """The question it waits for, if it does."""
+    """The question it waits for, if there is one."""
 
 
 class ConversationList(BaseModel):
@@ -80,7 +80,7 @@ class ConversationList(BaseModel):
 
 
 class Renaming(BaseModel):
-    """What a conversation shall be called."""
+    """The new title of a conversation."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -97,7 +97,7 @@ def list_conversations(user: User, service: Service) -> ConversationList:
 
 @router.get("/{conversation_id}", responses=NOT_FOUND)
 def get_conversation(conversation_id: PathId, user: User, service: Service) -> WholeConversation:
-    """A conversation, and what was said in it."""
+    """A conversation with its messages."""
     with owned_session(service.session_factory, user.user_id) as session:
         store = ConversationStore(session, user.user_id)
         conversation = store.get(conversation_id)
@@ -112,7 +112,7 @@ def get_conversation(conversation_id: PathId, user: User, service: Service) -> W
     return WholeConversation(
         **ConversationBody.of(conversation).model_dump(),
         messages=[MessageBody.of(message, calls.get(message.id or 0, [])) for message in messages],
-        approval=ApprovalBody.of(asked[-1]) if asked else None,
+        approval=ApprovalBody.model_validate(asked[-1]) if asked else None,
     )
 
 
@@ -130,7 +130,7 @@ def rename_conversation(
 
 @router.delete("/{conversation_id}", status_code=204, responses=NOT_FOUND)
 async def delete_conversation(conversation_id: PathId, user: User, service: Service) -> None:
-    """Delete a conversation; what is being answered in it is stopped. What was done for it stays done."""
+    """Delete a conversation and stop its answer in progress. What its tools have done stays done."""
     await service.answers.stop_in(user.user_id, conversation_id)
     if not await run_in_thread(_delete, service, user.user_id, conversation_id):
         raise not_found("conversation")
@@ -139,7 +139,7 @@ async def delete_conversation(conversation_id: PathId, user: User, service: Serv
 
 @router.get("/{conversation_id}/export", responses=NOT_FOUND)
 def export_conversation(conversation_id: PathId, user: User, service: Service) -> dict[str, Any]:
-    """A whole conversation as a file to keep."""
+    """A whole conversation as a file to download."""
     with owned_session(service.session_factory, user.user_id) as session:
         exported = ConversationStore(session, user.user_id).export(conversation_id)
     if exported is None:

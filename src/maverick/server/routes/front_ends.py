@@ -1,4 +1,4 @@
-"""Front ends that were made for other servers: what they send, and what they expect."""
+"""Front ends made for other servers: AG-UI clients and Vercel's AI SDK."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ router = APIRouter(
 
 
 class AgUiPart(BaseModel):
-    """A piece of a message; only text is read."""
+    """A part of a message; only text is read."""
 
     type: str
     text: str = ""
@@ -45,7 +45,7 @@ class AgUiMessage(BaseModel):
 
 
 class AgUiResume(BaseModel):
-    """An answer to a question the run before had ended with."""
+    """The answer to the interrupt that the previous run ended with."""
 
     interruptId: Id  # noqa: N815 - the protocol's name
     status: Literal["resolved", "cancelled"]
@@ -59,7 +59,7 @@ class AgUiResume(BaseModel):
 
 
 class AgUiRun(BaseModel):
-    """What an AG-UI client sends to have an agent run."""
+    """What an AG-UI client sends to run an agent."""
 
     threadId: Id  # noqa: N815 - the protocol's name
     runId: Id  # noqa: N815 - the protocol's name
@@ -75,7 +75,7 @@ class AiSdkApproval(BaseModel):
 
 
 class AiSdkPart(BaseModel):
-    """A piece of a message."""
+    """A part of a message."""
 
     type: str
     text: str = ""
