@@ -1,4 +1,4 @@
-"""The task tools themselves: what each does to the tasks of the one user it acts for."""
+"""The task tools: what each does to the tasks of the user it acts for."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST_LISTED = 100
 
 
 class TaskRefusedError(ToolError):
-    """A tool did nothing, for a reason the user can read; ``code`` is what a program reads."""
+    """A tool did nothing; the message says why, in words for the user, and ``code`` for programs."""
 
     def __init__(self, code: str, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -49,33 +49,53 @@ class Caller:
     """The verified user behind a call, and which call it is. None of it comes from the model's arguments."""
 
     user_id: str
-    """The user whose tasks are meant."""
+    """The user whose tasks these are."""
     key: str
     """The idempotency key: two calls of a user with the same key act once."""
     conversation_id: str = ""
-    """The conversation in which a confirmation would be asked for and given; empty outside of one."""
+    """The conversation in which a confirmation is asked for and given; empty outside of one."""
 
 
 class TaskSession:
-    """What a tool works with, for the length of one call.
+    """The tasks, changes and confirmations of one user, for the length of one call.
 
     Args:
         session: The session; committing it is the caller's.
         caller: The user it acts for, and which call it is.
-        today: What day it is.
+        today: Today's date.
     """
 
     def __init__(self, session: Session, caller: Caller, today: date) -> None:
         self.today = today
+        self._key = caller.key
         self.tasks = TaskStore(session, caller.user_id)
         self.changes = ChangeLog(session, caller.user_id)
         self.confirmations = ConfirmationStore(session, caller.user_id, caller.conversation_id)
 
-    def the_one(self, query: str, *, prefer_open: bool = False) -> Task:
+    def once(self, name: str, arguments: object, act: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Make a change, and record it so that it can be undone; a call that was made before returns its old result.
+
+        Args:
+            name: The tool, or what else is done.
+            arguments: JSON values: the same key with other arguments is a mistake.
+            act: Does it, and returns the ``data`` of the result.
+
+        Raises:
+            InvalidInputError: The key was used for another call.
+        """
+        arguments_hash = _digest(arguments)
+        made = self.changes.result_of(self._key, name, arguments_hash)
+        if made is None:
+            made = {"success": True, "data": act()}
+            if self.tasks.before or self.tasks.after:
+                self.changes.record(self._key, name, arguments_hash, self.tasks, made)
+        return made
+
+    def find_one(self, query: str, *, prefer_open: bool = False) -> Task:
         """The task that is meant.
 
         Raises:
-            TaskRefusedError: There is none, or there are several.
+            TaskRefusedError: No task matches, or several do.
         """
         tasks = self.tasks.find()
         found: list[Task] = []
@@ -89,11 +109,13 @@ class TaskSession:
             raise TaskRefusedError("ambiguous", phrases.ambiguous(query, options), options=options)
         return found[0]
 
-    def confirmed(self, tool: TaskTool[Any], what: Sequence[Any], phrase: str, question: str) -> None:
-        """Go on only if the user has agreed to exactly this.
+    def require_confirmation(
+        self, tool: TaskTool[Any], what: Sequence[Any], phrase: str, question: str
+    ) -> None:
+        """Use up the user's confirmation of exactly this action.
 
         Raises:
-            TaskRefusedError: They have not, and are asked now.
+            TaskRefusedError: There is none, and the user is asked now.
         """
         binding = binding_hash([tool.name, tool.description, tool.parameters, what])
         if not self.confirmations.consume(tool.name, binding):
@@ -111,7 +133,7 @@ class TaskTool(Generic[A]):
     description: str
     arguments: type[A]
     act: Callable[[TaskSession, A], dict[str, Any]]
-    """Does it, and returns what the answer's ``data`` are."""
+    """Does it, and returns the ``data`` of the result."""
     changes: bool = True
     """Whether it changes anything."""
     destructive: bool = False
@@ -124,15 +146,14 @@ class TaskTool(Generic[A]):
 
 
 def _untitled(schema: Any) -> Any:  # noqa: ANN401 - a part of a JSON Schema
-    """The schema without the titles and descriptions Pydantic takes from the class, which the model needs not."""
+    """The schema without the titles and descriptions Pydantic takes from the class, which a model does not need."""
     schema = {key: value for key, value in schema.items() if key not in ("title", "description")}
     for name, part in schema.get("properties", {}).items():
         schema["properties"][name] = {key: value for key, value in part.items() if key != "title"}
     return schema
 
 
-def digest(value: object) -> str:
-    """A hash of JSON values, the same for the same values."""
+def _digest(value: object) -> str:
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
 
 
@@ -172,7 +193,7 @@ def _described(given: ListTasks, today: date) -> str:
 
 
 def _complete(session: TaskSession, given: OneTask) -> dict[str, Any]:
-    task = session.the_one(given.task, prefer_open=True)
+    task = session.find_one(given.task, prefer_open=True)
     if task.completed:
         return {**state_of(task), "message": phrases.already_completed(task.title)}
     task = session.tasks.change(task, completed=True)
@@ -180,7 +201,7 @@ def _complete(session: TaskSession, given: OneTask) -> dict[str, Any]:
 
 
 def _update(session: TaskSession, given: UpdateTask) -> dict[str, Any]:
-    task = session.the_one(given.task)
+    task = session.find_one(given.task)
     values = {
         name: None if value == "none" else value
         for name, value in given.model_dump(exclude={"task"}).items()
@@ -205,8 +226,10 @@ def _change_in_words(name: str, task: Task, today: date) -> str:
 
 
 def _delete(session: TaskSession, given: OneTask) -> dict[str, Any]:
-    task = session.the_one(given.task)
-    session.confirmed(DELETE, [task.id], phrases.CONFIRM_DELETE, phrases.confirm_delete(task.title))
+    task = session.find_one(given.task)
+    session.require_confirmation(
+        DELETE, [task.id], phrases.CONFIRM_DELETE, phrases.confirm_delete(task.title)
+    )
     state = state_of(task)
     session.tasks.remove(task)
     return {**state, "message": phrases.deleted(state["title"])}
@@ -218,7 +241,7 @@ def _change_all(session: TaskSession, given: AllTasks) -> dict[str, Any]:
     if not tasks:
         return {"count": 0, "message": phrases.nothing_to_do(what)}
     phrase = f"yes {given.operation.replace('_', ' ')}"
-    session.confirmed(
+    session.require_confirmation(
         CHANGE_ALL,
         [given.operation, sorted(task.id or 0 for task in tasks)],
         phrase,
@@ -238,7 +261,7 @@ _BULK: Mapping[str, tuple[bool | None, str, str]] = {
     "delete_completed": (True, "completed tasks", "deleted"),
     "delete_all": (None, "tasks", "deleted"),
 }
-"""For each operation: whether the tasks it is for are complete, what they are called, and what is done to them."""
+"""For each operation: whether it is for complete tasks, what they are called, and what is done to them."""
 
 
 def _undo(session: TaskSession, _: NoArguments) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The task server: the task tools over MCP, in this process or over stdio and HTTP.
 
-Who a call acts for is settled by the transport it comes over, and never by its arguments: in this process by the
-runner, over stdio by whoever started the server, over HTTP by the bearer token.
+The transport decides which user a call acts for, never its arguments: in this process it is the runner, over stdio the
+user who started the server, over HTTP the bearer token.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import maverick
 from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
 from maverick.chat.database import SessionFactory, owned_session
-from maverick.chat.task_tools import TASK_TOOLS, Caller, TaskRefusedError, TaskSession, TaskTool, digest
+from maverick.chat.task_tools import TASK_TOOLS, Caller, TaskRefusedError, TaskSession, TaskTool
 from maverick.exceptions import InvalidInputError, StorageError
 from maverick.runtime.event_log import log_failure
 from maverick.tools.mcp.tool import SEQUENTIAL
@@ -32,10 +32,7 @@ from maverick.tools.threads import run_in_thread
 
 RequestContext: TypeAlias = ServerRequestContext[Any, Any]
 FindCaller: TypeAlias = Callable[[RequestContext], Caller]
-"""Says on whose behalf a request acts, from what the transport knows.
-
-Raises ``PermissionError`` when it does not know.
-"""
+"""Returns the user a request acts for, from what the transport knows; raises ``PermissionError`` if it does not."""
 
 _CALLER = "maverick/caller"
 _TOOLS = {tool.name: tool for tool in TASK_TOOLS}
@@ -50,11 +47,11 @@ _MISSING = {
     "operation": "what to do with your tasks",
     "": "what to change",
 }
-"""What an argument is to the user."""
+"""What each argument is called in a question to the user."""
 _CONVERSATIONAL = frozenset(
     ("not_found", "ambiguous", "confirmation_required", "declined", "nothing_to_undo")
 )
-"""Answers that are no failure of the tool: the conversation goes on from them."""
+"""Results that are not failures of the tool: the conversation continues from them."""
 
 
 class MCPToolServer:
@@ -62,7 +59,7 @@ class MCPToolServer:
 
     Args:
         session_factory: Makes fresh database sessions.
-        today: Says what day it is.
+        today: Returns today's date.
     """
 
     def __init__(self, session_factory: SessionFactory, *, today: Callable[[], date] = date.today) -> None:
@@ -81,16 +78,16 @@ class MCPToolServer:
         return await run_in_thread(self._perform, tool, dict(arguments), caller)
 
     def in_process(self) -> InProcess:
-        """This server for a runner in the same process, which says who each call is for."""
+        """This server for a runner in the same process, which names the user of each call."""
         return InProcess(self.server(_from_meta))
 
     @staticmethod
     def caller_meta(user_id: str, key: str, conversation_id: str) -> dict[str, Any]:
-        """What a runner sends beside the arguments; only the server in its own process reads it."""
+        """What a runner sends besides the arguments; only the server in its own process reads it."""
         return {_CALLER: {"user_id": user_id, "key": key, "conversation_id": conversation_id}}
 
     def server(self, find_caller: FindCaller) -> Server[Any]:
-        """An MCP server of the tools, for a transport that knows who calls."""
+        """An MCP server of the tools, for a transport that knows the caller."""
 
         async def list_tools(
             _context: RequestContext, _params: types.PaginatedRequestParams | None
@@ -119,7 +116,7 @@ class MCPToolServer:
         )
 
     async def _hear(self, caller: Caller, responses: Mapping[str, object]) -> bool:
-        """Take in what the person at the other end said to questions they were shown; returns whether to go on."""
+        """Take in the user's answers to questions their program has shown; returns whether to go ahead."""
         agreed = True
         for asked, said in responses.items():
             approved = isinstance(said, types.ElicitResult) and said.action == "accept"
@@ -141,36 +138,26 @@ class MCPToolServer:
             return _invalid(error)
         except StorageError as error:
             if isinstance(error.cause, IntegrityError) and not again:
-                # The same call was made at the same time, and has its result by now.
+                # The same call was made at the same time, and its result is saved by now.
                 return self._perform(tool, arguments, caller, again=True)
             log_failure(logging.ERROR, "task_tool_failed", error, {"tool": tool.name})
             return _failure("unavailable", phrases.TROUBLE)
 
     def _act(self, tool: TaskTool[Any], given: Any, caller: Caller) -> dict[str, Any]:  # noqa: ANN401 - the tool's
-        arguments_hash = digest(given.model_dump(mode="json"))
         with owned_session(self._session_factory, caller.user_id, writes=tool.changes) as session:
-            task_session = TaskSession(session, caller, self._today())
+            tasks = TaskSession(session, caller, self._today())
             try:
-                if tool.changes:
-                    made = task_session.changes.result_of(caller.key, tool.name, arguments_hash)
-                    if made is not None:
-                        return made
-                result = {"success": True, "data": tool.act(task_session, given)}
+                if not tool.changes:
+                    return {"success": True, "data": tool.act(tasks, given)}
+                return tasks.once(tool.name, given.model_dump(mode="json"), lambda: tool.act(tasks, given))
             except TaskRefusedError as refused:
                 return _failure(refused.code, str(refused), **refused.details)
             except InvalidInputError:
                 return _failure("conflict", phrases.TROUBLE)
-            if task_session.tasks.before or task_session.tasks.after:
-                task_session.changes.record(caller.key, tool.name, arguments_hash, task_session.tasks, result)
-        return result
 
 
 class InProcess:
-    """Where an MCP server in this process answers.
-
-    Args:
-        server: The server.
-    """
+    """The address of an MCP server in this process."""
 
     def __init__(self, server: Server[Any]) -> None:
         self._server = server
@@ -200,9 +187,9 @@ def _invalid(error: ValidationError) -> dict[str, Any]:
 
 
 def _question(context: RequestContext, answer: dict[str, Any]) -> types.InputRequiredResult | None:
-    """A question to the person at the other end, where their program can show one.
+    """A question for the client's program to show, if it can.
 
-    In this process the question is a part of the conversation, and the user's next message answers it.
+    In this process the question is part of the conversation, and the user's next message answers it.
     """
     if (
         answer["success"]
@@ -227,7 +214,7 @@ def _question(context: RequestContext, answer: dict[str, Any]) -> types.InputReq
 
 
 def _as_result(answer: dict[str, Any]) -> types.CallToolResult:
-    """An answer as MCP has it. The text, which models read, has no ids in it."""
+    """A result in MCP's form. Its text, which models read, contains no ids."""
     text = msgspec.json.encode(_without_ids(answer)).decode()
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)],

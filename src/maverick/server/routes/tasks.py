@@ -11,10 +11,10 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from maverick.chat.database import owned_session
-from maverick.chat.tables import Task
+from maverick.chat.tables import Task, now
 from maverick.chat.task_arguments import AddTask, Description, PriorityName, Title
-from maverick.chat.task_tools import Caller, digest
-from maverick.chat.tasks import UNDO, ChangeLog, TaskStore, state_of
+from maverick.chat.task_tools import Caller, TaskSession
+from maverick.chat.tasks import UNDO, TaskStore, state_of
 from maverick.exceptions import InvalidInputError
 from maverick.server.principal import Principal
 from maverick.server.refusal import RequestRefusedError, not_found
@@ -162,16 +162,12 @@ async def _changed(
 def _change(
     service: ChatService, user_id: str, key: str, asked: list[Any], act: Callable[[TaskStore], Task]
 ) -> dict[str, Any]:
-    name, arguments_hash = f"{asked[0]}_task", digest(asked)
     with owned_session(service.session_factory, user_id, writes=True) as session:
-        tasks, changes = TaskStore(session, user_id), ChangeLog(session, user_id)
+        changing = TaskSession(session, Caller(user_id, key), now().date())
         try:
-            made = changes.result_of(key, name, arguments_hash)
+            made = changing.once(f"{asked[0]}_task", asked, lambda: state_of(act(changing.tasks)))
         except InvalidInputError as error:
             raise RequestRefusedError(422, "key_reused", str(error), cause=error) from error
-        if made is None:
-            made = {"success": True, "data": state_of(act(tasks))}
-            changes.record(key, name, arguments_hash, tasks, made)
     data: dict[str, Any] = made["data"]
     return data
 
