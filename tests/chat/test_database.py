@@ -53,7 +53,7 @@ def test_a_database_of_a_newer_version_is_left_alone(database: Database) -> None
     with database.engine.begin() as connection:
         connection.execute(text("INSERT INTO schema_versions VALUES ('chat', 99)"))
 
-    with pytest.raises(StorageError, match="Update the program"):
+    with pytest.raises(StorageError, match="Update Maverick"):
         migrate(database.engine, CHAT)
 
 
@@ -99,11 +99,11 @@ def test_a_connection_that_is_in_use_when_the_database_is_closed_is_closed_after
 def test_a_place_that_can_not_be_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    with pytest.raises(StorageError, match="can not be opened"):
+    with pytest.raises(StorageError, match="cannot be opened"):
         Database(tmp_path / "file" / "chat.db").session()
     with pytest.raises(InvalidInputError, match="expected a path or a postgresql:// address"):
         Database("://").session()
-    with pytest.raises(StorageError, match="can not be opened"):
+    with pytest.raises(StorageError, match="cannot be opened"):
         Database("postgresql://nobody@127.0.0.1:1/none").session()
 
 

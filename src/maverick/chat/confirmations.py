@@ -1,13 +1,15 @@
-"""Questions whether to go ahead: asked by a tool, answered by the user and nobody else, good for one action once."""
+"""Confirmations: asked for by a tool, given by the user alone, good for one action, once, and not for long."""
 
 from __future__ import annotations
 
 import re
 import secrets
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import bindparam, delete, text, update
-from sqlmodel import Session, col, select
+from sqlalchemy import bindparam, delete, select, text, update
+from sqlmodel import Session, SQLModel, col
+from sqlmodel import select as select_rows
 from sqlmodel.sql.expression import SelectOfScalar
 
 from maverick.chat.tables import Confirmation, HeardRequest, UtcDateTime, now
@@ -16,17 +18,25 @@ from maverick.journal import ApprovalStatus
 GOOD_FOR = timedelta(minutes=10)
 """How long a question can be answered, and an answer used."""
 HEARD_FOR = timedelta(days=30)
-"""How long it is remembered that a request was heard; one that is sent again later is heard again."""
+"""How long a request is remembered; one that is sent again later counts as a new one."""
 
 _HEAR = text(
     "INSERT INTO heard_requests (user_id, request, conversation_id, heard_at) "
     "VALUES (:user_id, :request, :conversation_id, :heard_at) ON CONFLICT DO NOTHING"
 ).bindparams(bindparam("heard_at", type_=UtcDateTime()))
-_IS_OPEN = text(
-    "SELECT 1 FROM confirmations WHERE user_id = :user_id AND conversation_id = :conversation_id "
-    "AND status IN ('pending', 'approved') AND expires_at > :at LIMIT 1"
-).bindparams(bindparam("at", type_=UtcDateTime()))
-_OPEN = (ApprovalStatus.PENDING.value, ApprovalStatus.APPROVED.value)
+_confirmations = SQLModel.metadata.tables[Confirmation.__tablename__]
+_OPEN = (
+    select(_confirmations)
+    .where(
+        _confirmations.c.user_id == bindparam("user"),
+        _confirmations.c.conversation_id == bindparam("conversation"),
+        _confirmations.c.status.in_((ApprovalStatus.PENDING.value, ApprovalStatus.APPROVED.value)),
+        _confirmations.c.expires_at > bindparam("at"),
+    )
+    .order_by(_confirmations.c.created_at.desc())
+    .limit(1)
+)
+"""Built once, since it is executed for every message."""
 
 
 class ConfirmationStore:
@@ -36,7 +46,7 @@ class ConfirmationStore:
         session: The session to work in; committing it is the caller's.
         user_id: The user.
         conversation_id: The conversation.
-        at: The time it is.
+        at: The current time.
     """
 
     def __init__(
@@ -48,7 +58,7 @@ class ConfirmationStore:
         self._at = now() if at is None else at
 
     def ask(self, tool_name: str, binding: str, phrase: str, question: str) -> Confirmation:
-        """Ask for a confirmation; questions that were open before are not any more."""
+        """Ask for a confirmation, in place of any question that is open."""
         self.cancel()
         asked = Confirmation(
             id=secrets.token_urlsafe(16),
@@ -66,12 +76,12 @@ class ConfirmationStore:
         return asked
 
     def hear(self, message: str, request: str | None = None) -> bool:
-        """Take in what the user says: the phrase that was asked for approves, anything else withdraws the question.
+        """Check a message of the user: the phrase that was asked for confirms, anything else withdraws the question.
 
         Args:
-            message: What they say.
-            request: The request they say it with, if it can be sent again: it is heard the first time only, since a
-                question that was asked later is not what it answers.
+            message: The message.
+            request: Its request, if that can be sent again: only the first time counts, since a question that was
+                asked later is not what it answers.
 
         Returns:
             Whether an action may go ahead because of it.
@@ -87,12 +97,12 @@ class ConfirmationStore:
         return asked.status == ApprovalStatus.APPROVED or self.decide(asked.id, approved=True)
 
     def decide(self, confirmation_id: str, *, approved: bool) -> bool:
-        """Answer a question of the user that is still open; returns whether there was one."""
+        """Answer an open question of the user; returns whether there was one."""
         status = ApprovalStatus.APPROVED if approved else ApprovalStatus.DENIED
         return self._move(ApprovalStatus.PENDING, status, Confirmation.id == confirmation_id)
 
     def consume(self, tool_name: str, binding: str) -> bool:
-        """Use up the approval of exactly this action; returns whether there was one."""
+        """Use up the confirmation of exactly this action; returns whether there was one."""
         return self._move(
             ApprovalStatus.APPROVED,
             ApprovalStatus.USED,
@@ -102,22 +112,9 @@ class ConfirmationStore:
 
     def open(self) -> Confirmation | None:
         """The question that waits for an answer, or whose answer waits to be used."""
-        whose = {"user_id": self._user_id, "conversation_id": self._conversation_id, "at": self._at}
-        if (
-            self._session.connection().execute(_IS_OPEN, whose).first() is None
-        ):  # as almost always, and quick to see
-            return None
-        query = (
-            select(Confirmation)
-            .where(
-                Confirmation.user_id == self._user_id,
-                Confirmation.conversation_id == self._conversation_id,
-                col(Confirmation.status).in_(_OPEN),
-                Confirmation.expires_at > self._at,
-            )
-            .order_by(col(Confirmation.created_at).desc())
-        )
-        return self._session.exec(query.limit(1)).first()
+        whose = {"user": self._user_id, "conversation": self._conversation_id, "at": self._at}
+        found = self._session.connection().execute(_OPEN, whose).mappings().first()
+        return None if found is None else Confirmation(**found)
 
     def cancel(self) -> None:
         """Withdraw what is open."""
@@ -125,7 +122,7 @@ class ConfirmationStore:
         self._move(ApprovalStatus.APPROVED, ApprovalStatus.DENIED)
 
     def _is_new(self, request: str) -> bool:
-        """Write down that a request is heard; returns whether it was not before. Old ones are forgotten meanwhile."""
+        """Remember a request; returns whether it was not known. Old ones are deleted on the way."""
         heard = {
             "user_id": self._user_id,
             "request": request,
@@ -138,7 +135,7 @@ class ConfirmationStore:
             self._session.execute(delete(HeardRequest).where(col(HeardRequest.user_id) == self._user_id, old))
         return is_new
 
-    def _move(self, old: ApprovalStatus, new: ApprovalStatus, *conditions: object) -> bool:
+    def _move(self, old: ApprovalStatus, new: ApprovalStatus, *conditions: Any) -> bool:
         statement = (
             update(Confirmation)
             .where(
@@ -146,7 +143,7 @@ class ConfirmationStore:
                 col(Confirmation.conversation_id) == self._conversation_id,
                 col(Confirmation.status) == old.value,
                 col(Confirmation.expires_at) > self._at,
-                *conditions,  # type: ignore[arg-type]  # SQLModel types a comparison of columns as bool
+                *conditions,
             )
             .values(status=new.value)
             .execution_options(synchronize_session="fetch")
@@ -160,18 +157,18 @@ def pending_confirmations(session: Session, user_id: str) -> list[Confirmation]:
 
 
 def pending_confirmation(session: Session, user_id: str, confirmation_id: str) -> Confirmation | None:
-    """The question of this id, if it is the user's and can be answered now."""
+    """The question with this id, if it is the user's and can be answered now."""
     return session.exec(_pending(user_id).where(Confirmation.id == confirmation_id)).first()
 
 
 def _pending(user_id: str) -> SelectOfScalar[Confirmation]:
-    return select(Confirmation).where(
+    return select_rows(Confirmation).where(
         Confirmation.user_id == user_id,
         Confirmation.status == ApprovalStatus.PENDING.value,
         Confirmation.expires_at > now(),
     )
 
 
-def _plain(said: str) -> str:
+def _plain(words: str) -> str:
     """Words without what people vary: case, punctuation and spaces."""
-    return " ".join(re.findall(r"\w+", said.casefold()))
+    return " ".join(re.findall(r"\w+", words.casefold()))

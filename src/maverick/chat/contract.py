@@ -20,11 +20,11 @@ class MessageHistory:
     role: str
     """``"user"`` or ``"assistant"``."""
     content: str
-    """What was said."""
+    """The text."""
     timestamp: datetime
     """When it was sent."""
     tool_calls: list[dict[str, Any]] | None = None
-    """The tools that were called for it; of the assistant's messages only."""
+    """The tool calls made for it; of the assistant's messages only."""
 
     def __post_init__(self) -> None:
         if self.role not in _ROLES:
@@ -39,14 +39,14 @@ class MessageHistory:
 
 @dataclass(frozen=True, slots=True)
 class AgentContext:
-    """The context of a single invocation; it can not be changed."""
+    """The context of a single invocation; it is immutable."""
 
     user_id: str
-    """The authenticated user. It comes from whoever checked the credentials, never from a message."""
+    """The authenticated user, from the check of credentials and never from a message."""
     conversation_id: str
     """The conversation."""
     message_history: list[MessageHistory]
-    """What was said before, oldest first."""
+    """The conversation so far, oldest first."""
 
     def __post_init__(self) -> None:
         for name in ("user_id", "conversation_id"):
@@ -66,11 +66,11 @@ class AgentContext:
         Args:
             user_id: The authenticated user.
             conversation_id: The conversation.
-            messages: What was said before, oldest first: ``role`` and ``content``, and perhaps ``timestamp`` and
+            messages: The conversation so far, oldest first: ``role`` and ``content``, and perhaps ``timestamp`` and
                 ``tool_calls``.
 
         Raises:
-            InvalidInputError: A message has no role or content, or one that can not be.
+            InvalidInputError: A message has no role or content, or an invalid one.
         """
         return cls(user_id, conversation_id, [_message(index, given) for index, given in enumerate(messages)])
 
@@ -107,7 +107,7 @@ class AgentResult:
 
     @property
     def is_answer(self) -> bool:
-        """Whether the conversation goes on from it: also when a task was not found, say, but not when something broke."""
+        """Whether the conversation can continue from it: for example when no task was found, but not after a failure."""
         return not any(words in (self.error or "") for words in phrases.BREAKDOWNS)
 
     @property
@@ -117,12 +117,7 @@ class AgentResult:
 
 
 class AnswerTimeoutError(TimeoutError):
-    """An answer took longer than it may; ``result`` is what there is of it.
-
-    Args:
-        message: What happened and what to do next.
-        result: The tools that were called until then, and what they did in words for the user.
-    """
+    """An answer took too long; ``result`` has the tool calls made until then, and what they did in words for the user."""
 
     def __init__(self, message: str, result: AgentResult, **details: Any) -> None:
         super().__init__(message, **details)
@@ -130,7 +125,7 @@ class AnswerTimeoutError(TimeoutError):
 
 
 def _is_writable(text: str) -> bool:
-    """Whether every database takes it: no NULs, no halves of characters."""
+    """Whether every database accepts it: no NULs, no lone surrogates."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 

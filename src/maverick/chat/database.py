@@ -1,4 +1,4 @@
-"""Where the chat keeps what it knows: a SQLite file by default, or Postgres by its address."""
+"""The chat's database: a SQLite file by default, or Postgres by its address."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BUSY_MS = 10_000
 
 
 class Database:
-    """The chat's database. It is opened, and brought up to date, when it is first used.
+    """The chat's database. It is opened, and its tables migrated, when it is first used.
 
     Args:
         location: A path, in which ``~`` is the home folder; or a ``postgresql://`` address; or any other SQLAlchemy
@@ -46,8 +46,8 @@ class Database:
         """The engine, with all tables there.
 
         Raises:
-            StorageError: The database can not be opened or brought up to date.
-            InvalidInputError: The location is none.
+            StorageError: The database cannot be opened or migrated.
+            InvalidInputError: The location is not valid.
         """
         with self._lock:
             if self._engine is None:
@@ -57,7 +57,7 @@ class Database:
                 except SQLAlchemyError as error:
                     engine.dispose()
                     raise StorageError(
-                        "The chat's database can not be opened. Check that it is there and who may use it.",
+                        "The chat's database cannot be opened. Check that it exists and that you may use it.",
                         cause=error,
                     ) from error
                 self._engine = engine
@@ -68,7 +68,7 @@ class Database:
         return Session(self.engine, expire_on_commit=False)
 
     def close(self) -> None:
-        """Let go of all connections, of those in use when they are free; a later session opens new ones."""
+        """Close all connections, those in use as soon as they are free; a later session opens new ones."""
         with self._lock:
             engine, self._engine = self._engine, None
         if engine is not None:
@@ -80,15 +80,14 @@ class Database:
 def owned_session(
     session_factory: SessionFactory, user_id: str, *, writes: bool = False
 ) -> Iterator[Session]:
-    """A session that acts for one user; what was done in it is committed at its end, or not at all.
+    """A session that acts for one user; its changes are committed at its end, or not at all.
 
-    On Postgres the row-level security of the tables is told who it is, as a second fence behind the queries' own
-    conditions.
+    On Postgres, row-level security is set to that user, as a second fence behind the queries' own conditions.
 
     Args:
         session_factory: Makes the session.
         user_id: The user.
-        writes: Whether it will write, so that SQLite takes the lock at once and not when it is too late.
+        writes: Whether it will write: SQLite then takes the write lock at the start.
 
     Raises:
         StorageError: The database failed.
@@ -101,20 +100,20 @@ def owned_session(
             session.commit()
     except SQLAlchemyError as error:
         raise StorageError(
-            "The chat's database could not be read or written. Try again; if it stays so, check that it is reachable.",
+            "The chat's database could not be read or written. Try again, and check that it can be reached.",
             cause=error,
         ) from error
 
 
 def act_for(session: Session, user_id: str) -> None:
-    """Have a session act for a user from here on; for chores that concern several."""
+    """Have a session act for another user from here on, for work that concerns several."""
     if session.get_bind().dialect.name == "postgresql":
         set_user = text("SELECT set_config('maverick.user_id', :user_id, true)")
         session.connection().execute(set_user, {"user_id": user_id})
 
 
 def _in_line(session: Session, *, writes: bool) -> AbstractContextManager[object]:
-    """Have the writers of one process wait in line: SQLite has one at a time, and those it turns away only poll."""
+    """Queue the writers of one process: SQLite has one at a time, and makes the others poll."""
     engine = session.get_bind().engine
     if not writes or engine.dialect.name != "sqlite":
         return nullcontext()
@@ -140,8 +139,8 @@ def _expanded(address: str) -> Path:
         return Path(address).expanduser().absolute()
     except RuntimeError as error:
         raise StorageError(
-            f"The chat's database {address!r} can not be opened: you have no home folder. Set the variable HOME, or name "
-            "another place with MAVERICK_DATABASE.",
+            f"The chat's database {address!r} cannot be opened: you have no home folder. Set HOME, or name "
+            "another location with MAVERICK_DATABASE.",
             cause=error,
         ) from error
 
@@ -151,12 +150,12 @@ def _engine_of(location: str | Path) -> Engine:
     if "://" not in address:
         path = _expanded(address)
         try:
-            # For its owner only: what was said is nobody else's.
+            # For its owner only: conversations are private.
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.touch(mode=0o600)
         except OSError as error:
             raise StorageError(
-                f"The chat's database {str(path)!r} can not be opened: {error.strerror}. Check who may write there.",
+                f"The chat's database {str(path)!r} cannot be opened: {error.strerror}. Check that you may write there.",
                 cause=error,
             ) from error
         address = f"sqlite:///{path}"
@@ -167,7 +166,7 @@ def _engine_of(location: str | Path) -> Engine:
             "database: expected a path or a postgresql:// address.", field="database", cause=error
         ) from error
     if url.drivername in ("postgres", "postgresql"):
-        # A connection that broke while nobody used it is replaced before it is used.
+        # A connection that broke while it was idle is replaced before it is used.
         options = {"pool_size": 10, "max_overflow": 20, "pool_pre_ping": True}
         return create_engine(url.set(drivername="postgresql+psycopg"), **options)
     if url.get_backend_name() == "sqlite":
@@ -184,7 +183,7 @@ def _sqlite_engine(url: Any) -> Engine:  # noqa: ANN401 - an SQLAlchemy URL
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own type
-        connection.isolation_level = None  # transactions are begun below, in the way that is meant
+        connection.isolation_level = None  # transactions are begun below
         for pragma in ("journal_mode=WAL", f"busy_timeout={_BUSY_MS}", "foreign_keys=ON", "synchronous=FULL"):
             connection.execute(f"PRAGMA {pragma}")
 

@@ -1,4 +1,4 @@
-"""By which names a server may be called, so that no other site can have a browser call it by its own."""
+"""Checks the host name of requests, against DNS rebinding."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 ANY = "*"
-"""Stands for every name, where something in front of the server has looked at it already."""
+"""Allows every name, for a server behind a proxy that checks it."""
 _REFUSAL = msgspec.json.encode(
     {
         "error": {
             "code": "unknown_host",
-            "message": "This server is not known by the name it was called by. Whoever runs it can allow the name: "
-            "--allowed-host NAME, or allowed_hosts in a program.",
+            "message": "This server does not answer to this host name. To allow it, start the server with "
+            "--allowed-host NAME.",
             "fields": ["Host"],
         }
     }
@@ -26,14 +26,14 @@ _REFUSAL = msgspec.json.encode(
 
 
 class HostCheck:
-    """Refuses a request for another name before anything else looks at it.
+    """Refuses a request for an unknown host name before anything else sees it.
 
-    A site can have its own name lead to any address (DNS rebinding), a server on this machine included, and the browser
-    then takes the server for that site. So only names that are known are served. An address is no name, and neither is
-    ``localhost``: nobody can have either lead elsewhere.
+    A website can point its own name at any address (DNS rebinding), a server on this machine included, and a browser
+    then takes the server for that website. So only known names are served, besides addresses and ``localhost``, which
+    no one else can point anywhere.
 
     Args:
-        app: What it surrounds.
+        app: The application.
         names: The names, without ports.
     """
 
@@ -42,7 +42,7 @@ class HostCheck:
         self._names = frozenset(name.lower().rstrip(".") for name in names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
+        """Handle a request."""
         if scope["type"] != "http" or self._is_known(_name(scope)):
             return await self._app(scope, receive, send)
         headers = [

@@ -1,4 +1,4 @@
-"""Which task is meant: by the likeness of its title to what was said, never by an id."""
+"""Finds the task that is meant by the similarity of its title to what was said, never by an id."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ _FILLERS = frozenset(
         "a an the my our your that this it one task tasks todo item about for to of with on called named",
     )
 )
-"""Words that tell no task from another."""
-_ALIKE = 0.82
-"""How alike two words have to be to be one, misspelt."""
-_WHOLE = 0.72
-"""How alike a title has to be as a whole when not all words are in it."""
+"""Words that do not distinguish tasks."""
+_SIMILAR_WORD = 0.82
+"""How similar a misspelt word has to be."""
+_SIMILAR_TITLE = 0.72
+"""How similar a whole title has to be when it does not contain all words."""
 
 
 def find_matches(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
-    """The tasks that can be meant, in the order they were given; one of them, if it is clear which.
+    """The tasks that may be meant, in the order given; only one if it is clear which.
 
-    A title that is exactly what was said wins over titles that only have its words in them, and those over titles
-    that are merely like it. Of tasks that nothing tells apart, the first one is meant.
+    An exact title wins over titles that contain all the words, and those over similar titles. Of tasks that look the
+    same, the first is meant.
     """
     asked = _plain(query)
     if not asked:
         return []
     exact = [task for task in tasks if _plain(task.title) == asked]
     if len(exact) > 1:
-        return _told_apart(exact, today)
+        return _distinct(exact, today)
     if exact:
         return exact
     words = _words(query)
     found = [task for task in tasks if _has_all(words, _words(label(task, today)))]
     if not found:
-        found = [task for task in tasks if _likeness(asked, _plain(task.title)) >= _WHOLE]
-    return _told_apart(found, today)
+        found = [task for task in tasks if _similarity(asked, _plain(task.title)) >= _SIMILAR_TITLE]
+    return _distinct(found, today)
 
 
-def _told_apart(tasks: Sequence[Task], today: date) -> list[Task]:
-    """The tasks without those that look the same as an earlier one."""
+def _distinct(tasks: Sequence[Task], today: date) -> list[Task]:
+    """The tasks, without those that look the same as an earlier one."""
     return list({label(task, today): task for task in reversed(tasks)}.values())[::-1]
 
 
@@ -59,10 +59,10 @@ def _same(one: str, other: str) -> bool:
         len(one) > 3 and (other.startswith(one) or (len(other) > 3 and one.startswith(other)))
     ):
         return True
-    return min(len(one), len(other)) > 3 and _likeness(one, other) >= _ALIKE
+    return min(len(one), len(other)) > 3 and _similarity(one, other) >= _SIMILAR_WORD
 
 
-def _likeness(one: str, other: str) -> float:
+def _similarity(one: str, other: str) -> float:
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 

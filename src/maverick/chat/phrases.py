@@ -1,4 +1,4 @@
-"""The sentences of the contract: what the user reads when something was done, was not done, or has to be confirmed."""
+"""The sentences of the contract: what the user reads when something was done, failed, or has to be confirmed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # the offline model speaks these phrases, and does without a database
+if TYPE_CHECKING:  # the offline model uses these phrases without a database
     from maverick.chat.tables import Task
 
 RESPONSE_LENGTH = 500
@@ -24,9 +24,9 @@ ONE_AT_A_TIME = "Let's take these one at a time."
 DECLINED = "All right, I'll leave everything as it is."
 NOTHING_TO_UNDO = "There is nothing to undo."
 BREAKDOWNS = (TROUBLE, TOO_MUCH, OUT_OF_TIME, STOPPED)
-"""What is said when the agent could not come to its answer."""
+"""The replies when the agent could not finish."""
 CONFIRM_DELETE = "yes delete"
-"""What a user says to have a task deleted."""
+"""What a user replies to have a task deleted."""
 
 _SHORT = 60
 _SHOWN_OPTIONS = 5
@@ -52,7 +52,7 @@ def completed(title: str) -> str:
 
 
 def already_completed(title: str) -> str:
-    """A task had been complete before."""
+    """A task was complete before."""
     return f"'{title}' is already complete."
 
 
@@ -67,19 +67,19 @@ def updated(title: str, changes: Sequence[str]) -> str:
 
 
 def not_found(query: str) -> str:
-    """No task is like what was asked for."""
+    """No task matches."""
     return f"I couldn't find a task about '{shortened(query)}' in your list."
 
 
 def ambiguous(query: str, choices: Sequence[str]) -> str:
-    """Several tasks are like what was asked for."""
+    """Several tasks match."""
     shown = [f"'{shortened(choice)}'" for choice in choices[:_SHOWN_OPTIONS]]
     more = [f"{len(choices) - _SHOWN_OPTIONS} more"] if len(choices) > _SHOWN_OPTIONS else []
     return f"I found multiple tasks about '{shortened(query)}'. Which one: {_or([*shown, *more])}?"
 
 
 def missing(what: str) -> str:
-    """Something has to be known first."""
+    """A detail is missing."""
     return f"Could you provide more details about {what}?"
 
 
@@ -99,7 +99,7 @@ def bulk_done(verb: str, count: int) -> str:
 
 
 def nothing_to_do(what: str) -> str:
-    """There is no task the action would apply to."""
+    """No task to apply the action to."""
     return f"You have no {what}, so there is nothing to do."
 
 
@@ -111,13 +111,7 @@ def undone(titles: Sequence[str], removed: Sequence[str], *, returned: bool) -> 
 
 
 def fitted(message: str, count: int, room: int) -> str:
-    """As many lines of a list as there is room for.
-
-    Args:
-        message: The list.
-        count: How many tasks it is of.
-        room: How many characters there is room for.
-    """
+    """As many lines of a list of ``count`` tasks as fit into ``room`` characters."""
     lines = message.split("\n")
     if len(message) <= room or len(lines) == 1:
         return message
@@ -146,13 +140,13 @@ def listed(tasks: Sequence[Task], what: str, today: date) -> str:
 
 
 def options(tasks: Sequence[Task], today: date) -> list[str]:
-    """Tasks to choose from: by title, and those of the same title with what tells them apart."""
+    """Tasks to choose from: by title, with their differences if they have the same title."""
     titles = [task.title for task in tasks]
     return [task.title if titles.count(task.title) == 1 else label(task, today) for task in tasks]
 
 
 def label(task: Task, today: date) -> str:
-    """A task as an option to choose: its title, and what tells it from another of the same title."""
+    """A task's title with its priority and due date, which distinguish it from others with the same title."""
     return f"{task.title}{_notes(task, today)}"
 
 
@@ -167,12 +161,12 @@ def in_words(day: date, today: date) -> str:
 
 
 def counted(count: int, noun: str = "task") -> str:
-    """A number of things."""
+    """A number with its noun: ``1 task``, ``2 tasks``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def shortened(text: str) -> str:
-    """A text of a size that fits beside others."""
+    """A text, shortened if it is long."""
     return text if len(text) <= _SHORT else f"{text[: _SHORT - 1].rstrip()}…"
 
 

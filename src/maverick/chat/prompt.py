@@ -1,4 +1,4 @@
-"""What the chat agent is: its instructions, its limits and its tools."""
+"""The chat agent: its instructions, its limits and its tools."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ CHAT_LIMITS = RunConfig(max_turns=12, timeout_ms=30_000, max_tool_calls=10, max_
 MESSAGE_LENGTH = 10_000
 """How many characters a message of the user may have."""
 ANSWER_TOKENS = 1000
-"""How many tokens the words of an answer may have, unless the settings say otherwise."""
+"""How many tokens an answer may have, unless the settings say otherwise."""
 THINKING_TOKENS = 8000
-"""What a model that thinks before it speaks may have besides: its thoughts count towards the same limit."""
+"""What a model that thinks may use in addition: its thoughts count towards the same limit."""
 REMEMBERED_MESSAGES = 40
 """How many messages of a conversation the model is shown."""
 
@@ -50,9 +50,9 @@ def chat_agent(
     Args:
         model: The ``provider:model`` to ask for; by default the client's own.
         tools: Its tools.
-        limits: How much an answer may take.
+        limits: The limits of an answer.
         max_tokens: The most tokens of an answer; 0 is what a chat needs.
-        thinks: Whether the model thinks before it speaks.
+        thinks: Whether the model thinks before it answers.
     """
     needed = ANSWER_TOKENS + (THINKING_TOKENS if thinks else 0)
     return AgentDefinition(

@@ -1,7 +1,7 @@
-"""The reply to the user: what the task tools say of what they did, in the words of the contract.
+"""Composes the reply to the user from what the task tools did, in the words of the contract.
 
-Only the tools know what happened, and their sentences are the contract's. So as soon as a task tool has run, the reply is
-made of what it said, and a model's account of it is not needed.
+Only the tools know what happened, and their messages are the contract's sentences. So as soon as a task tool has run,
+the reply is made of its messages, and the model's account of it is dropped.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LIMITS = frozenset(
 
 
 class _Kind(IntEnum):
-    """What a tool's sentence is about; where there is no room for all, the higher ones are told."""
+    """What a tool's message is about; if there is not enough room, the higher ones are shown."""
 
     LIST = 1
     DONE = 2
@@ -41,7 +41,7 @@ class _Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What a task tool said."""
+    """The message of a task tool."""
 
     kind: _Kind
     sentence: str
@@ -54,21 +54,16 @@ class _Outcome:
 
 
 def is_task_tool(name: str) -> bool:
-    """Whether a tool is one of those whose words the reply is made of."""
+    """Whether the reply is made of this tool's messages."""
     return name in _TASK_TOOLS
 
 
 def compose(calls: Sequence[ToolCallRecord], text: SentenceFilter) -> AgentResult:
-    """The reply when the agent has come to an end of its own.
-
-    Args:
-        calls: The tools that were called.
-        text: What was sent of the model's words.
-    """
+    """The reply when the agent has finished, from its tool calls and what was sent of the model's words."""
     outcomes = _standing(calls)
     if outcomes:
         errors = [outcome.sentence for outcome in outcomes if outcome.kind is _Kind.ERROR]
-        response = _joined(text.text, *_told(outcomes, phrases.RESPONSE_LENGTH - len(text.text)))
+        response = _joined(text.text, *_shown(outcomes, phrases.RESPONSE_LENGTH - len(text.text)))
         return AgentResult(not errors, response, list(calls), _joined(*errors) or None)
     if text.claimed:
         response = _joined(text.text, phrases.NOTHING_DONE)
@@ -79,13 +74,7 @@ def compose(calls: Sequence[ToolCallRecord], text: SentenceFilter) -> AgentResul
 
 
 def explain(reason: TerminateReason, calls: Sequence[ToolCallRecord], text: SentenceFilter) -> AgentResult:
-    """The reply when the agent did not come to its end: what was done until then, and why it ended.
-
-    Args:
-        reason: Why it ended.
-        calls: The tools that were called.
-        text: What was sent of the model's words.
-    """
+    """The reply when the agent did not finish: what was done until then, and why it ended."""
     why = phrases.TROUBLE
     if reason in _LIMITS:
         why = phrases.TOO_MUCH
@@ -94,17 +83,17 @@ def explain(reason: TerminateReason, calls: Sequence[ToolCallRecord], text: Sent
     elif reason is TerminateReason.ABORTED:
         why = phrases.STOPPED
     outcomes = [outcome for outcome in _standing(calls) if outcome.sentence != why]
-    told = _told(outcomes, phrases.RESPONSE_LENGTH - len(text.text) - len(why))
-    is_stopped_speech = reason is TerminateReason.ABORTED and text.text and not told
-    response = text.text if is_stopped_speech else _joined(text.text, *told, why)
+    shown = _shown(outcomes, phrases.RESPONSE_LENGTH - len(text.text) - len(why))
+    is_stopped_text = reason is TerminateReason.ABORTED and text.text and not shown
+    response = text.text if is_stopped_text else _joined(text.text, *shown, why)
     return AgentResult(False, response, list(calls), why)
 
 
 def _standing(calls: Sequence[ToolCallRecord]) -> list[_Outcome]:
-    """What the task tools said, without what has been overtaken by a later call."""
+    """The messages of the task tools, without those that a later call has made untrue."""
     outcomes = [outcome for call in calls if (outcome := _outcome(call)) is not None]
     standing = [
-        outcome for place, outcome in enumerate(outcomes) if not _is_overtaken(outcome, outcomes[place + 1 :])
+        outcome for place, outcome in enumerate(outcomes) if not _is_outdated(outcome, outcomes[place + 1 :])
     ]
     questions = {outcome.sentence for outcome in outcomes if outcome.kind is _Kind.QUESTION}
     if len(questions) > 1:
@@ -134,7 +123,7 @@ def _outcome(call: ToolCallRecord) -> _Outcome | None:
     return _Outcome(kind, said["message"], call)
 
 
-def _is_overtaken(outcome: _Outcome, later: Sequence[_Outcome]) -> bool:
+def _is_outdated(outcome: _Outcome, later: Sequence[_Outcome]) -> bool:
     if outcome.kind is _Kind.LIST:  # of what the list was before
         return any(o.kind is _Kind.DONE or o.sentence == outcome.sentence for o in later)
     if outcome.kind is _Kind.ERROR:  # of a call that worked in the end, or the same words again
@@ -151,31 +140,31 @@ def _what(outcome: _Outcome) -> tuple[str, dict[str, Any]]:
     return outcome.call.tool_name, outcome.call.parameters
 
 
-def _told(outcomes: Sequence[_Outcome], room: int) -> list[str]:
-    """The sentences, as many as there is room for; several additions are told in one."""
-    told: list[tuple[_Kind, str, int]] = []
+def _shown(outcomes: Sequence[_Outcome], room: int) -> list[str]:
+    """The sentences that fit; several added tasks share one."""
+    shown: list[tuple[_Kind, str, int]] = []
     for is_addition, group in groupby(
         outcomes, lambda o: o.kind is _Kind.DONE and o.call.tool_name == ADD.name
     ):
         same = list(group)
         if is_addition:
-            told.append((_Kind.DONE, phrases.added(*(str(o.data["title"]) for o in same)), len(same)))
+            shown.append((_Kind.DONE, phrases.added(*(str(o.data["title"]) for o in same)), len(same)))
         else:
-            told += [(o.kind, o.sentence, int(o.data.get("count", 1))) for o in same]
-    return _fitted(told, room)
+            shown += [(o.kind, o.sentence, int(o.data.get("count", 1))) for o in same]
+    return _fitted(shown, room)
 
 
-def _fitted(told: Sequence[tuple[_Kind, str, int]], room: int) -> list[str]:
+def _fitted(shown: Sequence[tuple[_Kind, str, int]], room: int) -> list[str]:
     chosen: dict[int, str] = {}
-    for place, (kind, sentence, count) in sorted(enumerate(told), key=lambda each: -each[1][0]):
+    for place, (kind, sentence, count) in sorted(enumerate(shown), key=lambda each: -each[1][0]):
         left = room - sum(len(each) + 1 for each in chosen.values())
         text = phrases.fitted(sentence, count, left) if kind is _Kind.LIST else sentence
         if not chosen or len(text) <= left:
             chosen[place] = text
-    missing = len(told) - len(chosen)
+    missing = len(shown) - len(chosen)
     kept = [chosen[place] for place in sorted(chosen)]
     if missing:
-        kept.insert(len(kept) - (told[-1][0] is _Kind.QUESTION), f"…and {missing} more.")
+        kept.insert(len(kept) - (shown[-1][0] is _Kind.QUESTION), f"…and {missing} more.")
     return kept
 
 

@@ -9,7 +9,7 @@ import re
 
 _BREAK = re.compile(r"\n|(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)*]))[ \t]+(?=[^\sa-z])")
 _NO_END = re.compile(r"(?:^\W*\d{1,3}|\b(?:Dr|Mr|Mrs|Ms|Prof|St|No|vs|approx|[A-Z]))\.$")
-"""What a full stop ends that is no sentence: a number at the head of a line, an abbreviation, an initial."""
+"""A full stop that does not end a sentence: after a number at the head of a line, an abbreviation, an initial."""
 
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _EMOJI = (
@@ -100,7 +100,7 @@ _CERTAIN = re.compile(
     r"|[☐☑✓✔✅☒✗]|\[[ xX]\]|\breply ['‘\"“]|\bto confirm\b|\bconfirm with\b"
     r"|\breally want to\b|\b(?:are you|you're|you are) sure\b|\bbig action\b"
 )
-"""Says that something was done, is being done or is about to be, or asks for a confirmation in place of a tool."""
+"""Says that something was, is being or will be done, or asks for a confirmation in place of a tool."""
 _NUMBER = r"(?:no|zero|only|just|\d+|one|two|three|four|five|six|seven|eight|nine|ten|a|several|many|some|these|the following)"
 _TASKS = r"(?:tasks?|to-?dos?|items?|things|reminders?|entr(?:y|ies))"
 _LIKELY = re.compile(
@@ -111,7 +111,7 @@ _LIKELY = re.compile(
     r"|\b(?:on|off|from|in|to) (?:your|the) (?:\w+ )*(?:list|tasks)\b"
     r"|\bis (?:now )?(?:due|overdue|complete|open|empty|high|low|off|back|away|history)\b"
 )
-"""Says so of the list too, unless the sentence is a question or an offer."""
+"""Also says so, unless the sentence is a question or an offer."""
 _ASKS = re.compile(
     r"^(?:and |so |or |but |ok(?:ay)?,? |sure,? |well,? )*(?:what|which|who|when|where|why|how|do|does|did|is|are|was|were|have"
     r"|has|can|could|would|will|should|shall|may|any|anything)\b.*\?\W*$"
@@ -124,12 +124,12 @@ _ABOUT_TASKS = re.compile(rf"\b(?:{_TASKS}|lists?)\b|[☐☑✓✔✅]")
 
 
 def visible(text: str) -> str:
-    """A text without characters that are not writing, such as those that command a terminal."""
+    """A text without control characters, such as those that command a terminal."""
     return _INVISIBLE.sub("", text.replace("\u2028", "\n").replace("\u2029", "\n"))
 
 
 def split_off(text: str) -> str | None:
-    """The first sentence of a text, with what parts it from the next; ``None`` until it is over."""
+    """The first sentence of a text with the space after it; ``None`` if it is not complete."""
     for found in _BREAK.finditer(text):
         if found[0] == "\n" or not _NO_END.search(text[: found.start()]):
             return text[: found.end()]
@@ -137,11 +137,11 @@ def split_off(text: str) -> str | None:
 
 
 def readable(sentence: str, theirs: str) -> str:
-    """A sentence as a user may read it; nothing if it is not for them.
+    """A sentence as the user may read it; empty if it is technical.
 
     Args:
-        sentence: What a model wrote.
-        theirs: What the user said. Terms they used themselves are theirs, and stay.
+        sentence: What the model wrote.
+        theirs: What the user said: terms that they used themselves are allowed.
     """
     if any(found[0].strip().casefold() not in theirs for found in _TECHNICAL.finditer(sentence)):
         return ""
@@ -155,8 +155,8 @@ def is_claim(sentence: str, *, elsewhere: bool = False) -> bool:
     """Whether a sentence says that something was or will be done, or what is on the list.
 
     Args:
-        sentence: What a model wrote.
-        elsewhere: Whether tools besides those for tasks have acted, of which a model may speak.
+        sentence: What the model wrote.
+        elsewhere: Whether other tools than the task tools have acted, which the model may talk about.
     """
     said = sentence.casefold().replace("’", "'").strip()
     plain = _NEGATED.sub(" ", _QUOTED.sub("''", said)).strip()

@@ -1,4 +1,4 @@
-"""The task server for programs elsewhere: over stdio for one user, over HTTP for whoever has a token."""
+"""Serves the task tools to other programs: over stdio for one user, over HTTP with bearer tokens."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 KEY = "maverick/idempotency-key"
-"""What a client puts beside the arguments to be able to send a call again without its acting twice."""
+"""The key in a call's ``_meta`` with which a client can send the call again without it acting twice."""
 
 _LONGEST_KEY = 200
 
 
 async def serve_stdio(tools: MCPToolServer, user_id: str) -> None:
-    """Serve the tools to the program that started this process, until it closes its end.
+    """Serve the tools to the program that started this process, until it closes the connection.
 
     Args:
         tools: The task tools.
-        user_id: Whose tasks they are: the user that this process runs for.
+        user_id: The user whose tasks they are.
     """
 
     def find_caller(context: RequestContext) -> Caller:
@@ -53,14 +53,14 @@ def http_app(
     issuer: str = "http://localhost",
     allowed_hosts: list[str] | None = None,
 ) -> Starlette:
-    """The tools as an ASGI application that speaks streamable HTTP, for bearers of tokens only.
+    """The tools as an ASGI application with MCP's streamable HTTP, for requests with a bearer token only.
 
     Args:
         tools: The task tools.
-        verifier: Says whose a token is; the token's ``subject`` is the user.
-        path: Where it answers.
-        issuer: Who issues the tokens.
-        allowed_hosts: The names it may be called by; by default those of this machine.
+        verifier: Verifies tokens; a token's ``subject`` is the user.
+        path: The path of the endpoint.
+        issuer: The issuer of the tokens.
+        allowed_hosts: The host names it may be called by; by default those of this machine.
     """
     hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*"] if allowed_hosts is None else allowed_hosts
     app = tools.server(_bearer).streamable_http_app(
@@ -75,28 +75,24 @@ def http_app(
         auth=AuthSettings(issuer_url=AnyHttpUrl(issuer), resource_server_url=None),
         token_verifier=verifier,
     )
-    # Before the token is looked at, which is where the endpoint's own check of names and origins comes.
+    # Before the token is checked; the endpoint's own check of hosts and origins comes only after that.
     app.add_middleware(HostCheck, names=[host.rpartition(":")[0] or host for host in hosts])
     return app
 
 
 class KnownTokens(TokenVerifier):
-    """Tokens that were handed out beforehand; only their hashes are kept.
-
-    Args:
-        users: The user of each token.
-    """
+    """Tokens that were handed out beforehand, each with its user; only hashes of the tokens are kept in memory."""
 
     def __init__(self, users: Mapping[str, str]) -> None:
         if not users or not all(len(token) >= 16 and user for token, user in users.items()):
             raise InvalidInputError(
-                "tokens: expected at least one, each of 16 characters or more and with a user.",
+                "tokens: expected at least one, each with 16 characters or more and a user.",
                 field="tokens",
             )
         self._users = {_hash(token): user for token, user in users.items()}
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Whose token it is, if it is one of them."""
+        """The user of a token, if the token is known."""
         given = _hash(token)
         for known, user in self._users.items():
             if hmac.compare_digest(known, given):
@@ -105,7 +101,7 @@ class KnownTokens(TokenVerifier):
 
 
 def _bearer(context: RequestContext) -> Caller:
-    """The user of a request's token. The request is asked, since a session may outlive the token it began with."""
+    """The user of this request's token: a session may outlive the token it began with."""
     user = None if context.request is None else context.request.scope.get("user")
     if not isinstance(user, AuthenticatedUser) or not user.access_token.subject:
         raise PermissionError
@@ -113,7 +109,7 @@ def _bearer(context: RequestContext) -> Caller:
 
 
 def _key(context: RequestContext) -> str:
-    """The key the client chose, under a name of its own so that it never is one of ours; or a new one."""
+    """The key the client chose, with a prefix so that it is never one of ours; or a new one."""
     given = (context.meta or {}).get(KEY)
     if isinstance(given, str) and 0 < len(given) <= _LONGEST_KEY:
         return f"client/{given}"

@@ -19,31 +19,31 @@ DESCRIPTION_LENGTH = 1000
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment: aware in Python, and the same text on every database."""
+    """A time: aware in Python, and stored as UTC in every database."""
 
     impl = DateTime
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        """The moment as UTC without a zone, which is what the column holds."""
+        """The time as UTC without a zone, as it is stored."""
         return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        """The moment with its zone."""
+        """The time with its zone."""
         return None if value is None else value.replace(tzinfo=UTC)
 
 
 def now() -> datetime:
-    """This moment."""
+    """The current time."""
     return datetime.now(UTC)
 
 
-def _moment(*, nullable: bool = False) -> Any:  # noqa: ANN401 - a field of whatever table
+def _time(*, nullable: bool = False) -> Any:  # noqa: ANN401 - a field of whatever table
     return Field(default_factory=now, sa_type=UtcDateTime, nullable=nullable)
 
 
 def storable(text: str) -> str:
-    """A text that every database takes: without NULs and halves of characters."""
+    """A text that every database accepts: without NULs and lone surrogates."""
     return text.encode("utf-8", "replace").decode().replace("\0", "")
 
 
@@ -67,8 +67,8 @@ class Task(SQLModel, table=True):
     priority: str = Field(default=Priority.MEDIUM.value)
     due_date: date | None = None
     completed: bool = False
-    created_at: datetime = _moment()
-    updated_at: datetime = _moment()
+    created_at: datetime = _time()
+    updated_at: datetime = _time()
 
 
 class Conversation(SQLModel, table=True):
@@ -81,12 +81,12 @@ class Conversation(SQLModel, table=True):
     title: str = ""
     active_run: str | None = None
     """The run that writes into it, if there is one."""
-    created_at: datetime = _moment()
-    updated_at: datetime = _moment()
+    created_at: datetime = _time()
+    updated_at: datetime = _time()
 
 
 class ChatMessage(SQLModel, table=True):
-    """Something that was said."""
+    """A message of a conversation."""
 
     __tablename__ = "messages"
 
@@ -96,8 +96,8 @@ class ChatMessage(SQLModel, table=True):
     role: str
     content: str
     run_id: str | None = None
-    """The run that answered, or that the words were an answer for."""
-    created_at: datetime = _moment()
+    """The run that answered it, or whose answer it is."""
+    created_at: datetime = _time()
 
 
 class ToolCall(SQLModel, table=True):
@@ -115,7 +115,7 @@ class ToolCall(SQLModel, table=True):
 
 
 class Change(SQLModel, table=True):
-    """A change of a user's tasks: what undo goes back by, and what keeps a repeated call from acting twice."""
+    """A change to a user's tasks: for undo, and to keep a repeated call from acting twice."""
 
     __tablename__ = "changes"
     __table_args__ = (UniqueConstraint("user_id", "key"),)
@@ -133,11 +133,11 @@ class Change(SQLModel, table=True):
     result: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
     """What the call answered."""
     undone: bool = False
-    created_at: datetime = _moment()
+    created_at: datetime = _time()
 
 
 class HeardRequest(SQLModel, table=True):
-    """A request whose message was taken in as the answer to an open question, or was found to be none."""
+    """A request whose message has been checked for the answer to an open question."""
 
     __tablename__ = "heard_requests"
     __table_args__ = (Index("ix_heard_requests_heard_at", "user_id", "heard_at"),)
@@ -145,8 +145,8 @@ class HeardRequest(SQLModel, table=True):
     user_id: str = Field(primary_key=True)
     request: str = Field(primary_key=True)
     conversation_id: str
-    """The conversation it was sent to; empty if it was heard before that was written down."""
-    heard_at: datetime = _moment()
+    """The conversation it was sent to; empty in rows of an older version."""
+    heard_at: datetime = _time()
 
 
 class Confirmation(SQLModel, table=True):
@@ -161,8 +161,8 @@ class Confirmation(SQLModel, table=True):
     binding: str
     """The hash of the tool's definition and of what exactly it would do."""
     phrase: str
-    """What the user has to say."""
+    """What the user has to reply."""
     question: str
     status: str = Field(default=ApprovalStatus.PENDING.value)
-    created_at: datetime = _moment()
-    expires_at: datetime = _moment()
+    created_at: datetime = _time()
+    expires_at: datetime = _time()

@@ -1,4 +1,4 @@
-"""What a model may pass to the task tools: nothing of it says whose tasks are meant."""
+"""The arguments of the task tools: none of them names the user."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from maverick.chat.tasks import DUE_SPANS, Due
 
 
 def _clean(value: object) -> object:
-    """A text on one line, without characters that are no writing."""
+    """A text on one line, without control characters."""
     if not isinstance(value, str):
         return value
-    return " ".join("".join(" " if _is_no_writing(c) else c for c in value).split())
+    return " ".join("".join(" " if _is_control(c) else c for c in value).split())
 
 
-def _is_no_writing(character: str) -> bool:
+def _is_control(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
 
 
@@ -43,7 +43,7 @@ Reference = Annotated[
 
 
 class Arguments(BaseModel):
-    """Arguments of a tool; one that it does not know is refused."""
+    """Arguments of a tool; unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -12,9 +12,9 @@ from maverick.chat.tables import Change, Priority, Task, now
 from maverick.exceptions import InvalidInputError
 
 DUE_SPANS = ("today", "tomorrow", "this_week", "next_week", "overdue", "none")
-"""What a list of tasks can be narrowed to, besides a date."""
+"""The due dates that a list of tasks can be filtered by, besides a date."""
 UNDO = "undo_last_change"
-"""The name of the tool that undoes; its own changes are not undone in turn."""
+"""The name of the undo tool; its own changes cannot be undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Due:
 
     @classmethod
     def of(cls, span: str, today: date) -> Due:
-        """The span a word or an ISO date stands for.
+        """The span that a word or an ISO date stands for.
 
         Raises:
             InvalidInputError: It is neither.
@@ -55,7 +55,7 @@ class Due:
 
 
 class TaskStore:
-    """Reads and changes the tasks of one user. Whatever is asked of it, it touches no one else's.
+    """Reads and changes the tasks of one user, and never those of another.
 
     Args:
         session: The session to work in; committing it is the caller's.
@@ -71,7 +71,7 @@ class TaskStore:
         """The tasks that were added or changed, as they are."""
 
     def get(self, task_id: int) -> Task | None:
-        """The task of this id, if it is the user's."""
+        """The task with this id, if it is the user's."""
         query = select(Task).where(Task.user_id == self._user_id, Task.id == task_id)
         return self._session.exec(query).first()
 
@@ -114,7 +114,7 @@ class TaskStore:
         return self._written(task)
 
     def change(self, task: Task, **values: Any) -> Task:
-        """Give a task of the user other values: ``title``, ``description``, ``priority``, ``due_date``, ``completed``."""
+        """Change a task of the user: ``title``, ``description``, ``priority``, ``due_date``, ``completed``."""
         self._remember(task)
         for name, value in values.items():
             setattr(task, name, value)
@@ -129,7 +129,7 @@ class TaskStore:
         self._session.flush()
 
     def restore(self, before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[Task]:
-        """Bring tasks back to what they were before a change; returns those that are there again or as before."""
+        """Restore tasks to what they were before a change; returns the restored ones."""
         kept = {state["id"] for state in before}
         for state in after:
             if state["id"] not in kept and (added := self.get(state["id"])) is not None:
@@ -155,7 +155,7 @@ class TaskStore:
 
 
 class ChangeLog:
-    """The changes of one user's tasks, oldest first.
+    """The changes to one user's tasks, so that each is made once and can be undone.
 
     Args:
         session: The session to work in; committing it is the caller's.
@@ -167,7 +167,7 @@ class ChangeLog:
         self._user_id = user_id
 
     def result_of(self, key: str, tool_name: str, arguments_hash: str) -> dict[str, Any] | None:
-        """What the call with this key answered, if it has been made.
+        """The result of the call with this key, if it was made before.
 
         Raises:
             InvalidInputError: The key was used for another call.
@@ -178,14 +178,14 @@ class ChangeLog:
             return None
         if (made.tool_name, made.arguments_hash) != (tool_name, arguments_hash):
             raise InvalidInputError(
-                "key: it was used for another call before; a new call needs a new key.", field="key"
+                "key: it was used for another call. Use a new key for a new call.", field="key"
             )
         return made.result
 
     def record(
         self, key: str, tool_name: str, arguments_hash: str, tasks: TaskStore, result: dict[str, Any]
     ) -> None:
-        """Write a change down, with the call that made it and what it answered."""
+        """Save a change, with the call that made it and its result."""
         change = Change(
             user_id=self._user_id,
             key=key,
@@ -200,7 +200,7 @@ class ChangeLog:
         self._session.flush()
 
     def undo_last(self, tasks: TaskStore) -> tuple[Change, list[Task]] | None:
-        """Undo the last change that is not undone yet; returns it and the tasks that are as they were, if there is one."""
+        """Undo the last change that is not undone yet; returns it and the restored tasks, if there was one."""
         query = (
             select(Change)
             .where(Change.user_id == self._user_id, col(Change.undone).is_(False))
