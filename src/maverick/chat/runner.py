@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import date
+from functools import partial
 from typing import Any
 
 import mcp_types as types
@@ -33,9 +34,8 @@ from maverick.loop.result import ToolOutcome, ToolRecord
 from maverick.model import Effect, LLMClient, Message, Role, Tool, ToolContext
 from maverick.model.client import model_info, own_model, request_defaults
 from maverick.runtime import AbortSignal, AgentExecutor
-from maverick.runtime.event_feed import EventFeed
-from maverick.runtime.event_log import log_failure
-from maverick.runtime.run import Listener
+from maverick.runtime.event_log import Listener, log_failure
+from maverick.runtime.event_stream import EventStream
 from maverick.tools.mcp import MCPToolset
 from maverick.tools.threads import run_in_thread
 
@@ -140,16 +140,11 @@ class AgentRunner:
         Takes and raises what :meth:`run` does. Text comes in whole sentences that are final: together they are the
         beginning of the result's ``response``. Leaving the loop early stops the run.
         """
-        feed = EventFeed()
-        running = asyncio.ensure_future(self._answer(context, message, request_id, run_id, signal, feed.put))
-        running.add_done_callback(lambda _: feed.close())
-        try:
-            async for event in feed.read():
+        answer = partial(self._answer, context, message, request_id, run_id, signal)
+        async with EventStream(answer) as events:
+            async for event in events:
                 yield event
-            yield await running
-        finally:
-            running.cancel()
-            await asyncio.wait([running])
+            yield await events.result
 
     async def agent(self, user_id: str | None = None) -> AgentDefinition:
         """The agent that answers a user, with all its tools; call it at startup to find configuration errors early.
@@ -252,7 +247,10 @@ class AgentRunner:
                 on_activity=events.put,
             )
         except RunExistsError:  # the request was sent before: its run continues, or gives its answer again
-            result = await self._executor.resume(run_id, agent, signal=stop, on_activity=events.put)
+            # The agent is Maverick's own, so it may have changed with an upgrade, and with nothing else.
+            result = await self._executor.resume(
+                run_id, agent, accept_changes=True, signal=stop, on_activity=events.put
+            )
         made = [record for record in result.tool_calls if record.outcome is not ToolOutcome.DENIED]
         calls = [_record(record) for record in made]
         events.tools_ran(record.tool_name for record in made)

@@ -18,8 +18,9 @@ from maverick.chat import AgentResult, AgentRunner, AnswerTimeoutError, phrases
 from maverick.chat.conversations import ConversationBusyError
 from maverick.exceptions import AgentError, LeaseLostError, MaverickError, RunNotFoundError
 from maverick.loop.events import AgentActivityEvent, RunEnd
-from maverick.runtime import AbortSignal, history
+from maverick.runtime import AbortSignal
 from maverick.runtime.event_log import log_failure
+from maverick.runtime.replay import load
 from maverick.runtime.worker import Predecessor
 from maverick.server.answer_body import AnswerBody, AnswerStatus
 from maverick.server.answer_records import AnswerRecord
@@ -230,7 +231,7 @@ class AnswerService:
         seen = assignment.asked_at.timestamp()
         if self._runner.journal is not None:
             with contextlib.suppress(RunNotFoundError):
-                entries = await history.load(self._runner.journal, run_id)
+                entries = await load(self._runner.journal, run_id)
                 maker = Predecessor.of(run_id, entries)
                 if maker.is_there is False:
                     return False
