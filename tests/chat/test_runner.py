@@ -203,7 +203,7 @@ async def test_past_the_time_it_is_told_what_was_done_and_asking_again_does_it_n
         await parlour.aclose()
 
     for error in errors:
-        assert "See what its tools have done" in str(error)
+        assert "Check what its tools have done" in str(error)
         assert not error.retryable
         assert [record.tool_name for record in error.result.tool_calls] == ["add_task"]
         assert not error.result.success
