@@ -107,13 +107,16 @@ async def test_an_answer_that_another_server_makes_is_given_once_it_is_over(pair
 @pytest.mark.requirement("SERVER-STREAM")
 @sqlite
 async def test_whoever_waits_at_a_server_that_shuts_down_is_told_to_ask_again(pair: Pair) -> None:
-    desk = pair.other.app.state.service.answers
-    answers = [await desk.find("user_ana", pair.run_id), await desk.start("user_ana", Question("hello"))]
+    service = pair.other.app.state.service.answers
+    answers = [
+        await service.find("user_ana", pair.run_id),
+        await service.start("user_ana", Question("hello")),
+    ]
 
-    await desk.aclose()
+    await service.aclose()
 
     for answer in answers:
         with pytest.raises(RequestRefusedError, match="Ask for the answer again") as refused:
             async with asyncio.timeout(PATIENCE):
-                await answer.finished()
+                await answer.body()
         assert refused.value.status == 503

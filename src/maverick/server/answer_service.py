@@ -59,16 +59,8 @@ class Answer:
     failure: AgentError | None = None
     """The error that ended its run, if one did."""
 
-    async def finished(self) -> AnswerBody:
-        """The answer, as soon as it has ended.
-
-        Raises:
-            RequestRefusedError: The server was shut down first.
-        """
-        return AnswerBody.model_validate(await self.body())
-
     async def body(self) -> Mapping[str, Any]:
-        """The same, as JSON values.
+        """The :class:`AnswerBody` as JSON values, as soon as the answer has ended.
 
         Raises:
             RequestRefusedError: The server was shut down first.
@@ -194,7 +186,10 @@ class AnswerService:
             self._tasks.discard(task)
             if takes_place:
                 self._places.give_back(answer.user_id)
-            self._leave(answer)
+            answer.log.close()
+            # For clients that reconnect.
+            key = (answer.user_id, answer.run_id)
+            asyncio.get_running_loop().call_later(_KEPT, self._answers.pop, key, None)
 
         task = asyncio.create_task(work)
         self._tasks.add(task)
@@ -349,12 +344,6 @@ class AnswerService:
             self._metrics.tokens.add("input", by=usage.input_tokens)
             self._metrics.tokens.add("output", by=usage.output_tokens)
             self._metrics.cost.add(by=answer.cost_usd)
-
-    def _leave(self, answer: Answer) -> None:
-        """Keep the events for a while, for clients that reconnect."""
-        answer.log.close()
-        key = (answer.user_id, answer.run_id)
-        asyncio.get_running_loop().call_later(_KEPT, self._answers.pop, key, None)
 
 
 def _conclude(answer: Answer, record: AnswerRecord, body: AnswerBody) -> None:

@@ -70,11 +70,11 @@ async def chat(
     return await _answered(service, user, answer, stream_format(request, format), last_event_id)
 
 
-@router.get("/runs/{run_id}", responses=_ANSWER)
-async def get_answer(run_id: PathId, user: User, service: Service) -> AnswerBody:
+@router.get("/runs/{run_id}", response_model=None, responses=_ANSWER)
+async def get_answer(run_id: PathId, user: User, service: Service) -> Response:
     """An answer, as soon as it is complete."""
     answer = await service.answers.find(user.user_id, run_id)
-    return await answer.finished()
+    return await _answered(service, user, answer, None)
 
 
 @router.get(
@@ -97,11 +97,11 @@ async def follow_answer(
     return followed(service, user, answer, format.encoder(), last_event_id)
 
 
-@router.post("/runs/{run_id}/stop")
-async def stop_answer(run_id: PathId, user: User, service: Service) -> AnswerBody:
+@router.post("/runs/{run_id}/stop", response_model=None, responses=_ANSWER)
+async def stop_answer(run_id: PathId, user: User, service: Service) -> Response:
     """Stop an answer and keep the partial text. One that is complete stays as it is."""
     answer = await service.answers.stop(user.user_id, run_id)
-    return await answer.finished()
+    return await _answered(service, user, answer, None)
 
 
 class ApprovalList(BaseModel):

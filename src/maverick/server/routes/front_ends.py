@@ -24,24 +24,28 @@ router = APIRouter(
 )
 
 
-class AgUiPart(BaseModel):
-    """A part of a message; only text is read."""
+class AiSdkApproval(BaseModel):
+    """The user's decision on a tool call."""
+
+    id: Id
+    approved: bool | None = None
+
+
+class Part(BaseModel):
+    """A part of a message: text is read, and with the AI SDK the decision on a tool call."""
 
     type: str
     text: str = ""
+    state: str = ""
+    toolCallId: str = ""  # noqa: N815 - the protocol's name
+    approval: AiSdkApproval | None = None
 
 
 class AgUiMessage(BaseModel):
     """A message of an AG-UI thread."""
 
     role: str
-    content: str | list[AgUiPart] | None = None
-
-    def words(self) -> str:
-        """Its text."""
-        if isinstance(self.content, list):
-            return "".join(part.text for part in self.content if part.type == "text")
-        return self.content or ""
+    content: str | list[Part] | None = None
 
 
 class AgUiResume(BaseModel):
@@ -67,28 +71,11 @@ class AgUiRun(BaseModel):
     resume: Annotated[list[AgUiResume] | None, Field(max_length=1)] = None
 
 
-class AiSdkApproval(BaseModel):
-    """The user's decision on a tool call."""
-
-    id: Id
-    approved: bool | None = None
-
-
-class AiSdkPart(BaseModel):
-    """A part of a message."""
-
-    type: str
-    text: str = ""
-    state: str = ""
-    toolCallId: str = ""  # noqa: N815 - the protocol's name
-    approval: AiSdkApproval | None = None
-
-
 class AiSdkMessage(BaseModel):
     """A message of a chat of the AI SDK."""
 
     role: str
-    parts: list[AiSdkPart] = []
+    parts: list[Part] = []
 
 
 class AiSdkChat(BaseModel):
@@ -107,8 +94,8 @@ async def ag_ui(body: AgUiRun, user: User, service: Service) -> Response:
     if body.resume:
         question = Question.deciding(body.resume[0].interruptId, approved=body.resume[0].approved)
     else:
-        said = body.messages[-1].words() if body.messages and body.messages[-1].role == "user" else ""
-        question = Question(_spoken(said), body.threadId, may_create=True)
+        newest = body.messages[-1] if body.messages else AgUiMessage(role="user")
+        question = Question(_text(newest.role, newest.content), body.threadId, may_create=True)
     answer = await service.answers.start(user.user_id, question, f"ag-ui {body.threadId} {body.runId}")
     return followed(service, user, answer, AgUiEncoder(body.runId))
 
@@ -126,21 +113,25 @@ async def ai_sdk(body: AiSdkChat, user: User, service: Service) -> Response:
         question = Question.deciding(approval.id, approved=approved)
         encoder = AiSdkEncoder(decided[-1].toolCallId, approved=approved)
     else:
-        said = (
-            "".join(part.text for part in newest.parts if part.type == "text")
-            if newest.role == "user"
-            else ""
-        )
-        question = Question(_spoken(said), body.id, may_create=True)
+        question = Question(_text(newest.role, newest.parts), body.id, may_create=True)
     answer = await service.answers.start(user.user_id, question)
     return followed(service, user, answer, encoder)
 
 
-def _spoken(said: str) -> str:
-    if not said.strip() or len(said) > MESSAGE_LENGTH or "\0" in said:
+def _text(role: str, content: str | list[Part] | None) -> str:
+    """The text of the newest message, which has to be the user's."""
+    if isinstance(content, list):
+        content = "".join(part.text for part in content if part.type == "text")
+    if (
+        role != "user"
+        or not content
+        or not content.strip()
+        or len(content) > MESSAGE_LENGTH
+        or "\0" in content
+    ):
         raise RequestRefusedError(
             422,
             "invalid",
-            f"The newest message has to be the user's, with 1 to {MESSAGE_LENGTH} characters of text.",
+            f"The newest message must be the user's, with 1 to {MESSAGE_LENGTH} characters of text.",
         )
-    return said
+    return content
