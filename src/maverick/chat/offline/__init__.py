@@ -1,6 +1,6 @@
 """The offline model of the chat: a small grammar for sentences about task lists, and no language model behind it.
 
-It is honest about that: what the grammar does not cover, it says it can not do.
+It is honest about that: it says what it cannot do.
 """
 
 from maverick.chat.offline.client import TaskModel

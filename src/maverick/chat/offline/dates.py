@@ -1,4 +1,4 @@
-"""Dates as people say them, found in a sentence and taken out of it."""
+"""Finds dates in a sentence, as people say them, and removes them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The grammar of the offline task model: sentences about task lists, and what each asks for.
 
-It is small and knows nothing else. Patterns are tried in order; the first that fits decides.
+Patterns are tried in order; the first that matches decides.
 """
 
 from __future__ import annotations

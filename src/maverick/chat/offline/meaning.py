@@ -1,4 +1,4 @@
-"""What a person means, given what was said just before."""
+"""What a message means, given the conversation just before it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maverick.providers.offline import RequestedCall
 
 
 class Kind(StrEnum):
-    """What sort of remark it is."""
+    """What kind of message it is."""
 
     REQUEST = "request"
     """Something to do with the tasks."""
@@ -25,12 +25,12 @@ class Kind(StrEnum):
     DECLINED = "declined"
     """No to a question."""
     UNSUPPORTED = "unsupported"
-    """Nothing that a list of tasks can help with, or not understood."""
+    """Not about tasks, or not understood."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a remark means."""
+    """What a message means."""
 
     kind: Kind
     calls: Sequence[RequestedCall] = ()
@@ -38,7 +38,7 @@ class Meaning:
 
 
 _LONGEST = 400
-"""How long a sentence may be: nobody dictates longer ones, and patterns take their time over them."""
+"""How long a message may be: patterns are slow on longer ones, and people do not write them."""
 _ASKED_DELETE = re.compile(r"Do you really want to delete '(?P<task>.*)'\? Reply '", re.DOTALL)
 _ASKED_BULK = re.compile(r"That's a big action\. Confirm with 'yes (?P<operation>[a-z ]+)'\.")
 _ASKED_WHICH = re.compile(r"I found multiple tasks about '.*'\. Which one: (?P<options>.+)\?", re.DOTALL)
@@ -71,17 +71,17 @@ _SMALL_TALK = (
         r"(?:good ?)?bye(?: bye| for now)?|see (?:you|ya)(?: later| soon| tomorrow| around)?|good night|farewell|quit|exit",
     ),
 )
-"""Remarks that are nothing but talk, recognised as a whole."""
+"""Messages that are only small talk, recognised as a whole."""
 
 
 def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meaning:
-    """What a remark means.
+    """What a message means.
 
     Args:
-        said: The remark.
-        answered: What the person had just been told.
-        said_before: What they had said before that.
-        today: What day it is.
+        said: The message.
+        answered: The answer before it.
+        said_before: The message before that.
+        today: Today's date.
     """
     if len(said) > _LONGEST:
         return Meaning(Kind.UNSUPPORTED)
@@ -121,7 +121,7 @@ def _decided(said: str, call: RequestedCall) -> Meaning | None:
 
 
 def _chosen(said: str, options: Sequence[str], said_before: str, today: date) -> Meaning | None:
-    """The request that was not clear, with the task that was chosen."""
+    """The ambiguous request, with the task that was chosen."""
     words = plain_request(said).strip("'\"“”").casefold()
     place = ordinal(words, options)
     if place is None:
@@ -136,7 +136,7 @@ def _chosen(said: str, options: Sequence[str], said_before: str, today: date) ->
 
 
 def _completed(said_before: str, task: str, today: date) -> Meaning | None:
-    """The request that was not clear, about this task."""
+    """The ambiguous request, about this task."""
     calls = understand(said_before, "", today)
     if not calls:
         return None

@@ -1,4 +1,4 @@
-"""What a sentence about tasks asks for, once its pattern is known: the tool, and its arguments."""
+"""Turns a sentence that matches a pattern into tool calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maverick.providers.offline import RequestedCall
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What was said, with what helps to understand it."""
+    """A request and its context."""
 
     text: str
     """The request, without politeness."""
@@ -25,7 +25,7 @@ class Heard:
 
 
 Reader: TypeAlias = Callable[[Heard, re.Match[str]], list[RequestedCall] | None]
-"""Makes tool calls of a sentence that fits a pattern, or ``None`` when it does not mean that after all."""
+"""Turns a sentence that matches a pattern into tool calls; ``None`` if it means something else after all."""
 
 
 # Adding ---------------------------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def reschedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
 
 
 def undate(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """A task that is not due any more."""
+    """A task without a due date from now on."""
     return [RequestedCall("update_task", {"task": _task(heard, match["task"]), "due_date": "none"})]
 
 
@@ -183,10 +183,10 @@ def unsaid(tool_name: str) -> Reader:
 
 
 def bulk(operation: str) -> Reader:
-    """What is to be done with many tasks."""
+    """An operation on many tasks."""
     return lambda _heard, _match: [RequestedCall("change_all_tasks", {"operation": operation})]
 
 
 def undo(_heard: Heard, _match: re.Match[str]) -> list[RequestedCall] | None:
-    """The last change is to be undone."""
+    """Undo the last change."""
     return [RequestedCall("undo_last_change", {})]

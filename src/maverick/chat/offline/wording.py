@@ -1,4 +1,4 @@
-"""Words that say which task is meant, how important it is, and what it is called."""
+"""Finds the task, its priority and its title in a request."""
 
 from __future__ import annotations
 
