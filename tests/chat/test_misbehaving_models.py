@@ -91,19 +91,16 @@ async def test_a_model_that_claims_an_unconfirmed_delete_is_not_believed(databas
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
-@pytest.mark.parametrize("claim", misbehaviour.CLAIMS)
-async def test_a_model_that_claims_something_without_a_tool_is_not_believed(
-    claim: str, database: Database
-) -> None:
-    parlour = Parlour(database, client=ScriptedClient([reply(f"Sure! {claim}")]))
+async def test_a_model_that_claims_something_without_a_tool_is_not_believed(database: Database) -> None:
+    claims = iter(misbehaviour.CLAIMS)
+    parlour = Parlour(database, client=ScriptedClient(lambda _: reply(f"Sure! {next(claims)}")))
 
-    result = await parlour.say("do it")
+    for claim in misbehaviour.CLAIMS:
+        result = await parlour.runner.run(parlour.context(), "do it")
+
+        assert result.response.startswith("I haven't looked at your list or changed it just now."), claim
+        assert (result.success, result.error) == (False, result.response), claim
     await parlour.aclose()
-
-    assert result.response.startswith(
-        "I haven't looked at your list or changed it just now. Could you provide"
-    )
-    assert (result.success, result.error) == (False, result.response)
 
 
 @pytest.mark.requirement("CHAT-TRUTH", "004-ERRORS")

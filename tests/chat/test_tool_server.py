@@ -49,9 +49,8 @@ async def test_a_task_has_all_its_fields(hands: Hands) -> None:
 
 
 @pytest.mark.requirement("CHAT-TOOLS")
-@pytest.mark.parametrize(
-    ("arguments", "field"),
-    [
+async def test_what_a_task_cannot_be_is_refused_with_a_question(hands: Hands) -> None:
+    refused: list[tuple[dict[str, Any], str]] = [
         ({}, "title"),
         ({"title": ""}, "title"),
         ({"title": " \n\t "}, "title"),
@@ -62,19 +61,16 @@ async def test_a_task_has_all_its_fields(hands: Hands) -> None:
         ({"title": "x", "due_date": "soon"}, "due_date"),
         ({"title": "x", "user_id": "bob"}, "user_id"),
         ({"title": "x", "id": 1}, "id"),
-    ],
-)
-async def test_what_a_task_can_not_be_is_refused_with_a_question(
-    arguments: dict[str, Any], field: str, hands: Hands
-) -> None:
-    answer = await hands("add_task", **arguments)
+    ]
+    for arguments, field in refused:
+        answer = await hands("add_task", **arguments)
 
-    error = answer["error"]
-    assert answer["success"] is False
-    assert sorted(error) == ["code", "details", "message"]
-    assert error["code"] == "invalid_input"
-    assert error["details"] == {"fields": [field]}
-    assert error["message"].startswith("Could you provide more details about ")
+        error = answer["error"]
+        assert answer["success"] is False
+        assert sorted(error) == ["code", "details", "message"]
+        assert error["code"] == "invalid_input"
+        assert error["details"] == {"fields": [field]}
+        assert error["message"].startswith("Could you provide more details about ")
     assert (await hands("list_tasks"))["data"]["count"] == 0
 
 
@@ -86,9 +82,15 @@ async def test_the_longest_title_and_description_fit(hands: Hands) -> None:
 
 
 @pytest.mark.requirement("CHAT-TOOLS")
-@pytest.mark.parametrize(
-    ("filters", "titles"),
-    [
+async def test_lists_are_filtered_by_status_priority_and_due_date(hands: Hands) -> None:
+    await hands("add_task", title="whenever")
+    await hands("add_task", title="weekend", due_date="2026-03-07", priority="Low")
+    await hands("add_task", title="now", due_date="2026-03-04", priority="High")
+    await hands("add_task", title="next", due_date="2026-03-05")
+    await hands("add_task", title="late", due_date="2026-03-02")
+    await hands("add_task", title="done", due_date="2026-03-03")
+    await hands("complete_task", task="done")
+    lists: list[tuple[dict[str, str], list[str]]] = [
         ({}, ["late", "now", "next", "weekend", "whenever", "done"]),
         ({"status": "open"}, ["late", "now", "next", "weekend", "whenever"]),
         ({"status": "completed"}, ["done"]),
@@ -100,22 +102,11 @@ async def test_the_longest_title_and_description_fit(hands: Hands) -> None:
         ({"due": "none"}, ["whenever"]),
         ({"due": "2026-03-07"}, ["weekend"]),
         ({"status": "open", "priority": "Low", "due": "this_week"}, ["weekend"]),
-    ],
-)
-async def test_lists_are_filtered_by_status_priority_and_due_date(
-    filters: dict[str, str], titles: list[str], hands: Hands
-) -> None:
-    await hands("add_task", title="whenever")
-    await hands("add_task", title="weekend", due_date="2026-03-07", priority="Low")
-    await hands("add_task", title="now", due_date="2026-03-04", priority="High")
-    await hands("add_task", title="next", due_date="2026-03-05")
-    await hands("add_task", title="late", due_date="2026-03-02")
-    await hands("add_task", title="done", due_date="2026-03-03")
-    await hands("complete_task", task="done")
+    ]
+    for filters, titles in lists:
+        answer = await hands("list_tasks", **filters)
 
-    answer = await hands("list_tasks", **filters)
-
-    assert [task["title"] for task in answer["data"]["tasks"]] == titles
+        assert [task["title"] for task in answer["data"]["tasks"]] == titles
 
 
 @pytest.mark.requirement("CHAT-TOOLS")
