@@ -1,0 +1,38 @@
+"""``maverick completion``: the script with which a shell completes commands, options and names of agents."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import shtab
+
+from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.main import command_parser
+from maverick.cli.parser import CommandParser
+from maverick.cli.screen import Screen
+
+_FILES = ("FILE", "PATH", "COPY")
+"""What the help calls an argument that is a file."""
+
+
+def write_script(options: argparse.Namespace) -> int:
+    """Write the script of a shell to standard output."""
+    script = shtab.complete(_complete(command_parser()), shell=options.shell)
+    Screen.of_process(interactive=False).say(f"{script}\n")
+    return SUCCESS
+
+
+def _complete(parser: CommandParser) -> CommandParser:
+    """The parser with the arguments of all commands, each with what the shell looks up for it."""
+    # argparse has no public way to read a parser; this name has been there since it was written.
+    for action in parser.filled()._actions:  # noqa: SLF001
+        if isinstance(action.choices, dict):  # the commands below this one
+            for command in action.choices.values():
+                _complete(command)
+        argument: Any = action
+        if action.dest == "agent":
+            argument.complete = shtab.cmd("maverick agents list --names 2>/dev/null")
+        elif action.metavar in _FILES:
+            argument.complete = shtab.FILE
+    return parser
