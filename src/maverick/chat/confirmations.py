@@ -40,14 +40,7 @@ _OPEN = (
 
 
 class ConfirmationStore:
-    """The confirmations of one user in one conversation.
-
-    Args:
-        session: The session to work in; committing it is the caller's.
-        user_id: The user.
-        conversation_id: The conversation.
-        at: The current time.
-    """
+    """The confirmations of one user in one conversation, in a session that the caller commits."""
 
     def __init__(
         self, session: Session, user_id: str, conversation_id: str, *, at: datetime | None = None

@@ -83,11 +83,9 @@ class ConversationBusyError(Exception):
 
 
 class ConversationStore:
-    """Reads and writes the conversations of one user. Another user's conversation does not exist for it.
+    """Reads and writes the conversations of one user, in a session that the caller commits.
 
-    Args:
-        session: The session to work in; committing it is the caller's.
-        user_id: The user.
+    Another user's conversation does not exist for it.
     """
 
     def __init__(self, session: Session, user_id: str) -> None:

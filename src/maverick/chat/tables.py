@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import JSON, Column, DateTime, Dialect, Index, TypeDecorator, UniqueConstraint
@@ -47,14 +46,6 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode().replace("\0", "")
 
 
-class Priority(StrEnum):
-    """How important a task is."""
-
-    LOW = "Low"
-    MEDIUM = "Medium"
-    HIGH = "High"
-
-
 class Task(SQLModel, table=True):
     """Something a user has to do."""
 
@@ -64,7 +55,7 @@ class Task(SQLModel, table=True):
     user_id: str = Field(index=True)
     title: str = Field(max_length=TITLE_LENGTH)
     description: str = Field(default="", max_length=DESCRIPTION_LENGTH)
-    priority: str = Field(default=Priority.MEDIUM.value)
+    priority: str = "Medium"
     due_date: date | None = None
     completed: bool = False
     created_at: datetime = _time()

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
-from maverick.chat.tables import Change, Priority, Task, now
+from maverick.chat.tables import Change, Task, now
 from maverick.exceptions import InvalidInputError
 
 DUE_SPANS = ("today", "tomorrow", "this_week", "next_week", "overdue", "none")
@@ -55,12 +55,7 @@ class Due:
 
 
 class TaskStore:
-    """Reads and changes the tasks of one user, and never those of another.
-
-    Args:
-        session: The session to work in; committing it is the caller's.
-        user_id: The user.
-    """
+    """Reads and changes the tasks of one user, and never those of another, in a session that the caller commits."""
 
     def __init__(self, session: Session, user_id: str) -> None:
         self._session = session
@@ -100,7 +95,7 @@ class TaskStore:
         title: str,
         *,
         description: str = "",
-        priority: str = Priority.MEDIUM,
+        priority: str = "Medium",
         due_date: date | None = None,
     ) -> Task:
         """Add a task."""
@@ -108,7 +103,7 @@ class TaskStore:
             user_id=self._user_id,
             title=title,
             description=description,
-            priority=Priority(priority).value,
+            priority=priority,
             due_date=due_date,
         )
         return self._written(task)
@@ -155,12 +150,7 @@ class TaskStore:
 
 
 class ChangeLog:
-    """The changes to one user's tasks, so that each is made once and can be undone.
-
-    Args:
-        session: The session to work in; committing it is the caller's.
-        user_id: The user.
-    """
+    """The changes to one user's tasks, so that each is made once and can be undone."""
 
     def __init__(self, session: Session, user_id: str) -> None:
         self._session = session

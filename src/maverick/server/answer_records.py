@@ -49,12 +49,7 @@ _WANTED = text(
 
 
 class AnswerRecords:
-    """The answers of one user.
-
-    Args:
-        session: The session to work in; committing it is the caller's.
-        user_id: The user.
-    """
+    """The answers of one user, in a session that the caller commits."""
 
     def __init__(self, session: Session, user_id: str) -> None:
         self._session = session

@@ -37,6 +37,13 @@ class StreamEncoder:
 class _ProtocolEncoder(StreamEncoder, ABC):
     """For protocols in which every piece of text has a start and an end, and calls have ids of their own."""
 
+    _text_types: tuple[str, str, str]
+    """The types of the messages that start, continue and end a text."""
+    _text_key: str
+    """What the id of a text is called in them."""
+    _text_start: Mapping[str, str] = {}
+    """What else the first one holds."""
+
     def __init__(self) -> None:
         self._scope = ""
         """The answer's id: ids of texts and calls begin with it, so that none appears twice in a conversation."""
@@ -72,32 +79,23 @@ class _ProtocolEncoder(StreamEncoder, ABC):
     def _text(self, text: str) -> list[Json]:
         if not text:
             return []
-        frames = []
+        frames: list[Json] = []
         if not self._text_id:
             self._text_count += 1
             self._text_id = f"{self._scope}_text_{self._text_count}"
-            frames.append(self._text_start(self._text_id))
+            frames.append({"type": self._text_types[0], self._text_key: self._text_id, **self._text_start})
         self._has_text = True
-        return [*frames, self._text_delta(self._text_id, text)]
+        return [*frames, {"type": self._text_types[1], self._text_key: self._text_id, "delta": text}]
 
     def _end_text(self) -> list[Json]:
         ended, self._text_id, self._has_text = self._text_id, "", False
-        return [self._text_end(ended)] if ended else []
+        return [{"type": self._text_types[2], self._text_key: ended}] if ended else []
 
     def _call_id(self, data: Mapping[str, Any]) -> str:
         return f"{self._scope}_{data['id']}"
 
     @abstractmethod
     def _start(self, data: Mapping[str, Any]) -> list[Json]: ...
-
-    @abstractmethod
-    def _text_start(self, text_id: str) -> Json: ...
-
-    @abstractmethod
-    def _text_delta(self, text_id: str, text: str) -> Json: ...
-
-    @abstractmethod
-    def _text_end(self, text_id: str) -> Json: ...
 
     @abstractmethod
     def _tool_start(self, data: Mapping[str, Any]) -> list[Json]: ...
@@ -119,6 +117,10 @@ class AgUiEncoder(_ProtocolEncoder):
         run_id: The id the client gave the run; by default ours.
     """
 
+    _text_types = ("TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END")
+    _text_key = "messageId"
+    _text_start: Mapping[str, str] = {"role": "assistant"}
+
     def __init__(self, run_id: str = "") -> None:
         super().__init__()
         self._run_id = run_id
@@ -129,15 +131,6 @@ class AgUiEncoder(_ProtocolEncoder):
         self._run_id = self._run_id or data["run_id"]
         self._scope, self._thread_id = data["run_id"], data["conversation_id"]
         return [{"type": "RUN_STARTED", "threadId": self._thread_id, "runId": self._run_id}]
-
-    def _text_start(self, text_id: str) -> Json:
-        return {"type": "TEXT_MESSAGE_START", "messageId": text_id, "role": "assistant"}
-
-    def _text_delta(self, text_id: str, text: str) -> Json:
-        return {"type": "TEXT_MESSAGE_CONTENT", "messageId": text_id, "delta": text}
-
-    def _text_end(self, text_id: str) -> Json:
-        return {"type": "TEXT_MESSAGE_END", "messageId": text_id}
 
     def _tool_start(self, data: Mapping[str, Any]) -> list[Json]:
         call_id = self._call_ids[data["name"]] = self._call_id(data)
@@ -197,6 +190,8 @@ class AiSdkEncoder(_ProtocolEncoder):
     """
 
     headers: Mapping[str, str] = {"x-vercel-ai-ui-message-stream": "v1"}
+    _text_types = ("text-start", "text-delta", "text-end")
+    _text_key = "id"
 
     def __init__(self, decided_call: str = "", *, approved: bool = False) -> None:
         super().__init__()
@@ -220,15 +215,6 @@ class AiSdkEncoder(_ProtocolEncoder):
         start = {"type": "start", "messageId": data["run_id"], "messageMetadata": metadata}
         denied = {"type": "tool-output-denied", "toolCallId": self._denied_call}
         return [start, {"type": "start-step"}, *([denied] if self._denied_call else [])]
-
-    def _text_start(self, text_id: str) -> Json:
-        return {"type": "text-start", "id": text_id}
-
-    def _text_delta(self, text_id: str, text: str) -> Json:
-        return {"type": "text-delta", "id": text_id, "delta": text}
-
-    def _text_end(self, text_id: str) -> Json:
-        return {"type": "text-end", "id": text_id}
 
     def _tool_start(self, data: Mapping[str, Any]) -> list[Json]:
         if self._approved_call:

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from maverick.chat.confirmations import ConfirmationStore, pending_confirmations
+from maverick.chat.confirmations import pending_confirmations
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import owned_session
 from maverick.chat.tables import ChatMessage, Conversation, ToolCall
@@ -152,5 +152,4 @@ def export_conversation(conversation_id: PathId, user: User, service: Service) -
 def _delete(service: ChatService, user_id: str, conversation_id: str) -> bool:
     with owned_session(service.session_factory, user_id, writes=True) as session:
         AnswerRecords(session, user_id).forget(conversation_id)
-        ConfirmationStore(session, user_id, conversation_id).cancel()
         return ConversationStore(session, user_id).delete(conversation_id)
