@@ -22,7 +22,7 @@ from maverick.tools.threads import run_in_thread
 
 if TYPE_CHECKING:
     from maverick.chat import AgentContext, AgentRunner, Database
-    from maverick.chat import AgentResult as Answer
+    from maverick.chat import AgentResult as ChatResult
 
 
 class ChatSession:
@@ -91,7 +91,7 @@ class ChatSession:
             StorageError: The database can not be used.
             JournalError: The run can not be written down.
         """
-        answer: Answer | None = None
+        answer: ChatResult | None = None
         runs = len(self.run_ids)
         context = await run_in_thread(self._context)
         try:
@@ -135,7 +135,7 @@ class ChatSession:
             said = ConversationStore(session, self._user_id).history(self._conversation_id)
         return AgentContext.from_request(self._user_id, self._conversation_id, said)
 
-    def _keep(self, text: str, answer: Answer) -> None:
+    def _keep(self, text: str, answer: ChatResult) -> None:
         from maverick.chat.conversations import ConversationStore
         from maverick.chat.database import owned_session
 

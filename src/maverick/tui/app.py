@@ -16,7 +16,7 @@ from maverick.exceptions import MaverickError
 from maverick.tui.backend import Backend
 from maverick.tui.conversation import Status
 from maverick.tui.conversation_view import ConversationView
-from maverick.tui.dialogs import Answer, ApprovalDialog, ForkDialog, HelpDialog, InputsDialog
+from maverick.tui.dialogs import ApprovalChoice, ApprovalDialog, ForkDialog, HelpDialog, InputsDialog
 from maverick.tui.gauge import age
 from maverick.tui.keys import ANYWHERE, bindings
 from maverick.tui.plain_text import one_line
@@ -296,10 +296,10 @@ class MaverickApp(App[None]):
 
     async def _ask(self, session: Session, question: Question) -> bool | None:
         """Ask about a tool call; the dialog closes when the run is stopped meanwhile."""
-        answered: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+        answered: asyncio.Future[ApprovalChoice | None] = asyncio.get_running_loop().create_future()
         dialog = ApprovalDialog(question, self._grace)
 
-        def take(answer: Answer | None) -> None:
+        def take(answer: ApprovalChoice | None) -> None:
             if not answered.done():
                 answered.set_result(answer)
 
@@ -310,9 +310,9 @@ class MaverickApp(App[None]):
             except asyncio.CancelledError:
                 _ = dialog.dismiss(None)
                 raise
-        if answer is Answer.STOP:
+        if answer is ApprovalChoice.STOP:
             session.stop()
-        return {Answer.APPROVE: True, Answer.DENY: False}.get(answer) if answer else None
+        return {ApprovalChoice.APPROVE: True, ApprovalChoice.DENY: False}.get(answer) if answer else None
 
     def _load_agents(self) -> None:
         self._sidebar.show_agents(self._backend.agents(), self.session.agent)

@@ -29,7 +29,7 @@ _LONGEST_OFFER = 20_000
 """Characters that can be edited without a delay after each key."""
 
 
-class Answer(StrEnum):
+class ApprovalChoice(StrEnum):
     """The answer to a question about a tool call."""
 
     APPROVE = "approve"
@@ -38,7 +38,7 @@ class Answer(StrEnum):
     STOP = "stop"
 
 
-class ApprovalDialog(ModalScreen[Answer]):
+class ApprovalDialog(ModalScreen[ApprovalChoice]):
     """Asks about a tool call, and shows all of it.
 
     Args:
@@ -89,7 +89,7 @@ class ApprovalDialog(ModalScreen[Answer]):
     def action_answer(self, answer: str) -> None:
         """Answer, unless the dialog has only just appeared."""
         if time.monotonic() - self._shown_at >= self._grace:
-            _ = self.dismiss(Answer(answer))
+            _ = self.dismiss(ApprovalChoice(answer))
 
 
 def _written(line: Line) -> Text:

@@ -19,7 +19,7 @@ from maverick.providers.prices import PriceTable
 
 if TYPE_CHECKING:
     from maverick.providers.claude_cli.conversation import Conversation
-    from maverick.providers.claude_cli.tool_calls import Answer
+    from maverick.providers.claude_cli.tool_calls import CallResult
 
 PROVIDER = "claude-code"
 
@@ -190,7 +190,7 @@ class RunSession:
         await self._conversation.open()
         return self._conversation
 
-    async def _alone(self, call: ToolCall, *, approved: bool) -> Answer:
+    async def _alone(self, call: ToolCall, *, approved: bool) -> CallResult:
         sdk()
         from maverick.providers.claude_cli.single_call import run_single_call
 
@@ -202,7 +202,7 @@ def _log_of(request: Request) -> object:
     return request.messages.derived if isinstance(request.messages, History) else None
 
 
-def _text(answer: Answer, tool_name: str) -> str:
+def _text(answer: CallResult, tool_name: str) -> str:
     if answer.is_error:
         raise ToolError(answer.content, tool_name=tool_name)
     return answer.content

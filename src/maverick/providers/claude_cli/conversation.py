@@ -36,7 +36,7 @@ from maverick.providers.claude_cli.session import CliSession
 from maverick.providers.claude_cli.tool import CliTool
 from maverick.providers.claude_cli.tool_calls import (
     SERVER,
-    Answer,
+    CallResult,
     Leave,
     WaitingCalls,
     answer_of,
@@ -134,7 +134,7 @@ class Conversation:
         if self.over or len(results) != len(self.asked) or bool(said) is bool(results):
             return False
         for call_id, result in zip(self.asked, results, strict=True):
-            self._calls.decide(call_id, Answer(result.content, result.is_error))
+            self._calls.decide(call_id, CallResult(result.content, result.is_error))
         self._told_to_ask = True
         if said and self._cli is not None:
             await self._send(self._cli, "\n\n".join(said))
@@ -157,13 +157,13 @@ class Conversation:
 
     def tool_finished(self, call_id: str, content: str, *, failed: bool) -> None:
         """Hand it the result of a call; the call of another tool may have to wait for this one in the CLI."""
-        self._calls.decide(call_id, Answer(content, is_error=failed))
+        self._calls.decide(call_id, CallResult(content, is_error=failed))
 
     def waits_with(self, call_id: str) -> bool:
         """Whether it waits with a call."""
         return not self.over and call_id in self.asked
 
-    async def perform(self, call_id: str, *, approved: bool) -> Answer:
+    async def perform(self, call_id: str, *, approved: bool) -> CallResult:
         """Let it run a call that it waits with, and say what came of it."""
         self._calls.decide(call_id, Leave(approved))
         return await self._calls[call_id].result

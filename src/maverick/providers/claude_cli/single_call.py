@@ -21,7 +21,7 @@ from maverick.model import Request, ToolCall
 from maverick.providers.claude_cli.options import CliSettings
 from maverick.providers.claude_cli.session import CliSession
 from maverick.providers.claude_cli.tool import cli_tool
-from maverick.providers.claude_cli.tool_calls import Answer, answer_of, dangerous
+from maverick.providers.claude_cli.tool_calls import CallResult, answer_of, dangerous
 from maverick.providers.claude_cli.transcript import transcript_file, write_pending_call
 from maverick.providers.client import requested_model
 
@@ -36,7 +36,7 @@ _NO_MODEL = {
 _NOT_RUN = "The CLI ended without a result. It may or may not have taken effect."
 
 
-async def run_single_call(settings: CliSettings, call: ToolCall, *, approved: bool) -> Answer:
+async def run_single_call(settings: CliSettings, call: ToolCall, *, approved: bool) -> CallResult:
     """Run a call in a CLI that is started for it.
 
     Args:
@@ -69,7 +69,7 @@ async def run_single_call(settings: CliSettings, call: ToolCall, *, approved: bo
             await cli.aclose(at_once=True)
 
 
-async def _result(cli: CliSession, call_id: str) -> Answer:
+async def _result(cli: CliSession, call_id: str) -> CallResult:
     async with aclosing(cli.messages()) as messages:
         async for message in messages:
             if isinstance(message, ResultMessage):
@@ -77,4 +77,4 @@ async def _result(cli: CliSession, call_id: str) -> Answer:
             for block in message.content if isinstance(message, UserMessage) else ():
                 if isinstance(block, ToolResultBlock) and block.tool_use_id == call_id:
                     return answer_of(block)
-    return Answer(_NOT_RUN, is_error=True)
+    return CallResult(_NOT_RUN, is_error=True)

@@ -26,7 +26,7 @@ _WHOLE_RESULTS = {"anthropic/maxResultSizeChars": 500_000}
 _CUT_OFF = "The CLI ended before this call had a result. It may or may not have taken effect."
 
 
-class Answer(Struct, frozen=True):
+class CallResult(Struct, frozen=True):
     """The result of a call, in the words the model reads."""
 
     content: str
@@ -40,7 +40,7 @@ class Leave(Struct, frozen=True):
     """Whether a person had to agree to it, and has."""
 
 
-Decision: TypeAlias = Answer | Leave
+Decision: TypeAlias = CallResult | Leave
 """What the loop makes of a call: a result that is there already, or leave to go and get one."""
 
 
@@ -52,7 +52,7 @@ class WaitingCall:
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
         self.decision: asyncio.Future[Decision] = loop.create_future()
-        self.result: asyncio.Future[Answer] = loop.create_future()
+        self.result: asyncio.Future[CallResult] = loop.create_future()
 
 
 class WaitingCalls:
@@ -73,7 +73,7 @@ class WaitingCalls:
         if not call.decision.done():
             call.decision.set_result(decision)
 
-    def finish(self, call_id: str, result: Answer) -> None:
+    def finish(self, call_id: str, result: CallResult) -> None:
         """Note what came of a call."""
         call = self[call_id]
         if not call.result.done():
@@ -82,15 +82,15 @@ class WaitingCalls:
     def cut_off(self) -> None:
         """Give each call that the CLI was running the result that nobody knows of one."""
         for call_id in self._calls:
-            self.finish(call_id, Answer(_CUT_OFF, is_error=True))
+            self.finish(call_id, CallResult(_CUT_OFF, is_error=True))
 
 
-def answer_of(block: ToolResultBlock) -> Answer:
+def answer_of(block: ToolResultBlock) -> CallResult:
     """What a tool of the CLI answered, in words."""
     content = block.content
     if isinstance(content, list):
         content = "\n".join(str(piece.get("text") or f"[{piece.get('type')}]") for piece in content)
-    return Answer(content or "", is_error=bool(block.is_error))
+    return CallResult(content or "", is_error=bool(block.is_error))
 
 
 def dangerous(context: ToolPermissionContext) -> str:
@@ -135,7 +135,7 @@ def tool_server(tools: Sequence[Tool], calls: WaitingCalls) -> Server[Any]:
 
     async def call_tool(_context: object, params: CallToolRequestParams) -> CallToolResult:
         decision = await calls[str(dict(params.meta or {})[_CALL_ID])].decision
-        assert isinstance(decision, Answer)  # noqa: S101 - leave to run a call is given for tools of the CLI only
+        assert isinstance(decision, CallResult)  # noqa: S101 - leave to run a call is given for tools of the CLI only
         content = [{"type": "text", "text": decision.content}]
         return CallToolResult.model_validate({"content": content, "isError": decision.is_error})
 
