@@ -94,16 +94,17 @@ class Conversation:
         self.history = self.history.extended(message)
         self.tokens = counted or self.tokens + _message_tokens(message)
 
-    def answer(self, response: Response, turn: int) -> Response:
-        """Add the model's answer, and return it with an id of its own for each tool call."""
-        if calls := response.tool_calls:
-            if not _have_own_ids(calls, self._call_ids):
-                response = _with_own_ids(response, turn, self._call_ids)
-                calls = response.tool_calls
-            self._call_ids.update(call.id for call in calls)
+    def answer(self, response: Response, turn: int) -> tuple[Response, tuple[ToolCall, ...]]:
+        """Add the model's answer; returns it, and its tool calls, each with an id of its own."""
+        calls = response.tool_calls
+        if calls and not _have_own_ids(calls, self._call_ids):
+            response = _with_own_ids(response, turn, self._call_ids)
+            calls = response.tool_calls
+        for call in calls:
+            self._call_ids.add(call.id)
         if response.parts:  # no provider accepts an empty message
             self.say(response.message, response.usage.total_tokens)
-        return response
+        return response, calls
 
     def say_partly(self, answer: str) -> None:
         """Add an answer that was cut short by an interruption."""

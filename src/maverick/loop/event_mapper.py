@@ -137,7 +137,7 @@ class EventMapper:
             yield Compacted(**self._who, context_tokens=self._loop.conversation.tokens)
 
     def _call_ruled(self, entry: CallRuled) -> Iterator[AgentActivityEvent]:
-        planned = self._loop.tool_round.planned(entry.index)
+        planned = self._loop.tool_round.calls[entry.index]
         if entry.verdict is Verdict.ASK and planned.call.id not in self._asked:
             yield self._ask(planned)
 
@@ -146,7 +146,7 @@ class EventMapper:
         return ApprovalRequested(**self._who, tool_call=planned.call, reason=planned.question or "")
 
     def _approval_decided(self, entry: ApprovalDecided) -> Iterator[AgentActivityEvent]:
-        call = self._loop.tool_round.planned(entry.index).call
+        call = self._loop.tool_round.calls[entry.index].call
         yield ApprovalGiven(**self._who, tool_call_id=call.id, approved=entry.approved, by=entry.by)
 
     def _tools_started(self, entry: ToolsStarted) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
@@ -155,7 +155,7 @@ class EventMapper:
 
     def _tool_finished(self, entry: ToolFinished) -> Iterator[AgentActivityEvent]:
         round_ = self._loop.tool_round if self._loop.tool_round.calls else self._loop.closed_round
-        yield self._end(round_.planned(entry.index), entry)
+        yield self._end(round_.calls[entry.index], entry)
 
     def _start(self, planned: PlannedCall) -> AgentActivityEvent:
         self._started.add(planned.index)

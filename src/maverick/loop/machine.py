@@ -120,8 +120,8 @@ class AgentLoop(Generic[T]):
             if not entry.info.native_output:
                 self._system = f"{entry.system}\n\n{output.format.instructions()}".lstrip()
         self.ledger = Ledger(entry.limits, entry.info.price)
-        self._planner = RoundPlanner(self.ledger, len(entry.agent), self._max_depth)
         self.conversation = Conversation(self._system, entry.messages, entry.head, entry.earlier)
+        self._planner = RoundPlanner(self.ledger, self.conversation, len(entry.agent), self._max_depth)
         self._apply(entry.settings)
         return self._next_turn()
 
@@ -145,13 +145,10 @@ class AgentLoop(Generic[T]):
         self.ledger.charge(usage)
         if step.compaction:
             return self._condense(response.content)
-        response = self.conversation.answer(response, self.turn)
-        calls = response.tool_calls
+        response, calls = self.conversation.answer(response, self.turn)
         self.text = response.content or self.text
         if calls:
-            self.tool_round = self._planner.plan(
-                self.turn, calls, response.stop_reason, self._elapsed, self._reserve
-            )
+            self.tool_round = self._planner.plan(self.turn, calls, response.stop_reason, self._elapsed)
         if self.ledger.limits.cost_usd is not None and response.usage.cost_usd is None:
             return self._finish(
                 TerminateReason.ERROR, termination.no_price(response.model or self._config.model)
@@ -199,7 +196,9 @@ class AgentLoop(Generic[T]):
 
     def _on_tools_started(self, _: ToolsStarted, step: RunTools) -> Step:
         self.tool_round.started = True
-        self.ledger.tool_calls += sum(not planned.refusal for planned in step.calls)
+        for planned in self.tool_round.calls:
+            if not planned.refusal:
+                self.ledger.tool_calls += 1
         return step
 
     def _on_tool_finished(self, entry: ToolFinished, step: RunTools) -> Step:
@@ -243,7 +242,7 @@ class AgentLoop(Generic[T]):
         if self.tool_round.started:
             self.tool_round.reopened = True
             return step
-        self._planner.replan(self.tool_round, self._elapsed, self._reserve)
+        self._planner.replan(self.tool_round, self._elapsed)
         return self._ask_or_run()
 
     def _on_edited(self, entry: Edited, step: CallModel) -> Step:
@@ -366,8 +365,7 @@ class AgentLoop(Generic[T]):
         settings = settings or RunSettings.of(self.definition, self._tools)
         self._settings = settings
         self._config = RequestConfig(settings.max_tokens, model.temperature, model.model or "")
-        self._planner.asking = settings.asking
-        self._planner.calls_per_turn = settings.max_calls_per_turn
+        self._planner.settings = settings
         self._planner.offer = settings.offer or ToolOffer.of(self._tools)
         self.conversation.offer_tools(self._planner.offer.tokens)
         self.conversation.size = settings.context_window or self._start.info.context_window
@@ -381,21 +379,16 @@ class AgentLoop(Generic[T]):
         tools = self.tool_round
         if tools.calls:
             self.tool_round, self.closed_round = NO_TOOLS, tools
-            tools.cancel_open(self._now)
-            for message in tools.messages(self.conversation.result_share(len(tools.calls))):
+            share = self.conversation.result_share(len(tools.calls))
+            for message, record in tools.close(self._now, share):
                 self.conversation.say(message)
-            self._records += tools.records()
+                self._records.append(record)
 
     def _request(self, max_tokens: int) -> Request:
         config = self._config
         if max_tokens != config.max_tokens:
             config = replace(config, max_tokens=max_tokens)
         return Request(self.conversation.history, self._offered, config, self._system, self._output)
-
-    @property
-    def _reserve(self) -> int:
-        """The tokens kept from subagents for the turn after theirs."""
-        return self.conversation.next_turn_tokens(self._config.max_tokens)
 
     @property
     def _elapsed(self) -> float:

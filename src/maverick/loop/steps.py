@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -49,7 +50,7 @@ class RunTools(Struct, frozen=True):
     """The round they are part of. The calls are looked up there, so that a step costs nothing to make."""
 
     @property
-    def calls(self) -> tuple[PlannedCall, ...]:
+    def calls(self) -> Sequence[PlannedCall]:
         """All calls of the turn."""
         return self.tools.calls
 
@@ -63,12 +64,12 @@ class AwaitApproval(Struct, frozen=True):
     @property
     def first(self) -> PlannedCall:
         """The call to ask about next."""
-        return self.tools.planned(self.tools.waiting[0])
+        return self.tools.calls[self.tools.waiting[0]]
 
     @property
-    def calls(self) -> tuple[PlannedCall, ...]:
+    def calls(self) -> Sequence[PlannedCall]:
         """All calls that wait for a decision."""
-        return tuple(self.tools.planned(index) for index in self.tools.waiting)
+        return [self.tools.calls[index] for index in self.tools.waiting]
 
 
 class Finish(Struct, frozen=True):

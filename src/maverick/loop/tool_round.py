@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError, describe_unknown
-from maverick.loop.conversation import truncate
+from maverick.loop.conversation import Conversation, truncate
 from maverick.loop.entries import ToolFinished
 from maverick.loop.limits import Ledger, Limits
 from maverick.loop.result import ToolOutcome, ToolRecord
-from maverick.loop.run_settings import ToolOffer
+from maverick.loop.run_settings import RunSettings, ToolOffer
 from maverick.model import Message, StopReason, ToolCall
 
 _CUT_OFF = (
@@ -41,7 +41,7 @@ class PlannedCall(Struct, frozen=True):
     grant: Limits | None = None
     """What it may use, when it is a subagent."""
     question: str | None = None
-    """Why a person is asked about it, which may be left unsaid; ``None`` when nobody is."""
+    """Why a person is asked about it, which may be left unsaid; ``None`` when no one is."""
     begun: bool = False
     """Whether it was refused only after it had begun, in a process that stopped: it may have taken effect."""
 
@@ -52,77 +52,54 @@ class ToolRound:
     Ruling on a call, asking about it and settling it each cost the same however many calls there are.
     """
 
-    __slots__ = (
-        "_calls",
-        "_planned",
-        "_results",
-        "over_limit",
-        "reopened",
-        "started",
-        "turn",
-        "waiting",
-    )
+    __slots__ = ("_results", "calls", "over_limit", "reopened", "started", "turn", "waiting")
 
     def __init__(self, turn: int = 0, calls: Iterable[PlannedCall] = ()) -> None:
         self.turn = turn
-        self._planned = list(calls)
-        self._calls: tuple[PlannedCall, ...] | None = None
+        self.calls = list(calls)
+        """All calls, in the order they were asked for."""
         self.waiting: list[int] = []
         """The calls that a person is still to decide on, in order."""
         self.over_limit = False
         """Whether a call was refused because the run may make no more of them."""
         self.started = False
         self.reopened = False
-        """Whether the run was left while the calls ran, and goes on: they may be ruled on once more."""
+        """Whether the run was left while the calls ran, and is resumed: they may be ruled on once more."""
         self._results: dict[int, ToolFinished] = {}
 
     def __repr__(self) -> str:
         return f"ToolRound({self.turn}, {self.calls}, waiting={self.waiting}, started={self.started})"
 
     @property
-    def calls(self) -> tuple[PlannedCall, ...]:
-        """All calls, in the order they were asked for."""
-        if self._calls is None:
-            self._calls = tuple(self._planned)
-        return self._calls
-
-    @property
     def open(self) -> bool:
         """Whether a call still has no result."""
-        return len(self._results) < len(self._planned)
+        return len(self._results) < len(self.calls)
 
     @property
-    def unsettled(self) -> tuple[PlannedCall, ...]:
+    def unsettled(self) -> Sequence[PlannedCall]:
         """The calls that have no result yet."""
         if not self._results:
             return self.calls
-        return tuple(planned for planned in self._planned if planned.index not in self._results)
-
-    def planned(self, index: int) -> PlannedCall:
-        """One of the calls."""
-        return self._planned[index]
+        return [planned for planned in self.calls if planned.index not in self._results]
 
     def may_rule(self, index: int) -> bool:
-        """Whether a policy may still say something of a call: nobody has refused it, and it does not run."""
-        if not 0 <= index < len(self._planned) or self._planned[index].refusal:
+        """Whether a policy may still rule on a call: it was not refused, and does not run."""
+        if not 0 <= index < len(self.calls) or self.calls[index].refusal:
             return False
         return not self.started or (self.reopened and index not in self._results)
 
-    def settled(self) -> Iterator[tuple[PlannedCall, ToolFinished]]:
+    def settled(self) -> list[tuple[PlannedCall, ToolFinished]]:
         """The calls with their results, once all have one."""
-        return ((planned, self._results[planned.index]) for planned in self._planned)
+        return [(planned, self._results[planned.index]) for planned in self.calls]
 
-    def replan(self, calls: Iterable[PlannedCall]) -> None:
+    def replan(self, calls: Sequence[PlannedCall]) -> None:
         """Replace the plans for the calls; what a person has agreed to stays so."""
-        asked = {planned.index for planned in self._planned if planned.question is not None}
-        agreed = asked.difference(self.waiting)
-        self._planned = list(calls)
-        self._calls = None
-        self.waiting = [
-            planned.index
-            for planned in self._planned
-            if planned.question is not None and not planned.refusal and planned.index not in agreed
-        ]
+        waiting = [p.index for p in calls if p.question is not None and not p.refusal]
+        if waiting:
+            asked = {planned.index for planned in self.calls if planned.question is not None}
+            agreed = asked.difference(self.waiting)
+            waiting = [index for index in waiting if index not in agreed]
+        self.calls, self.waiting = list(calls), waiting
 
     def settle(self, result: ToolFinished) -> None:
         """Take the result of a call.
@@ -130,7 +107,7 @@ class ToolRound:
         Raises:
             InvalidInputError: There is no such call, or it has its result already.
         """
-        if not 0 <= result.index < len(self._planned) or result.index in self._results:
+        if not 0 <= result.index < len(self.calls) or result.index in self._results:
             raise InvalidInputError(
                 f"Turn {self.turn} has no open tool call {result.index}; each call gets exactly one result.",
                 field="index",
@@ -140,12 +117,12 @@ class ToolRound:
     def refuse(self, index: int, why: str) -> None:
         """Decide that a call is not to be run, or not to be run again."""
         refusal = f"Not run again: {why} {_MAY_HAVE_ACTED}" if self.started else f"Not run: {why}"
-        self._change(replace(self._planned[index], refusal=refusal, begun=self.started))
+        self.calls[index] = replace(self.calls[index], refusal=refusal, begun=self.started)
         self.agree(index)
 
     def ask(self, index: int, question: str) -> None:
         """Decide that a person is to be asked about a call, and why."""
-        self._change(replace(self._planned[index], question=question))
+        self.calls[index] = replace(self.calls[index], question=question)
         if not self.waits(index):
             insort(self.waiting, index)
 
@@ -159,46 +136,37 @@ class ToolRound:
         if self.waits(index):
             del self.waiting[bisect_left(self.waiting, index)]
 
-    def _change(self, planned: PlannedCall) -> None:
-        self._planned[planned.index] = planned
-        self._calls = None
+    def close(self, at: float, result_tokens: int | None) -> Iterator[tuple[Message, ToolRecord]]:
+        """What the conversation and the run's result get of each call; one that has no result is cancelled.
 
-    def cancel_open(self, at: float) -> None:
-        """Give each call that has no result the one that tells it was not finished."""
-        if not self.open:
-            return
-        for planned in self.unsettled:
-            self._results[planned.index] = ToolFinished(
-                at=at,
-                index=planned.index,
-                outcome=ToolOutcome.CANCELLED,
-                content=_CUT_SHORT if self.started else _NOT_STARTED,
+        Args:
+            at: The time.
+            result_tokens: The most tokens of one result in the conversation.
+        """
+        for planned in self.unsettled if self.open else ():
+            content = _CUT_SHORT if self.started else _NOT_STARTED
+            cancelled = ToolFinished(
+                at=at, index=planned.index, outcome=ToolOutcome.CANCELLED, content=content
             )
-
-    def messages(self, result_tokens: int | None) -> list[Message]:
-        """The results in the order of the calls, none larger than so many tokens."""
-        messages = []
+            self._results[planned.index] = cancelled
         for planned, result in self.settled():
-            content = result.content if result_tokens is None else truncate(result.content, result_tokens)
+            call, content = planned.call, result.content
+            text = content if result_tokens is None else truncate(content, result_tokens)
             failed = result.outcome is not ToolOutcome.FINISHED
-            messages.append(Message.tool_result(planned.call.id, content, is_error=failed))
-        return messages
-
-    def records(self) -> list[ToolRecord]:
-        """The calls with their results, for the run's result."""
-        return [
-            ToolRecord(
-                planned.call.id,
-                planned.call.tool_name,
-                planned.call.arguments,
-                result.content,
-                result.outcome,
-                result.duration_ms,
-                self.turn,
-                result.data,
+            message = Message.tool_result(call.id, text, is_error=failed)
+            yield (
+                message,
+                ToolRecord(
+                    call.id,
+                    call.tool_name,
+                    call.arguments,
+                    content,
+                    result.outcome,
+                    result.duration_ms,
+                    self.turn,
+                    result.data,
+                ),
             )
-            for planned, result in self.settled()
-        ]
 
 
 NO_TOOLS = ToolRound()
@@ -206,28 +174,28 @@ NO_TOOLS = ToolRound()
 
 
 class RoundPlanner:
-    """Decides for each call a model makes whether it is run."""
+    """Decides for each call a model makes whether it is run.
 
-    __slots__ = ("_depth", "_ledger", "_max_depth", "asking", "calls_per_turn", "offer")
+    Args:
+        ledger: What the run may still use.
+        conversation: The run's conversation.
+        depth: How deep the agent is nested in others.
+        max_depth: How deep agents may be nested.
+    """
 
-    def __init__(self, ledger: Ledger, depth: int, max_depth: int) -> None:
+    __slots__ = ("_conversation", "_depth", "_ledger", "_max_depth", "offer", "settings")
+
+    def __init__(self, ledger: Ledger, conversation: Conversation, depth: int, max_depth: int) -> None:
+        self.settings = RunSettings()
         self.offer = ToolOffer()
-        """The tools there are."""
-        self.asking: Mapping[str, str] = {}
-        """The tools that want a person asked about each call, and why if they say so."""
-        self.calls_per_turn: int | None = None
-        """How many calls of one turn are run at the most."""
+        """The tools on offer."""
         self._ledger = ledger
+        self._conversation = conversation
         self._depth = depth
         self._max_depth = max_depth
 
     def plan(
-        self,
-        turn: int,
-        calls: Sequence[ToolCall],
-        stop_reason: StopReason,
-        elapsed: float,
-        reserve_tokens: int,
+        self, turn: int, calls: Sequence[ToolCall], stop_reason: StopReason, elapsed: float
     ) -> ToolRound:
         """Plan the calls of a response.
 
@@ -236,37 +204,35 @@ class RoundPlanner:
             calls: The calls.
             stop_reason: Why the response ended; the calls of one that was cut off are not run.
             elapsed: Seconds since the run began.
-            reserve_tokens: What the turn after this one is expected to need; kept from subagents.
         """
         cut_off = stop_reason is StopReason.MAX_TOKENS or stop_reason is StopReason.CONTEXT_OVERFLOW
         refusal = _CUT_OFF if cut_off else ""
-        tools = ToolRound(turn, (PlannedCall(index, call, refusal) for index, call in enumerate(calls)))
-        self.replan(tools, elapsed, reserve_tokens)
+        tools = ToolRound(turn, [PlannedCall(index, call, refusal) for index, call in enumerate(calls)])
+        self.replan(tools, elapsed)
         return tools
 
-    def replan(self, tools: ToolRound, elapsed: float, reserve_tokens: int) -> None:
-        """Plan a round that has not begun by what is in force now; what was refused or asked stays so."""
-        room = self._ledger.tool_call_room()
-        planned: list[PlannedCall] = []
-        for each in tools.calls:
-            call = each.call
-            refusal = each.refusal or self._surplus(each) or self._objection(call)
+    def replan(self, tools: ToolRound, elapsed: float) -> None:
+        """Plan a round that has not begun with today's settings; what was refused or asked stays so."""
+        asking, room = self.settings.asking, self._ledger.tool_call_room()
+        calls: list[PlannedCall] = []
+        for planned in tools.calls:
+            name = planned.call.tool_name
+            refusal = planned.refusal or self._objection(planned)
             if not refusal and room is not None:
                 if room == 0:
                     tools.over_limit = True
                     refusal = _NO_CALLS_LEFT.format(limit=self._ledger.limits.tool_calls)
                 else:
                     room -= 1
-            question = self.asking.get(call.tool_name) if each.question is None else each.question
-            planned.append(PlannedCall(each.index, call, refusal, None, question))
-        tools.replan(self._with_grants(planned, elapsed, reserve_tokens))
+            question = asking.get(name) if planned.question is None else planned.question
+            calls.append(PlannedCall(planned.index, planned.call, refusal, None, question))
+        tools.replan(self._with_grants(calls, elapsed) if self.offer.agents else calls)
 
-    def _surplus(self, planned: PlannedCall) -> str:
-        """Why a call is one too many for its turn, if it is."""
-        most = self.calls_per_turn
-        return "" if most is None or planned.index < most else _TOO_MANY_CALLS.format(most=most)
-
-    def _objection(self, call: ToolCall) -> str:
+    def _objection(self, planned: PlannedCall) -> str:
+        """Why a call is not run, if it is not."""
+        call, most = planned.call, self.settings.max_calls_per_turn
+        if most is not None and planned.index >= most:
+            return _TOO_MANY_CALLS.format(most=most)
         if call.tool_name not in self.offer.names:
             return f"Not run: {describe_unknown('tool', call.tool_name, self.offer.names)}"
         if call.malformed:
@@ -275,20 +241,20 @@ class RoundPlanner:
             return _TOO_DEEP.format(depth=self._depth)
         return ""
 
-    def _with_grants(
-        self, planned: Sequence[PlannedCall], elapsed: float, reserve_tokens: int
-    ) -> Iterable[PlannedCall]:
-        agents = {p.index for p in planned if not p.refusal and p.call.tool_name in self.offer.agents}
+    def _with_grants(self, calls: list[PlannedCall], elapsed: float) -> list[PlannedCall]:
+        """The calls with the share of what is left that each subagent among them may use."""
+        agents = {p.index for p in calls if not p.refusal and p.call.tool_name in self.offer.agents}
         if not agents:
-            return planned
-        running = sum(not p.refusal for p in planned)
-        grant = self._ledger.share(len(agents), elapsed, reserve_tokens, running)
-        return (
+            return calls
+        running = sum(not p.refusal for p in calls)
+        reserve = self._conversation.next_turn_tokens(self.settings.max_tokens)
+        grant = self._ledger.share(len(agents), elapsed, reserve, running)
+        return [
             (replace(p, grant=grant) if _enough(grant) else replace(p, refusal=_NO_BUDGET))
             if p.index in agents
             else p
-            for p in planned
-        )
+            for p in calls
+        ]
 
 
 def _enough(grant: Limits) -> bool:

@@ -107,6 +107,13 @@ class Message:
         message._fill(Role.TOOL_RESULT, (Text(content),) if content else (), tool_call_id, is_error)
         return message
 
+    @classmethod
+    def of_parts(cls, role: Role, parts: tuple[Part, ...]) -> Message:
+        """A message of parts that were checked before."""
+        message = object.__new__(cls)
+        message._fill(role, parts, None, is_error=False)
+        return message
+
     @property
     def content(self) -> str:
         """The text of the message, without thoughts and tool calls."""
@@ -115,7 +122,7 @@ class Message:
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The tools the message asks to run."""
-        return tuple(part for part in self.parts if type(part) is ToolCall)
+        return tuple([part for part in self.parts if type(part) is ToolCall])
 
     @property
     def thinking(self) -> str:
@@ -145,7 +152,7 @@ def text_of(parts: tuple[Part, ...]) -> str:
     """The words among the parts."""
     if len(parts) == 1 and type(parts[0]) is Text:
         return parts[0].text
-    return "".join(part.text for part in parts if type(part) is Text)
+    return "".join([part.text for part in parts if type(part) is Text])
 
 
 def _role(value: str) -> Role:

@@ -81,12 +81,12 @@ class Response:
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The tools the model asks to run, in order."""
-        return tuple(part for part in self.parts if type(part) is ToolCall)
+        return tuple([part for part in self.parts if type(part) is ToolCall])
 
     @property
     def message(self) -> Message:
         """The answer as a message of the conversation."""
-        return Message(Role.ASSISTANT, self.parts)
+        return Message.of_parts(Role.ASSISTANT, self.parts)
 
 
 class TextDelta(Struct, frozen=True):
