@@ -23,7 +23,6 @@ from maverick.loop.entries import (
     ModelReplied,
     Resumed,
     RunStarted,
-    ToolFinished,
     ToolsStarted,
 )
 from maverick.loop.limits import Ledger, Limits
@@ -39,7 +38,7 @@ from maverick.runtime.gates import ApprovalGate, PermissionGate
 from maverick.runtime.interruption import AbortSignal, Interruption, RunInterrupted, RunParked
 from maverick.runtime.replay import follow
 from maverick.runtime.run import Run
-from maverick.runtime.tool_batch import ToolBatch
+from maverick.runtime.tool_batch import ToolBatch, deadlines_of
 from maverick.runtime.tool_runner import StartAgent, ToolRunner
 from maverick.runtime.worker import at_work, worker_name
 
@@ -90,32 +89,30 @@ class Driver(Generic[T]):
 
     async def drive(self, signal: AbortSignal | None = None) -> AgentResult[T]:
         """Run to the end; one that came to an end of its own earlier has its result already."""
-        if not self._entries:
-            return await self._drive_in_scope(self.run.start, signal)
-        *_, step = follow(self.run.start.run_id, self._entries, self.run.recall)
-        if isinstance(step, Finish) and step.result.terminate_reason not in RESUMABLE:
-            return self.run.leave(step.result)
-        settings = RunSettings.of(self.run.loop.definition, self.run.toolset.tools)
-        resumed = Resumed(
-            at=self.run.clock.now(), limits=self._limits(), settings=settings, worker=worker_name()
-        )
-        return await self._drive_in_scope(resumed, signal)
-
-    async def _drive_in_scope(
-        self, first: RunStarted | Resumed, signal: AbortSignal | None
-    ) -> AgentResult[T]:
+        first: RunStarted | Resumed = self.run.start
+        if self._entries:
+            *_, step = follow(self.run.start.run_id, self._entries, self.run.recall)
+            if isinstance(step, Finish) and step.result.terminate_reason not in RESUMABLE:
+                return self.run.leave(step.result)
+            first = self._resumed()
         with at_work(self.run.start.run_id):
             async with run_scope(self.run.client) as self._scope:
                 return await self._drive(first, signal)
 
-    def _limits(self) -> Limits:
-        """The limits a resumed run goes on with: what its definition says now, or what its caller granted it."""
-        start = self.run.start
-        return start.limits if start.parent else self.run.loop.definition.run_config.limits
+    def _resumed(self) -> Resumed:
+        """The entry that a resumed run goes on with: its limits are the definition's, or what its caller granted."""
+        start, definition = self.run.start, self.run.loop.definition
+        return Resumed(
+            at=self.run.clock.now(),
+            limits=start.limits if start.parent else definition.run_config.limits,
+            settings=RunSettings.of(definition, self.run.toolset.tools),
+            worker=worker_name(),
+        )
 
     async def _drive(self, first: RunStarted | Resumed, signal: AbortSignal | None) -> AgentResult[T]:
         """Do what the loop asks, step by step, until it is finished or the run is stopped."""
         self._interruption = Interruption(self.run.loop.seconds_left(first), signal)
+        self._deadlines = deadlines_of(asyncio.get_running_loop())
         try:
             step = await self.run.record(first)
             while not isinstance(step, Finish):
@@ -186,17 +183,21 @@ class Driver(Generic[T]):
     async def _run_tools(self, step: RunTools) -> Step:
         tools, deadline = self.run.loop.tool_round, self._interruption.deadline
         runner = ToolRunner(self.run, step.turn, deadline, self._start_agent, self._lost)
-        await self._withdraw_refused()
+        if self._resumed_gate is not None:
+            await self._resumed_gate.withdraw_refused()
         if not tools.started:
             await self.run.record(ToolsStarted(at=self.run.clock.now(), turn=step.turn))
         parallel = self.run.loop.definition.tool_config.max_parallel
-        batch = ToolBatch(tools.unsettled, runner, parallel)
+        batch = ToolBatch(tools.unsettled, runner, parallel, self._deadlines)
         latest: Step = step
         try:
             while isinstance(latest, RunTools):
                 finished = await self._interruption.guard(batch.next())
                 latest = await self.run.record(finished)
-                self._tell_client(step.calls[finished.index].call, finished)
+                if self._scope is not None:
+                    failed = finished.outcome is not ToolOutcome.FINISHED
+                    call = tools.calls[finished.index].call
+                    self._scope.tool_finished(call.id, finished.content, failed=failed)
         except RunParked:
             if self.run.writer is not None:
                 await self.run.writer.park(())
@@ -210,16 +211,12 @@ class Driver(Generic[T]):
             raise
         return latest
 
-    def _tell_client(self, call: ToolCall, finished: ToolFinished) -> None:
-        if self._scope is not None:
-            failed = finished.outcome is not ToolOutcome.FINISHED
-            self._scope.tool_finished(call.id, finished.content, failed=failed)
-
     async def _ask_person(self, step: AwaitApproval) -> Step:
         planned, gate, resumed_gate = step.first, self._gate, self._resumed_gate
-        await self._withdraw_refused()
-        if resumed_gate is not None and (kept := await resumed_gate.recorded_decision(step)) is not None:
-            return await self.run.record(kept)
+        if resumed_gate is not None:
+            await resumed_gate.withdraw_refused()
+            if (recorded := await resumed_gate.recorded_decision(step)) is not None:
+                return await self.run.record(recorded)
         if self._approve is not None:
             try:
                 approved, why = await self._interruption.guard(self._decide(self._approve, planned.call))
@@ -237,10 +234,6 @@ class Driver(Generic[T]):
                 "journal, so that the run can wait for it.",
             )
         return await self.run.record(await gate.decision(step))
-
-    async def _withdraw_refused(self) -> None:
-        if self._resumed_gate is not None:
-            await self._resumed_gate.withdraw_refused()
 
     async def _decide(self, approve: Approver, call: ToolCall) -> tuple[bool, str]:
         """A person's decision, and why it is a no if no one could be asked."""

@@ -31,7 +31,12 @@ _UNCERTAIN = "It may or may not have taken effect."
 
 
 class Deadlines:
-    """What is to be called when a deadline passes, on one event loop."""
+    """The deadlines of the tool calls on one event loop, watched with one timer.
+
+    A timer for each call would be pushed onto the loop's heap and cancelled a moment later, since almost every tool is
+    done long before its deadline. Here a call is put into a dictionary and taken out again; the timer goes off at the
+    earliest deadline there was, and is set again only if calls are left.
+    """
 
     __slots__ = ("_callbacks", "_loop", "_timer", "_wakes_at")
 
@@ -42,13 +47,13 @@ class Deadlines:
         self._wakes_at = 0.0
 
     def watch(self, key: object, deadline: float, callback: Callable[[], None]) -> None:
-        """Have a function called when the deadline passes, in the loop's time."""
+        """Call a function when the deadline passes, in the loop's time."""
         self._callbacks[key] = (deadline, callback)
         if self._timer is None or deadline < self._wakes_at:
             self._wake_at(deadline)
 
     def forget(self, key: object) -> None:
-        """Watch a deadline no more."""
+        """Stop watching a deadline."""
         self._callbacks.pop(key, None)
 
     def _wake_at(self, deadline: float) -> None:
@@ -74,11 +79,31 @@ class ToolBatch:
         calls: The calls.
         runner: Runs each of them.
         max_parallel: How many run at once.
+        deadlines: The deadlines of this event loop.
     """
 
-    def __init__(self, calls: Sequence[PlannedCall], runner: ToolRunner, max_parallel: int) -> None:
+    __slots__ = (
+        "_alone",
+        "_broken",
+        "_calls",
+        "_deadlines",
+        "_ending",
+        "_finished",
+        "_loop",
+        "_max_parallel",
+        "_parked",
+        "_queued",
+        "_runner",
+        "_running",
+        "_stopping",
+        "_waiter",
+    )
+
+    def __init__(
+        self, calls: Sequence[PlannedCall], runner: ToolRunner, max_parallel: int, deadlines: Deadlines
+    ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._deadlines = deadlines_of(self._loop)
+        self._deadlines = deadlines
         self._runner = runner
         self._max_parallel = max_parallel
         self._calls = calls
@@ -139,23 +164,27 @@ class ToolBatch:
         return task is not None and not task.done() and not self._runner.expire(planned)
 
     def _start_queued(self) -> None:
-        while self._queued and self._may_start(self._queued[0]):
-            self._start(self._queued.popleft())
+        while self._queued:
+            sequential = self._runner.is_sequential(self._queued[0])
+            if not self._may_start(sequential=sequential):
+                break
+            planned = self._queued.popleft()
+            if sequential:
+                self._alone = planned.index
+            self._start(planned)
         if self._parked is not None and not self._running and not self._ending:
             # A call before them waits for a person, perhaps for days. They can be asked for again.
             self._finished.extend(self._runner.failed(planned, _HELD_UP) for planned in self._queued)
             self._queued.clear()
 
-    def _may_start(self, planned: PlannedCall) -> bool:
-        if self._runner.is_sequential(planned):
+    def _may_start(self, *, sequential: bool) -> bool:
+        if sequential:
             return not self._running and not self._ending and self._parked is None
         if self._alone is not None and (self._alone in self._running or self._alone in self._ending):
             return False
         return len(self._running) < self._max_parallel
 
     def _start(self, planned: PlannedCall) -> None:
-        if self._runner.is_sequential(planned):
-            self._alone = planned.index
         seconds = self._runner.timeout(planned)
         self._running[planned.index] = self._loop.create_task(self._run_one(planned))
         if seconds is not None:
@@ -182,7 +211,8 @@ class ToolBatch:
             return
         if self._running.pop(planned.index, None) is not None:
             self._deadlines.forget((self, planned.index))
-            self._settle(result)
+            self._finished.append(result)
+            self._wake()
 
     def _expire(self, planned: PlannedCall, seconds: float) -> None:
         if not self._runner.expire(planned):
@@ -194,7 +224,8 @@ class ToolBatch:
         task.add_done_callback(lambda _: self._end(planned))
         self._loop.call_later(_GRACE, self._give_up, planned, task)
         text = f"The tool was stopped after {seconds:g} seconds without an answer. {_UNCERTAIN}"
-        self._settle(self._runner.failed(planned, text, seconds))
+        self._finished.append(self._runner.failed(planned, text, seconds))
+        self._wake()
 
     def _give_up(self, planned: PlannedCall, task: asyncio.Task[None]) -> None:
         if not task.done():
@@ -208,12 +239,9 @@ class ToolBatch:
             self._ending.remove(planned.index)
             self._wake()
 
-    def _settle(self, result: ToolFinished) -> None:
-        self._finished.append(result)
-        self._wake()
-
     def _wake(self) -> None:
-        self._start_queued()
+        if self._queued:
+            self._start_queued()
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 

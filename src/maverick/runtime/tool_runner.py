@@ -134,13 +134,8 @@ class ToolRunner:
         if planned.refusal:
             outcome = ToolOutcome.UNKNOWN if planned.begun else ToolOutcome.DENIED
             return self._finished(planned, outcome, planned.refusal)
-        return await (self._recover(planned) if self._recovering else self._execute(planned))
-
-    def failed(self, planned: PlannedCall, text: str, seconds: float = 0.0) -> ToolFinished:
-        """The result of a call that failed after so many seconds."""
-        return self._finished(planned, ToolOutcome.FAILED, text, time.perf_counter() - seconds)
-
-    async def _execute(self, planned: PlannedCall) -> ToolFinished:
+        if self._recovering and (recovered := await self._recover(planned)) is not None:
+            return recovered
         if self._run.tracer is not None:
             self._run.tracer.enter(planned, self._run.clock.now())
         ready = self._run.toolset.ready[planned.call.tool_name]
@@ -151,6 +146,10 @@ class ToolRunner:
             return await self._run_transaction(planned, ready, began)
         return await self._attempt(planned, ready, began)
 
+    def failed(self, planned: PlannedCall, text: str, seconds: float = 0.0) -> ToolFinished:
+        """The result of a call that failed after so many seconds."""
+        return self._finished(planned, ToolOutcome.FAILED, text, time.perf_counter() - seconds)
+
     async def _attempt(
         self, planned: PlannedCall, ready: ReadyTool, began: float, session: object = None
     ) -> ToolFinished:
@@ -159,10 +158,8 @@ class ToolRunner:
         data: dict[str, Any] | None = None
         watched = watchdog.enter(planned.call, self._run)
         try:
-            if not ready.validates:
-                arguments = deepcopy(
-                    arguments
-                )  # what a tool does to its own must not change what the model said
+            if not ready.validates:  # what a tool does to its arguments must not change what the model said
+                arguments = deepcopy(arguments)
             if ready.takes_context:
                 value = await ready.execute(arguments, self._context(planned, ready, session))
             else:
@@ -215,16 +212,17 @@ class ToolRunner:
             del self._transactions[planned.index]
         return finished
 
-    async def _recover(self, planned: PlannedCall) -> ToolFinished:
-        """Settle a call that was running when the process died, as its tool's effect allows (promise P2)."""
+    async def _recover(self, planned: PlannedCall) -> ToolFinished | None:
+        """Settle a call that was running when the process died, as its tool's effect allows (promise P2).
+
+        Returns:
+            Its result, or ``None`` if it may be run again.
+        """
         ready = self._run.toolset.of_begun(planned)
         if ready is None:
             return self._finished(planned, ToolOutcome.UNKNOWN, _GONE)
         if ready.agent is not None or ready.effect is not Effect.IRREVERSIBLE:
-            return await self._execute(planned)
-        return await self._recover_irreversible(planned, ready)
-
-    async def _recover_irreversible(self, planned: PlannedCall, ready: ReadyTool) -> ToolFinished:
+            return None
         found = await self._reconcile(planned, ready)
         if found.happened is None:
             return self._finished(planned, ToolOutcome.UNKNOWN, _UNKNOWN)
@@ -233,7 +231,7 @@ class ToolRunner:
             return self._finished(planned, ToolOutcome.FINISHED, told)
         if self._may_be_under_way(ready):
             return self._finished(planned, ToolOutcome.UNKNOWN, _UNDER_WAY)
-        return await self._execute(planned)
+        return None
 
     def _may_be_under_way(self, ready: ReadyTool) -> bool:
         """Whether a call that has not taken effect may still do so, because somebody else is at it."""
