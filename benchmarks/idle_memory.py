@@ -39,7 +39,7 @@ class _SilentClient(PreparedClient):
 def measure(rounds: int) -> Iterator[Figure]:
     if _MEMORY.exists():
         kilobytes = median(in_fresh_process(_weigh) for _ in range(rounds))
-        yield Figure(f"a waiting run, of {_RUNS:,} at once", kilobytes, "KB", Target(40))
+        yield Figure(f"a waiting run, of {_RUNS:,} at once", kilobytes, "KB", Target(18))
 
 
 def _weigh() -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import tomllib
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,34 @@ def test_no_layer_imports_one_above_it() -> None:
     ]
 
     assert upward == []
+
+
+@pytest.mark.requirement("F-LAYERS")
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports in functions, and those for types alone, count too."""
+    modules = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in PACKAGE.rglob("*.py")
+    }
+    graph = TopologicalSorter({name: imported_modules(name, modules) for name in modules})
+
+    try:
+        graph.prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
+
+
+def imported_modules(name: str, modules: Mapping[str, Path]) -> set[str]:
+    """The modules of the package that one of them imports, wherever in it the import is."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(modules[name].read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                found.add(submodule if submodule in modules else str(node.module))
+    return (found & modules.keys()) - {name}
 
 
 def imports_of(path: Path) -> set[str]:

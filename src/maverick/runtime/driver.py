@@ -40,7 +40,7 @@ from maverick.runtime.replay import follow
 from maverick.runtime.run import Run
 from maverick.runtime.tool_batch import ToolBatch, deadlines_of
 from maverick.runtime.tool_runner import StartAgent, ToolRunner
-from maverick.runtime.worker import at_work, worker_name
+from maverick.runtime.worker import begin_work, end_work, worker_name
 
 T = TypeVar("T", default=str)
 
@@ -95,9 +95,12 @@ class Driver(Generic[T]):
             if isinstance(step, Finish) and step.result.terminate_reason not in RESUMABLE:
                 return self.run.leave(step.result)
             first = self._resumed()
-        with at_work(self.run.start.run_id):
+        begin_work(self.run.start.run_id)
+        try:
             async with run_scope(self.run.client) as self._scope:
                 return await self._drive(first, signal)
+        finally:
+            end_work(self.run.start.run_id)
 
     def _resumed(self) -> Resumed:
         """The entry that a resumed run goes on with: its limits are the definition's, or what its caller granted."""

@@ -1,7 +1,7 @@
-"""Who works on a run: a process, by a name under which others can tell whether it is still there.
+"""Which process works on a run, by a name under which others can tell whether it is still there.
 
-Claiming a run keeps its former process from writing, and not from finishing what it is just doing. So whoever goes on
-with a run has to know whether that process may still act.
+Claiming a run keeps its former process from writing, but not from finishing what it is doing. So the process that
+resumes a run has to know whether that one may still act.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import platform
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +19,7 @@ from typing import NamedTuple
 from maverick.loop.entries import Entry, Resumed, RunStarted
 
 _MARGIN = 60.0
-"""Seconds after the deadline of a call that somebody on another computer may still be at it: clocks differ."""
+"""Seconds after its deadline that a call may still be running on another computer: clocks differ."""
 
 _at_work: Counter[str] = Counter()
 """The runs this process works on."""
@@ -31,35 +30,35 @@ def worker_name() -> str:
     return _name(os.getpid())
 
 
-@contextmanager
-def at_work(run_id: str) -> Iterator[None]:
-    """Say that this process works on a run during the block."""
+def begin_work(run_id: str) -> None:
+    """Note that this process works on a run, until :func:`end_work`."""
     _at_work[run_id] += 1
-    try:
-        yield
-    finally:
-        _at_work[run_id] -= 1
-        if not _at_work[run_id]:
-            del _at_work[run_id]
+
+
+def end_work(run_id: str) -> None:
+    """Note that this process works on a run no more."""
+    _at_work[run_id] -= 1
+    if not _at_work[run_id]:
+        del _at_work[run_id]
 
 
 class Predecessor(NamedTuple):
-    """Whoever worked on a run before."""
+    """The process that worked on a run before."""
 
     is_there: bool | None
-    """Whether it still works on the run; ``None`` if that can not be known from here."""
+    """Whether it still works on the run; ``None`` if that cannot be known from here."""
     last_seen: float
     """When it last wrote something down."""
 
     @classmethod
     def of(cls, run_id: str, entries: Sequence[Entry]) -> Predecessor:
-        """Whoever wrote these entries last."""
+        """The process that wrote these entries last."""
         named = (entry.worker for entry in reversed(entries) if isinstance(entry, RunStarted | Resumed))
         name = next(named, "")
         return cls(_is_there(name, run_id) if name else None, entries[-1].at)
 
     def may_act(self, seconds: float | None, now: float) -> bool:
-        """Whether it may still be at a tool call that it had begun.
+        """Whether it may still be running a tool call that it had begun.
 
         Args:
             seconds: How long such a call may take.
@@ -99,6 +98,6 @@ def _place() -> str:
     """Where numbers of processes mean the same: this computer since its start, and there the same name space."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return f"{boot}/{os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 - it is no path
+        return f"{boot}/{os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 - it is not a path
     except OSError:
         return "".join(platform.node().split()) or "here"
