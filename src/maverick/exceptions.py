@@ -21,16 +21,16 @@
     │   ├── InvalidInputError          a value is not acceptable (field); also a ValueError
     │   ├── OutputValidationError      the answer does not fit the declared type (raw_output)
     │   ├── LimitExceededError         a limit of the run was reached (limit)
-    │   ├── AbortedError               somebody stopped the run (reason, partial_messages)
+    │   ├── AbortedError               the run was aborted (reason, partial_messages)
     │   ├── ApprovalRequiredError      a tool call waits for a person (tool_name, call_id)
-    │   ├── JournalError               a run could not be written down or read back
+    │   ├── JournalError               a run could not be written or read
     │   │   ├── RunNotFoundError       no run has this id (run_id)
     │   │   ├── RunExistsError         the id is taken (run_id)
     │   │   ├── LeaseLostError         another process has taken the run over (run_id)
-    │   │   ├── JournalDamagedError    what is written can not be read any more (run_id, readable)
+    │   │   ├── JournalDamagedError    the journal can no longer be read (run_id, readable)
     │   │   ├── RunChangedError        the agent is not the one the run was made with (changes)
     │   │   └── ApprovalError          the decision does not fit what was asked (approval_id)
-    │   ├── StorageError               what a chat keeps could not be written or read back
+    │   ├── StorageError               a chat's database could not be written or read
     │   ├── DuplicateAgentError        the name is taken (agent_name)
     │   └── AgentNotFoundError         no agent has this name (agent_name)
     ├── WorkflowError                  a workflow of agents failed
@@ -238,7 +238,7 @@ class MalformedResponseError(AgentError):
 
 
 class ToolError(AgentError):
-    """A tool failed. Raise it from a tool to choose the words the model reads."""
+    """A tool failed. Raise it from a tool to choose the message the model reads."""
 
     default_kind = ErrorKind.TOOL
 
@@ -296,7 +296,7 @@ class LimitExceededError(AgentError):
 
 
 class AbortedError(AgentError):
-    """Somebody stopped the run; ``partial_messages`` holds what had arrived of a stream."""
+    """The run was aborted; ``partial_messages`` holds what had arrived of a stream."""
 
     def __init__(
         self, message: str, *, reason: str = "", partial_messages: Sequence[Any] = (), **details: Any
@@ -318,7 +318,7 @@ class ApprovalRequiredError(AgentError):
 
 
 class JournalError(AgentError):
-    """A run could not be written down or read back. Nothing was done that is not written down."""
+    """A run could not be written to its journal, or read from it. Nothing was done that is not in the journal."""
 
 
 class RunNotFoundError(JournalError):
@@ -358,7 +358,7 @@ class LeaseLostError(JournalError):
 
 
 class JournalDamagedError(JournalError):
-    """A journal, or a run in it, can not be read any more. The others can be, unless the whole file is damaged.
+    """A journal, or a run in it, can no longer be read. Other runs can be, unless the whole file is damaged.
 
     ``run_id`` is the run, if it is about one, and ``readable`` how many of its entries can be read, from the first on.
     """
@@ -380,7 +380,7 @@ class RunChangedError(JournalError):
 
 
 class ApprovalError(JournalError):
-    """A decision does not fit what was asked: unknown, already decided, expired, or somebody else's."""
+    """A decision does not fit what was asked: unknown, already decided, expired, or another user's."""
 
     default_kind = ErrorKind.INVALID
 

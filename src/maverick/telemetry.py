@@ -25,7 +25,7 @@ _TURN_BUCKETS = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144]
 
 
 def log(level: int, message: str, fields: dict[str, Any]) -> None:
-    """Write one structured line, if anybody listens at this level."""
+    """Write one structured line, if this level is enabled."""
     if logger.isEnabledFor(level):
         logger.log(level, message, extra={FIELDS: fields})
 
@@ -133,7 +133,7 @@ def uninstrument() -> None:
 
 
 def instruments() -> Instruments | None:
-    """What to trace and measure with, if anybody asked for it."""
+    """What to trace and measure with, if runs are traced."""
     return _instruments
 
 

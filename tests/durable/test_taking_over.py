@@ -52,7 +52,7 @@ async def test_what_a_living_process_may_still_do_is_not_done_again_although_it_
     await former.wait()
 
     assert [record.outcome for record in result.tool_calls] == [ToolOutcome.UNKNOWN]
-    assert "may still be at it" in result.tool_calls[0].result
+    assert "may still be running it" in result.tool_calls[0].result
     assert (tmp_path / "paid").read_text() == "ana\n"
     assert former.returncode == 1  # it was told that it had lost the run
 

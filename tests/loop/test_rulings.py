@@ -105,7 +105,7 @@ def test_a_ruling_on_no_call_or_one_that_does_not_run_is_refused(index: int) -> 
     machine.feed(ruled(0, Verdict.DENY))
     before = machine.step
 
-    with pytest.raises(InvalidInputError, match="can not be ruled on"):
+    with pytest.raises(InvalidInputError, match="cannot be ruled on"):
         machine.feed(ruled(index, Verdict.ASK))
 
     assert machine.step is before
@@ -116,5 +116,5 @@ def test_a_ruling_comes_too_late_once_tools_have_started() -> None:
     machine = asked_for("look")
     machine.feed(ToolsStarted(at=2, turn=1))
 
-    with pytest.raises(InvalidInputError, match="can not be ruled on"):
+    with pytest.raises(InvalidInputError, match="cannot be ruled on"):
         machine.feed(ruled(0, Verdict.DENY))

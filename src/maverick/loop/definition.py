@@ -50,12 +50,12 @@ def _check_type(field: str, value: object, kind: type) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PromptConfig:
-    """What the agent is told: ``${variable}`` stands for an input."""
+    """The agent's prompts: ``${variable}`` stands for an input."""
 
     system_prompt: str = ""
     initial_messages: Sequence[str | Message] = ("${prompt}",)
     """The first messages of the conversation; a string is a message from the user. Variables stand for inputs in
-    the words of a :class:`Message` too."""
+    the text of a :class:`Message` too."""
 
     def __post_init__(self) -> None:
         _check_type("prompt_config.system_prompt", self.system_prompt, str)
@@ -215,7 +215,7 @@ class AgentDefinition(Generic[T]):
     Args:
         name: What it is called: letters, digits, ``_`` and ``-``, beginning with a letter.
         description: What it does, for people and for agents that use it as a tool.
-        prompt_config: What it is told.
+        prompt_config: Its prompts.
         model_config: Which model answers.
         run_config: Its limits.
         tool_config: Its tools.

@@ -1,7 +1,7 @@
 """What happened in a run: the facts the loop is fed, in order.
 
 A run *is* its entries. Fed to a fresh :class:`~maverick.loop.machine.AgentLoop` they rebuild its state, so the list
-of entries, written down, is the checkpoint. Entries with "called" and "started" in their name are intents: they
+of entries, once recorded, is the checkpoint. Entries with "called" and "started" in their name are intents: they
 are recorded before the driver acts.
 """
 
@@ -131,7 +131,7 @@ class Interrupted(_Entry, frozen=True, kw_only=True):
 
 
 class Resumed(_Entry, frozen=True, kw_only=True):
-    """The run goes on after its process died, or after it was stopped."""
+    """The run was resumed after its process died, or after it was stopped."""
 
     limits: Limits
     """The limits from now on."""
@@ -142,7 +142,7 @@ class Resumed(_Entry, frozen=True, kw_only=True):
 
 
 class Edited(_Entry, frozen=True, kw_only=True):
-    """A person put words of their own into the conversation, before the next turn."""
+    """A person added a message to the conversation, before the next turn."""
 
     content: str
 

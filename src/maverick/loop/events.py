@@ -1,7 +1,7 @@
-"""What observers of a run are told while it goes on.
+"""The events of a run: what its observers see while it is in progress.
 
 The seed's seven are ``TurnStart``, ``Thinking``, ``ToolCallStart``, ``ToolCallEnd``, ``ContentChunk``, ``TurnEnd`` and
-``ErrorEvent``; the others tell of the run as a whole, retries, approvals, usage and compaction.
+``ErrorEvent``; the others report the run as a whole, retries, approvals, usage and compaction.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RunStart(AgentActivityEvent, frozen=True, kw_only=True):
 
 
 class RunResumed(AgentActivityEvent, frozen=True, kw_only=True):
-    """A run goes on where it had been left."""
+    """A run was resumed where it had stopped."""
 
     type: ClassVar[str] = "run_resumed"
 
@@ -115,7 +115,7 @@ class ApprovalRequested(AgentActivityEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "approval_requested"
     tool_call: ToolCall
     reason: str = ""
-    """Why a person is asked; empty when the tool always wants it."""
+    """Why a person is asked; empty when the tool always needs approval."""
 
 
 class ApprovalGiven(AgentActivityEvent, frozen=True, kw_only=True):
@@ -148,7 +148,7 @@ class Compacted(AgentActivityEvent, frozen=True, kw_only=True):
 
 
 class MessageAdded(AgentActivityEvent, frozen=True, kw_only=True):
-    """A person put words of their own into the conversation."""
+    """A person added a message to the conversation."""
 
     type: ClassVar[str] = "message_added"
     content: str

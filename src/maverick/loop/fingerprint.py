@@ -1,4 +1,4 @@
-"""What an agent was when a run began, so that a changed one is noticed when the run is resumed (promise P10)."""
+"""What an agent was when a run began, so that a change is noticed when the run is resumed (promise P10)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fingerprint(Struct, frozen=True):
     better, and runs that were begun before it can still be resumed."""
     conduct: dict[str, dict[str, str]] | None = None
     """By tool, what decides how its calls are treated: its effect, whether a person is asked, how far it reaches, and
-    whose words it returns. Not hashes; ``None`` in runs that were made before it was kept."""
+    whether it returns untrusted content. Not hashes; ``None`` in runs that were made before it was recorded."""
 
     @classmethod
     def of(cls, definition: AgentDefinition[Any], tools: Mapping[str, Tool]) -> Fingerprint:
@@ -44,13 +44,13 @@ class Fingerprint(Struct, frozen=True):
         )
 
     def changes(self, now: Fingerprint) -> list[str]:
-        """What is different now, in words."""
+        """Descriptions of what is different now."""
         said = [
             f"the {noun} has changed"
             for noun, before, after in (
                 ("agent's name", self.agent, now.agent),
                 ("prompt", self.prompt, now.prompt),
-                # Whoever names no model leaves it to the client, which may be another one each time.
+                # An agent that names no model leaves it to the client, which may be another one each time.
                 ("model", self.model if now.model else "", now.model),
                 ("output's type", self.output, now.output),
             )

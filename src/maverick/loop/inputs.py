@@ -1,4 +1,8 @@
-"""The inputs of an agent: what it declares, and the values it is given."""
+"""The inputs of an agent, and the prompt templates they are put into.
+
+A template has ``${variable}`` places. Values are put in once, as they are: a value that itself contains ``${…}`` is not
+looked at again, so an input can never reach a variable. ``$${`` stands for a plain ``${``.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from maverick.model import Message, Part, Text
 
 
 class _Required:
-    """The mark of an input without a default."""
+    """Marks an input without a default."""
 
     def __repr__(self) -> str:
         return "REQUIRED"
@@ -62,7 +66,7 @@ class Input:
 
     @property
     def validator(self) -> Any:  # noqa: ANN401 - Pydantic's TypeAdapter, which is loaded only if a type needs it
-        """What checks values that are no texts."""
+        """What checks values that are not text."""
         return self._validator
 
 
@@ -93,7 +97,7 @@ def inputs_schema(declared: Mapping[str, Input]) -> dict[str, Any]:
     }
 
 
-def _validator_of(kind: Any) -> object:  # noqa: ANN401 - any type, or what is none
+def _validator_of(kind: Any) -> object:  # noqa: ANN401 - any type, or something that is not one
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 
@@ -140,7 +144,7 @@ _NOTHING = Text("")
 
 
 class Template:
-    """A text with named places.
+    """A text with variables.
 
     Args:
         text: The text.
@@ -178,10 +182,10 @@ class Template:
 
 
 class MessageTemplate:
-    """A first message of a conversation whose words have named places.
+    """A first message of a conversation whose text has variables.
 
     Args:
-        message: The message, or the words of one from the user.
+        message: The message, or the text of one from the user.
         field: What it is, for error messages.
     """
 

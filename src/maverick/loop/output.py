@@ -37,7 +37,7 @@ class OutputFormat(Generic[T]):
             self.json_schema: Mapping[str, Any] = self._adapter.json_schema()
         except PydanticUserError as error:
             raise InvalidInputError(
-                f"output_config.schema: {schema!r} can not be described to a model. "
+                f"output_config.schema: {schema!r} cannot be described to a model. "
                 "Use a Pydantic model or a type Pydantic knows.",
                 field="output_config.schema",
                 cause=error,

@@ -1,4 +1,4 @@
-"""What a policy says of a tool call before it runs: yes, ask a person, or no."""
+"""Permissions: what a policy decides about a tool call before it runs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _STRICTNESS = {Verdict.ALLOW: 0, Verdict.ASK: 1, Verdict.DENY: 2}
 
 
 class PolicyDecision(Struct, frozen=True):
-    """A verdict and why it is what it is, in words for the model and for whoever is asked."""
+    """A verdict and its reason, worded for the model and for the person who is asked."""
 
     verdict: Verdict
     reason: str = ""
 
 
 class Policy(Protocol):
-    """Rules on tool calls. It is asked once about each call, before anything of its turn runs."""
+    """Rules on tool calls. It is asked once about each call, before any call of its turn runs."""
 
     def decide(self, call: ToolCall, tool: Tool) -> PolicyDecision:
         """Whether a call of a tool may run; decided by the call alone, and at once."""

@@ -54,7 +54,7 @@ class ToolOutcome(StrEnum):
     CANCELLED = "cancelled"
     """It was cut short; it may or may not have taken effect."""
     UNKNOWN = "unknown"
-    """The process died while it ran; nobody knows whether it took effect."""
+    """The process died while it ran; it is not known whether it took effect."""
 
 
 class ToolRecord(Struct, frozen=True):
@@ -164,7 +164,7 @@ class AgentResult(Generic[T]):
 
     @property
     def error(self) -> str | None:
-        """What went wrong, in words, if anything did."""
+        """The message of the first error, if there is one."""
         return str(self.errors[0]) if self.errors else None
 
     @classmethod

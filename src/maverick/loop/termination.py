@@ -71,7 +71,7 @@ def limit_reached(reason: TerminateReason, limits: Limits) -> AgentError:
 
 
 def interrupted(entry: Interrupted, step: Step) -> AgentError:
-    """Somebody stopped the run, or nobody was there to be asked."""
+    """The run was aborted, or there was no one to ask for approval."""
     if entry.reason is TerminateReason.AWAITING_APPROVAL and isinstance(step, AwaitApproval):
         call = step.calls[0].call
         return ApprovalRequiredError(
@@ -84,9 +84,9 @@ def interrupted(entry: Interrupted, step: Step) -> AgentError:
 
 
 def no_price(model: str) -> AgentError:
-    """A limit in money can not be kept."""
+    """A limit in money cannot be enforced."""
     return InvalidInputError(
-        f"max_cost_usd is set, but what {model!r} costs is not known, so the limit can not be kept. "
+        f"max_cost_usd is set, but the price of {model!r} is not known, so the limit cannot be enforced. "
         "Add its price, or limit max_total_tokens instead.",
         field="run_config.max_cost_usd",
     )

@@ -37,7 +37,7 @@ class PlannedCall(Struct, frozen=True):
     index: int
     call: ToolCall
     refusal: str = ""
-    """Why it is not run, in words for the model; such a call gets this as its result."""
+    """Why it is not run, worded for the model: the call gets this as its result."""
     grant: Limits | None = None
     """What it may use, when it is a subagent."""
     question: str | None = None
@@ -61,7 +61,7 @@ class ToolRound:
         self.waiting: list[int] = []
         """The calls that a person is still to decide on, in order."""
         self.over_limit = False
-        """Whether a call was refused because the run may make no more of them."""
+        """Whether a call was refused because the limit of tool calls is reached."""
         self.started = False
         self.reopened = False
         """Whether the run was left while the calls ran, and is resumed: they may be ruled on once more."""

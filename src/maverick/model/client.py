@@ -96,7 +96,7 @@ def model_info(client: LLMClient, model: str) -> ModelInfo:
 
 
 class RunScope(Protocol):
-    """What a client that keeps something open for a run is told of it."""
+    """What a client gets to know of a run that it keeps something open for."""
 
     def tool_finished(self, call_id: str, content: str, *, failed: bool) -> None:
         """A tool call of the run has its result, or was refused with this as its result."""

@@ -21,7 +21,7 @@ class Role(StrEnum):
 
 
 class Text(Struct, frozen=True, tag="text"):
-    """Words."""
+    """Text."""
 
     text: str
 
@@ -149,7 +149,7 @@ def parts_of(content: str | Iterable[Part]) -> tuple[Part, ...]:
 
 
 def text_of(parts: tuple[Part, ...]) -> str:
-    """The words among the parts."""
+    """The text of the parts."""
     if len(parts) == 1 and type(parts[0]) is Text:
         return parts[0].text
     return "".join([part.text for part in parts if type(part) is Text])

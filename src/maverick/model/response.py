@@ -19,13 +19,13 @@ class StopReason(StrEnum):
     COMPLETE = "complete"
     """It finished."""
     TOOL_USE = "tool_use"
-    """It wants tools to run."""
+    """It asks for tools to run."""
     MAX_TOKENS = "max_tokens"
     """It ran into the token limit; the answer is cut off."""
     REFUSAL = "refusal"
     """It declined to answer."""
     PAUSE = "pause"
-    """It paused a long turn and expects to be asked to go on."""
+    """It paused a long turn and expects to be asked to continue."""
     CONTEXT_OVERFLOW = "context_overflow"
     """The context window filled up while it answered."""
 
@@ -90,13 +90,13 @@ class Response:
 
 
 class TextDelta(Struct, frozen=True):
-    """Some more words of the answer."""
+    """A piece of the answer's text."""
 
     text: str
 
 
 class ThinkingDelta(Struct, frozen=True):
-    """Some more of the model's thinking."""
+    """A piece of the model's thinking."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""What a tool is: something a model can ask for by name, and what it is told when it runs."""
+"""What a tool is: something a model can ask for by name, and the context it gets when it runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Tool(Protocol):
     """A function the model can call.
 
     Any object with these four members is a tool; ``@tool`` makes one from a function. A tool may also have
-    ``effect``, ``timeout`` (seconds), ``approval`` (whether a person is asked about each call, or the words why),
+    ``effect``, ``timeout`` (seconds), ``approval`` (whether a person is asked about each call, or the reason),
     ``max_output`` (characters), ``untrusted`` (whether what it returns was written by others) and
     ``sequential`` (whether a call waits for those before it in the turn, and those after it wait for it), and its
     ``execute`` may take a second argument, the :class:`ToolContext`.
@@ -31,7 +31,7 @@ class Tool(Protocol):
 
     @property
     def description(self) -> str:
-        """What it does, in words the model reads."""
+        """What it does, worded for the model."""
         ...
 
     @property
@@ -127,7 +127,7 @@ class Outcome(Struct, frozen=True):
     """What a tool's ``reconcile`` says of a call that was running when the process died."""
 
     happened: bool | None
-    """Whether it took effect; ``None`` when nobody can tell."""
+    """Whether it took effect; ``None`` when that is unknown."""
     result: str = ""
 
     @classmethod
@@ -142,5 +142,5 @@ class Outcome(Struct, frozen=True):
 
     @classmethod
     def unknown(cls) -> Outcome:
-        """Nobody can tell; the model is told so."""
+        """It is unknown; the model is told so."""
         return cls(happened=None)

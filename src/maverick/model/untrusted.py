@@ -1,7 +1,7 @@
-"""Marks what a tool found as what it is: data from elsewhere, not words of the user.
+"""Marks untrusted content: data that a tool found elsewhere, not instructions of the user.
 
 Marking helps a model to keep the two apart. It is no defence by itself: what a model may do is decided by the
-permissions, whoever talked it into it.
+permissions, whatever it was talked into.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def mark_untrusted(source: str, text: str) -> str:
     """The text between two lines that say where it came from.
 
     The lines carry a digest of the text, so that nothing in the text can pass for its end: a text that holds its own
-    digest can not be found.
+    digest cannot be found.
     """
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     name = " ".join(source.split())[:200].replace('"', "'")

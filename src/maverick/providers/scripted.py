@@ -100,7 +100,7 @@ def reply(
     pace: float = 0,
     chunks: Sequence[str] | None = None,
 ) -> Turn:
-    """A turn of words, perhaps with a thought before them; the settings are those of :func:`turn`."""
+    """A turn of text, perhaps with a thought before it; the settings are those of :func:`turn`."""
     parts = _spoken(thinking, text)
     return turn(*parts, usage=usage, stop_reason=stop_reason, delay=delay, pace=pace, chunks=chunks)
 
@@ -123,7 +123,7 @@ def calls(
     delay: float = 0,
     pace: float = 0,
 ) -> Turn:
-    """A turn that asks for several tools at once, perhaps after a few words."""
+    """A turn that asks for several tools at once, perhaps after some text."""
     parts = (*_spoken(thinking, text), *tool_calls)
     return turn(*parts, usage=usage, stop_reason=stop_reason, delay=delay, pace=pace)
 
@@ -132,7 +132,7 @@ def fail(
     error: BaseException | type[BaseException], *, after: str = "", delay: float = 0, pace: float = 0
 ) -> Turn:
     """A turn that raises; ``after`` is the text a stream yields before it breaks."""
-    raised = error if isinstance(error, BaseException) else error("The script fails here, as it was told to.")
+    raised = error if isinstance(error, BaseException) else error("The script fails here, as written.")
     return replace(reply(after, delay=delay, pace=pace), error=raised)
 
 
@@ -248,7 +248,7 @@ def _as_turn(item: object) -> Turn:
         case list() | tuple():
             return turn(*item)
     raise InvalidInputError(
-        f"A script is made of turns, and {item!r} is none. Use reply(), call(), calls(), turn() or fail().",
+        f"A script is made of turns, not {item!r}. Use reply(), call(), calls(), turn() or fail().",
         field="script",
     )
 

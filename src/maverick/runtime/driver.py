@@ -164,9 +164,9 @@ class Driver(Generic[T]):
 
     def _ask_model(self, request: Request) -> Coroutine[Any, Any, Response]:
         limit = self.run.loop.definition.model_config.request_timeout_ms
-        # What has arrived of an answer can be kept, or told, only if it comes piece by piece.
-        in_pieces = self.run.watched or self._interruption.may_come
-        ask = self._stream if in_pieces else self.run.client.run
+        # A partial answer can be kept, and shown as it arrives, only if it is streamed.
+        streamed = self.run.watched or self._interruption.may_come
+        ask = self._stream if streamed else self.run.client.run
         return ask(request) if limit is None else _within(limit, ask, request)
 
     async def _stream(self, request: Request) -> Response:

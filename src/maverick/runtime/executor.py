@@ -1,4 +1,4 @@
-"""The way in: runs agents, one or many at once, on asyncio."""
+"""``AgentExecutor``: runs agents, one or many at once, on asyncio."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class AgentExecutor:
         client: The model to call; without one, each definition's own ``provider:model`` is connected to, or the model
             in the settings for a definition that names none.
         tool_registry: Where tools are found that a definition only names.
-        journal: Where runs are kept, so that they can be resumed; without one they are not.
-        approve: Asks a person about tools that need approval. Without it, the run parks in its journal until somebody
-            has decided; without a journal too, such a call ends the run.
-        approval_expires_in: The seconds after which a request nobody decided on is denied.
+        journal: Where runs are recorded, so that they can be resumed; without one they are not.
+        approve: Asks a person about tools that need approval. Without it, the run parks in its journal until a
+            person has decided; without a journal too, such a call ends the run.
+        approval_expires_in: The seconds after which a request without a decision is denied.
         permissions: Rules on each tool call before it runs, subagents' calls included. Without them every call may run
-            that its tool does not want a person asked about.
+            whose tool does not ask for approval.
         max_depth: How deep agents may be nested in each other.
         settings: What to connect with when there is no client; by default the settings of files and environment.
     """
@@ -114,7 +114,7 @@ class AgentExecutor:
             InvalidInputError: An input is missing, unknown or of the wrong type, or the conversation so far is not whole.
             InvalidToolError: A tool the definition names is not registered.
             ConfigError: The executor has no client, and the settings do not say how to reach the model.
-            JournalError: The run could not be written down; nothing is done that is not.
+            JournalError: The run could not be written to its journal; nothing is done that is not.
         """
         if not isinstance(definition, AgentDefinition):
             raise InvalidInputError(
@@ -165,8 +165,8 @@ class AgentExecutor:
         """Go on with a run whose process died, or that was stopped, failed or waits for an approval.
 
         A tool call that was running when the process died is handled as its tool's effect allows: an irreversible one
-        is never run again by itself. A call whose tool is gone is not run; if it was running, nobody knows what came
-        of it. A run that has its answer gives it again.
+        is never run again by itself. A call whose tool is gone is not run; if it was running, its outcome is
+        unknown. A run that has its answer gives it again.
 
         Args:
             run_id: The run.
@@ -212,7 +212,7 @@ class AgentExecutor:
             run_id: The run to fork; it stays as it is.
             definition: The agent from here on; its model and tools may be others.
             turn: The turn to begin with.
-            edit: Words to put before that turn: in place of the user's last message, or after the last tool results.
+            edit: A message to put before that turn: in place of the user's last message, or after the last tool results.
             new_run_id: The new run's id, if it is to have a certain one.
             signal: Stops the run when it is aborted.
             on_activity: Called with each new event.
@@ -346,7 +346,7 @@ class AgentExecutor:
     def _kept_runs(self) -> Journal:
         if self._journal is None:
             raise InvalidInputError(
-                "This executor keeps no runs. Make it with AgentExecutor(client, journal=SqliteJournal(…)).",
+                "This executor has no journal. Create it with AgentExecutor(client, journal=SqliteJournal(…)).",
                 field="journal",
             )
         return self._journal
@@ -380,7 +380,7 @@ def run_sync(
 
 
 def _checked(run_id: str | None) -> str | None:
-    """The id a caller wants for a run."""
+    """A run id that was checked."""
     if run_id is not None and "/" in run_id:
         raise InvalidInputError(
             f"run_id: {run_id!r} has a '/', which is how the runs of subagents are named. Use another character.",

@@ -1,7 +1,7 @@
-"""Ending what a run is waiting for when its time is up or somebody stops it (promise P4).
+"""Ending what a run is waiting for when its time is up or it is aborted (promise P4).
 
 The run's own task is cancelled, as :func:`asyncio.timeout` does it, but only while it waits inside :meth:`guard`.
-Between two waits the run writes down what happened, and that is never cut in half.
+Between two waits the run records what happened, and that is never cut in half.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RunInterrupted(Exception):  # noqa: N818 - not an error: how an interrupti
 
 
 class RunParked(Exception):  # noqa: N818 - not an error: how a run that waits leaves its driver
-    """The run waits for a person; no process is needed until somebody has decided."""
+    """The run waits for a person; no process is needed until they have decided."""
 
     def __init__(self, error: AgentError) -> None:
         super().__init__(error.message)
@@ -127,7 +127,7 @@ class Interruption:
 
     @property
     def may_come(self) -> bool:
-        """Whether the run can be stopped while it waits: its time is limited, or somebody holds a signal."""
+        """Whether the run can be stopped while it waits: it has a time limit or an abort signal."""
         return self._signal is not None or self.deadline is not None
 
     def check(self) -> None:
@@ -137,7 +137,7 @@ class Interruption:
             RunInterrupted: It is.
         """
         if self._cause is None and self._signal is not None and self._signal.aborted:
-            self._was_aborted()  # the event loop had no chance yet to tell of it
+            self._was_aborted()  # the event loop has not delivered it yet
         if self._cause is not None:
             raise self._cause
 

@@ -1,4 +1,4 @@
-"""What can be done with the entries of a run that happened: load, check, retell, fork."""
+"""What can be done with the recorded entries of a run: load, check, replay, fork."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def load_beginning(journal: Journal, run_id: str) -> RunStarted:
     try:
         return beginning(run_id, [decode_entry(payload, version) for _, version, payload in page])
     except JournalDamagedError as error:
-        raise damaged_run(run_id, 0, "entry 1 can not be read", error) from error
+        raise damaged_run(run_id, 0, "entry 1 cannot be read", error) from error
 
 
 def beginning(run_id: str, entries: Sequence[Entry]) -> RunStarted:
@@ -62,18 +62,18 @@ def beginning(run_id: str, entries: Sequence[Entry]) -> RunStarted:
 
 
 def follow(run_id: str, entries: Sequence[Entry], feed: Callable[[Entry], R]) -> Iterator[R]:
-    """Feed what is written down of a run, one entry after the other; yields what comes of each.
+    """Feed the recorded entries of a run, one after the other; yields what comes of each.
 
     Raises:
-        InvalidInputError: An entry can not follow with the agent as it is now.
-        JournalDamagedError: An entry can not be followed at all.
+        InvalidInputError: An entry cannot follow with the agent as it is now.
+        JournalDamagedError: An entry cannot follow at all.
     """
     for number, entry in enumerate(entries, start=1):
         try:
             fed = feed(entry)
-        except InvalidInputError:  # it may well follow with the agent as it was
+        except InvalidInputError:  # it may follow with the agent as it was
             raise
-        except Exception as error:  # whatever a loop makes of entries that no loop has written
+        except Exception as error:  # entries that no loop has written may do anything
             why = f"entry {number} does not follow from those before it ({error})"
             raise damaged_run(run_id, number - 1, why, error) from error
         yield fed
@@ -98,7 +98,7 @@ def check_unchanged(start: RunStarted, now: Fingerprint | None, *, accept_change
     """Make sure that the agent is the one the run was made with (promise P10).
 
     Raises:
-        RunChangedError: It is not, and nobody accepted that.
+        RunChangedError: It is not, and the change was not accepted.
     """
     if accept_changes or start.fingerprint is None or now is None:
         return
@@ -110,14 +110,14 @@ def check_unchanged(start: RunStarted, now: Fingerprint | None, *, accept_change
         )
 
 
-def retell(
+def _replay(
     run_id: str,
     entries: Sequence[Entry],
     definition: AgentDefinition[Any],
     tools: Mapping[str, Tool],
     max_depth: int,
 ) -> Iterator[AgentActivityEvent]:
-    """The events of a run, told from its entries."""
+    """The events of a run, made from its entries."""
     start = beginning(run_id, entries)
     loop: AgentLoop[Any] = AgentLoop(definition, tools, max_depth=max_depth)
     mapper = EventMapper(loop, start.run_id, start.trace_id, start.agent)
@@ -156,7 +156,7 @@ async def _replays(
 ) -> list[Iterator[AgentActivityEvent]]:
     """The events of a run, and those of each of its subagents' runs."""
     tools = _tools_here(definition, registry)
-    replays = [retell(run_id, await load(journal, run_id), definition, tools, max_depth)]
+    replays = [_replay(run_id, await load(journal, run_id), definition, tools, max_depth)]
     agents = {tool.definition.name: tool.definition for tool in tools.values() if isinstance(tool, AgentTool)}
     for child in await journal.list_runs(parent=run_id, limit=1_000_000):
         if (agent := agents.get(child.agent.rpartition("/")[2])) is not None:
@@ -165,7 +165,7 @@ async def _replays(
 
 
 def _tools_here(definition: AgentDefinition[Any], registry: ToolRegistry) -> dict[str, Tool]:
-    """The tools of an agent that are here now. A run is told without the others, such as those of MCP servers."""
+    """The tools of an agent that are available now; a replay does without others, such as those of MCP servers."""
     tools: dict[str, Tool] = {}
     for named in definition.tool_config.tools:
         with suppress(InvalidToolError):  # one that is only named, and is not here

@@ -35,7 +35,7 @@ class RunClock:
     times are ones a person can read; they never go back, and limits count the time that the run really had.
 
     Args:
-        after: The newest time of a run that goes on. The clock begins with it if the wall clock was set back since.
+        after: The newest time of a resumed run. The clock begins with it if the wall clock was set back since.
     """
 
     __slots__ = ("_began", "_begins_at")

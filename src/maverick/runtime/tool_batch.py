@@ -1,6 +1,6 @@
-"""Runs the tool calls of one turn and sees to it that each of them gets a result (promises P3, P4).
+"""Runs the tool calls of one turn and makes sure that each of them gets a result (promises P3, P4).
 
-They run in parallel, but for sequential ones: such a call waits for those before it, and those after it wait for it.
+They run in parallel, except for sequential ones: such a call waits for those before it, and those after it wait for it.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class ToolBatch:
             task.cancel()
         if running:
             await asyncio.wait(running.values(), timeout=_GRACE)
-        # What is being committed is written down in any case: it must not come after the end of the run.
+        # What is being committed is recorded in any case: it must not come after the end of the run.
         committing = [running[call.index] for call in self._calls if self._is_committing(call, running)]
         if committing:
             await asyncio.wait(committing)

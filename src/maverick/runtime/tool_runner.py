@@ -32,14 +32,14 @@ _UNKNOWN = (
 )
 _GONE = (
     "Unknown: the process stopped while this tool ran, so it may or may not have taken effect. "
-    "The tool is not there any more. Check what it did in another way."
+    "The tool is gone. Check its effect in another way."
 )
 _ESCAPED = (
     "Unknown: the tool committed its transaction by itself, so what it had done by then has taken effect and is not "
     "undone. Check before you repeat it."
 )
 _UNDER_WAY = (
-    "Unknown: the tool has not taken effect yet, but the process that worked on this before may still be at it. "
+    "Unknown: the tool has not taken effect yet, but the process that worked on this before may still be running it. "
     "It was not run again. Check before you repeat it."
 )
 
@@ -174,18 +174,18 @@ class ToolRunner:
         except MaverickError as error:
             outcome, content = ToolOutcome.FAILED, cap(str(error), ready.max_output)
         except BaseException as error:  # noqa: BLE001 - not even SystemExit of a tool may end the run or the process
-            outcome, content = ToolOutcome.FAILED, cap(_words(error), ready.max_output)
+            outcome, content = ToolOutcome.FAILED, cap(_description(error), ready.max_output)
             log_failure(logging.DEBUG, "tool_failed", error, self._run.ids | {"tool": planned.call.tool_name})
         finally:
             watchdog.leave(watched)
         end_if_forked(self._process)
-        return self._finished(planned, outcome, _told(ready, content), began, data)
+        return self._finished(planned, outcome, _marked(ready, content), began, data)
 
     async def _run_transaction(self, planned: PlannedCall, ready: ReadyTool, began: float) -> ToolFinished:
         """Run a tool whose effect and result are written together, or not at all."""
         writer = self._run.writer
         if writer is None:
-            text = f"{planned.call.tool_name} is transactional: its run has to be kept in a journal."
+            text = f"{planned.call.tool_name} is transactional: its run needs a journal."
             return self._finished(planned, ToolOutcome.FAILED, text)
         try:
             opened = writer.transaction()
@@ -227,14 +227,14 @@ class ToolRunner:
         if found.happened is None:
             return self._finished(planned, ToolOutcome.UNKNOWN, _UNKNOWN)
         if found.happened:
-            told = _told(ready, cap(found.result, ready.max_output))
-            return self._finished(planned, ToolOutcome.FINISHED, told)
+            content = _marked(ready, cap(found.result, ready.max_output))
+            return self._finished(planned, ToolOutcome.FINISHED, content)
         if self._may_be_under_way(ready):
             return self._finished(planned, ToolOutcome.UNKNOWN, _UNDER_WAY)
         return None
 
     def _may_be_under_way(self, ready: ReadyTool) -> bool:
-        """Whether a call that has not taken effect may still do so, because somebody else is at it."""
+        """Whether a call that has not taken effect may still do so, because another process is running it."""
         former = self._run.predecessor
         return former is not None and former.may_act(ready.timeout, self._run.clock.now())
 
@@ -243,7 +243,7 @@ class ToolRunner:
             return Outcome.unknown()
         try:
             return await ready.reconcile(planned.call.arguments, self._context(planned, ready))
-        except Exception as error:  # noqa: BLE001 - whatever went wrong, nobody knows whether the call took effect
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, it is unknown whether the call took effect
             fields = self._run.ids | {"tool": planned.call.tool_name}
             log_failure(logging.WARNING, "reconcile_failed", error, fields)
             return Outcome.unknown()
@@ -306,28 +306,28 @@ class ToolRunner:
         )
 
 
-def _words(error: BaseException) -> str:
-    """What an error says, if it can say anything."""
+def _description(error: BaseException) -> str:
+    """The type and message of an error."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - its own __str__ failed
         return type(error).__name__
 
 
-def _told(ready: ReadyTool, text: str) -> str:
-    """What the model is told: what others wrote is marked, a failure in their words included."""
+def _marked(ready: ReadyTool, text: str) -> str:
+    """The result as the model sees it: untrusted content is marked, also in an error message."""
     return mark_untrusted(ready.tool.name, text) if ready.untrusted else text
 
 
 def _answer(name: str, result: AgentResult[Any]) -> str:
-    """What a subagent's caller is told; a subagent that has read what others wrote may be speaking for them."""
-    words = _answered(name, result)
+    """A subagent's answer for its caller; one that has read untrusted content is untrusted too."""
+    text = _answered(name, result)
     has_read = any(is_marked(record.result) for record in result.tool_calls)
-    return mark_untrusted(f"the agent {name}", words) if has_read else words
+    return mark_untrusted(f"the agent {name}", text) if has_read else text
 
 
 def _answered(name: str, result: AgentResult[Any]) -> str:
-    """A subagent's result in words."""
+    """A subagent's result as text."""
     if result.success:
         return result.raw_content if isinstance(result.output, str) else text_of(result.output)
     so_far = f"\nWhat it had so far: {result.raw_content}" if result.raw_content else ""

@@ -1,11 +1,11 @@
 """Says which tool blocks the event loop, while it does.
 
-While the event loop is blocked no limit can be enforced: whoever waits for the run waits for the tool. Nothing can be done
-about it from outside, but it can be named. One thread for the whole process asks the event loops on which tools run for a
-sign of life, four times a second, and does nothing while there are none.
+While the event loop is blocked no limit can be enforced. Nothing can be done about it from outside, but the tool can be
+named. One thread for the whole process pings the event loops on which tools run, four times a second, and sleeps while
+there are none.
 
-A tool may also hold Python's global lock, in a thread or not, as a regular expression does. Then no thread runs, this one
-included; it says so as soon as it can.
+A tool may also hold the GIL, in a thread or not, as a regular expression does. Then no thread runs, this one included;
+it reports that as soon as it can.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BLOCKED = 1.0
 _SHARE = 0.8
 """How much of the time in which no thread ran a call has to have lasted, for it may have held the lock."""
 _IDLE_TICKS = 20
-"""How long the thread goes on without tools before it sleeps, so that it is not woken for each of many short calls."""
+"""How long the thread keeps ticking without tools, so that it is not woken for each of many short calls."""
 
 
 class _Running(NamedTuple):
@@ -63,7 +63,7 @@ class Watchdog:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew; threads are not there any more in the copy that a fork makes."""
+        """Begin again: the copy that a fork makes has no threads."""
         self._calls: dict[asyncio.Task[Any] | None, _Running] = {}
         self._left: deque[tuple[_Running, float]] = deque(maxlen=100)
         self._pulses: dict[asyncio.AbstractEventLoop, _Pulse] = {}

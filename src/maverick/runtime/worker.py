@@ -36,7 +36,7 @@ def begin_work(run_id: str) -> None:
 
 
 def end_work(run_id: str) -> None:
-    """Note that this process works on a run no more."""
+    """Note that this process has stopped working on a run."""
     _at_work[run_id] -= 1
     if not _at_work[run_id]:
         del _at_work[run_id]
