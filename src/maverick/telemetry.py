@@ -57,12 +57,7 @@ def configure_logging(level: int | str = logging.INFO, *, stream: TextIO | None 
 
 
 class Instruments:
-    """A tracer, and the metrics: those of the conventions for generative AI, and turns, duration and cost of runs.
-
-    Args:
-        tracer_provider: Where spans go; by default where the process has set OpenTelemetry up to send them.
-        meter_provider: Where metrics go; by default the same.
-    """
+    """A tracer, and the metrics: those of the conventions for generative AI, and turns, duration and cost of runs."""
 
     def __init__(
         self, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None

@@ -59,19 +59,6 @@ class Conversation:
         earlier: How many messages of an earlier conversation come before those.
     """
 
-    __slots__ = (
-        "_call_ids",
-        "_condensed_turn",
-        "_cut",
-        "_system",
-        "_task",
-        "_tool_tokens",
-        "_whole",
-        "history",
-        "size",
-        "tokens",
-    )
-
     def __init__(self, system: str, messages: Iterable[Message], head: int, earlier: int = 0) -> None:
         self.history = History(messages)
         self.size: int | None = None

@@ -47,14 +47,7 @@ from maverick.model import Text, TextDelta, ThinkingDelta, Thought
 
 
 class EventMapper:
-    """Makes the events of one run.
-
-    Args:
-        loop: The run, which is fed each entry before the entry is mapped.
-        run_id: Its id.
-        trace_id: Its trace id.
-        agent: The path of agent names.
-    """
+    """Makes the events of one run."""
 
     def __init__(self, loop: AgentLoop[Any], run_id: str, trace_id: str, agent: tuple[str, ...]) -> None:
         self._loop = loop

@@ -144,12 +144,7 @@ _NOTHING = Text("")
 
 
 class Template:
-    """A text with variables.
-
-    Args:
-        text: The text.
-        field: What the text is, for error messages.
-    """
+    """A text with variables."""
 
     __slots__ = ("_pieces", "variables")
 
@@ -182,12 +177,7 @@ class Template:
 
 
 class MessageTemplate:
-    """A first message of a conversation whose text has variables.
-
-    Args:
-        message: The message, or the text of one from the user.
-        field: What it is, for error messages.
-    """
+    """A first message of a conversation whose text has variables."""
 
     __slots__ = ("_message", "_parts", "variables")
 

@@ -35,12 +35,7 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 
 
 class Ledger:
-    """The limits of one run and what has been spent of them, subagents included.
-
-    Args:
-        limits: The limits.
-        price: What the model costs, if known.
-    """
+    """The limits of one run and what has been spent of them, subagents included."""
 
     __slots__ = ("_price", "limits", "tool_calls", "turns", "usage")
 
@@ -65,12 +60,7 @@ class Ledger:
         return None
 
     def answer_room(self, asked: int, input_tokens: int) -> int | TerminateReason:
-        """How many tokens the next answer may have so that no limit is passed; 0 leaves it to the client.
-
-        Args:
-            asked: The tokens the definition asks for; 0 is the client's default.
-            input_tokens: An estimate of the request.
-        """
+        """How many tokens the next answer may have so that no limit is passed; 0 leaves it to the client."""
         room, price = asked, self._price
         if self.limits.tokens is not None:
             left = self.limits.tokens - self.usage.total_tokens - input_tokens

@@ -30,12 +30,7 @@ class CallModel(Struct, frozen=True):
     """Whether it is the loop's own question, for a summary of the conversation."""
 
     def retry(self, error: AgentError, first_delay: float) -> CallModel:
-        """The next attempt after this one failed: when the provider says, or after a delay that doubles each time.
-
-        Args:
-            error: Why this attempt failed.
-            first_delay: The seconds to wait after the first attempt.
-        """
+        """The next attempt after this one failed: when the provider says, or after a delay that doubles each time."""
         delay, exact = min(first_delay * 2 ** (self.attempt - 1), _LONGEST_WAIT), False
         if isinstance(error, RateLimitError | ServerError) and error.retry_after is not None:
             delay, exact = max(error.retry_after, 0.0), True

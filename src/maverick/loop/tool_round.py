@@ -137,12 +137,7 @@ class ToolRound:
             del self.waiting[bisect_left(self.waiting, index)]
 
     def close(self, at: float, result_tokens: int | None) -> Iterator[tuple[Message, ToolRecord]]:
-        """What the conversation and the run's result get of each call; one that has no result is cancelled.
-
-        Args:
-            at: The time.
-            result_tokens: The most tokens of one result in the conversation.
-        """
+        """What the conversation and the run's result get of each call; one that has no result is cancelled."""
         for planned in self.unsettled if self.open else ():
             content = _CUT_SHORT if self.started else _NOT_STARTED
             cancelled = ToolFinished(
@@ -174,14 +169,7 @@ NO_TOOLS = ToolRound()
 
 
 class RoundPlanner:
-    """Decides for each call a model makes whether it is run.
-
-    Args:
-        ledger: What the run may still use.
-        conversation: The run's conversation.
-        depth: How deep the agent is nested in others.
-        max_depth: How deep agents may be nested.
-    """
+    """Decides for each call a model makes whether it is run."""
 
     __slots__ = ("_conversation", "_depth", "_ledger", "_max_depth", "offer", "settings")
 
@@ -197,14 +185,7 @@ class RoundPlanner:
     def plan(
         self, turn: int, calls: Sequence[ToolCall], stop_reason: StopReason, elapsed: float
     ) -> ToolRound:
-        """Plan the calls of a response.
-
-        Args:
-            turn: The turn they belong to.
-            calls: The calls.
-            stop_reason: Why the response ended; the calls of one that was cut off are not run.
-            elapsed: Seconds since the run began.
-        """
+        """Plan the calls of a response."""
         cut_off = stop_reason is StopReason.MAX_TOKENS or stop_reason is StopReason.CONTEXT_OVERFLOW
         refusal = _CUT_OFF if cut_off else ""
         tools = ToolRound(turn, [PlannedCall(index, call, refusal) for index, call in enumerate(calls)])

@@ -51,17 +51,7 @@ Approver: TypeAlias = Callable[[ToolCall], Awaitable[bool]]
 
 
 class Driver(Generic[T]):
-    """Drives one run to its end.
-
-    Args:
-        run: The run.
-        metrics: Where model calls are counted.
-        approve: Asks a person about a tool call; without it, the run parks in its journal, or ends if it has none.
-        approval_expires_in: The seconds after which a request without a decision is denied.
-        permissions: Rules on each tool call before it runs; without it, every call may.
-        start_agent: Makes the driver of a subagent.
-        entries: What the journal has of the run, if it is resumed.
-    """
+    """Drives one run to its end."""
 
     def __init__(
         self,

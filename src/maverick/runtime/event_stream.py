@@ -15,11 +15,7 @@ R = TypeVar("R")
 
 
 class EventStream(Generic[R]):
-    """Starts a run and iterates over its events; leaving the ``async with`` block stops the run.
-
-    Args:
-        start: Starts the run, with the listener to call on each event.
-    """
+    """Starts a run and iterates over its events; leaving the ``async with`` block stops the run."""
 
     def __init__(self, start: Callable[[Listener], Coroutine[Any, Any, R]]) -> None:
         self._start = start

@@ -27,12 +27,7 @@ _BROKEN = PolicyDecision(
 
 
 class PermissionGate:
-    """Asks the policy about each round of tools once; a resumed run has a new gate, and asks again.
-
-    Args:
-        run: The run whose calls are ruled on.
-        policy: Rules on them; without it, every call may run whose tool does not ask for approval.
-    """
+    """Asks the policy about each round of tools once; a resumed run has a new gate, and asks again."""
 
     __slots__ = ("_policy", "_ruled", "_run")
 
@@ -82,13 +77,7 @@ class PermissionGate:
 
 
 class ApprovalGate:
-    """Gets a person's decisions on tool calls through the journal of the run.
-
-    Args:
-        run: The run that asks.
-        writer: What records it.
-        expires_in: The seconds after which a request without a decision is denied.
-    """
+    """Gets a person's decisions on tool calls through the journal of the run."""
 
     def __init__(self, run: Run[Any], writer: RunWriter, expires_in: float | None) -> None:
         self._run = run

@@ -60,24 +60,7 @@ class RunParked(Exception):  # noqa: N818 - not an error: how a run that waits l
 
 
 class Interruption:
-    """Watches the deadline and the abort signal of one run, from the task that runs it.
-
-    Args:
-        seconds: How long the run may take; ``None`` is as long as it likes.
-        signal: The signal that may stop it.
-    """
-
-    __slots__ = (
-        "_armed",
-        "_cancels",
-        "_cause",
-        "_fired",
-        "_signal",
-        "_task",
-        "_timer",
-        "_unsubscribe",
-        "deadline",
-    )
+    """Watches the deadline and the abort signal of one run, from the task that runs it."""
 
     def __init__(self, seconds: float | None, signal: AbortSignal | None) -> None:
         loop = asyncio.get_running_loop()

@@ -65,17 +65,6 @@ class PreparedAgent(NamedTuple, Generic[T]):
     ) -> RunStarted:
         """The entry that a run of this agent begins with.
 
-        Args:
-            inputs: The values of its variables.
-            at: The time.
-            run_id: The run's id.
-            trace_id: The id of the request it serves.
-            user_id: The verified user it acts for.
-            journaled: Whether the run is recorded, with what resuming it needs.
-            earlier: The conversation so far.
-            caller: The start of the run that calls this agent as a subagent.
-            grant: What the caller allows it to use.
-
         Raises:
             InvalidInputError: An input is missing, unknown or of the wrong type.
         """
@@ -102,13 +91,7 @@ class PreparedAgent(NamedTuple, Generic[T]):
 
 
 class AgentPreparer:
-    """Finds the client and the tools of agents. What is made for a definition is made once.
-
-    Args:
-        client: The client of every agent; without one, each agent's model is connected to.
-        registry: Where tools are found that a definition only names.
-        settings: What to connect with; by default the settings of files and environment.
-    """
+    """Finds the client and the tools of agents. What is made for a definition is made once."""
 
     def __init__(
         self, client: LLMClient | None, registry: ToolRegistry, settings: AgentConfig | None

@@ -50,32 +50,7 @@ class RunClock:
 
 
 class Run(Generic[T]):
-    """What the driver knows of a run.
-
-    Args:
-        start: The entry it begins with.
-        loop: The pure loop it drives.
-        client: The model it calls.
-        toolset: The tools it may run.
-        listeners: Called with each event.
-        writer: Writes it to its journal, if it has one.
-        clock: Its clock.
-        predecessor: The process that worked on it before, if there was one.
-        tracer: Makes its OpenTelemetry spans, if it is traced.
-    """
-
-    __slots__ = (
-        "_mapper",
-        "client",
-        "clock",
-        "listeners",
-        "loop",
-        "predecessor",
-        "start",
-        "toolset",
-        "tracer",
-        "writer",
-    )
+    """What the driver knows of a run."""
 
     def __init__(
         self,

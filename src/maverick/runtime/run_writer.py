@@ -31,25 +31,7 @@ _INTENTS = (ModelCalled, ToolsStarted, ApprovalDecided, Resumed)
 
 
 class RunWriter:
-    """Writes one run to a journal.
-
-    Args:
-        journal: The journal.
-        lease: The right to write the run; ``None`` for one that the journal does not have yet.
-        forked_from: The run it was forked from.
-        caller: The lease on the run that called it as a subagent, until the journal has it.
-    """
-
-    __slots__ = (
-        "_caller",
-        "_forked_from",
-        "_pending",
-        "_start",
-        "_unconfirmed",
-        "_written",
-        "journal",
-        "lease",
-    )
+    """Writes one run to a journal."""
 
     def __init__(
         self,

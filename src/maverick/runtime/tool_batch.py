@@ -73,31 +73,7 @@ class Deadlines:
 
 
 class ToolBatch:
-    """The calls of one turn, running.
-
-    Args:
-        calls: The calls.
-        runner: Runs each of them.
-        max_parallel: How many run at once.
-        deadlines: The deadlines of this event loop.
-    """
-
-    __slots__ = (
-        "_alone",
-        "_broken",
-        "_calls",
-        "_deadlines",
-        "_ending",
-        "_finished",
-        "_loop",
-        "_max_parallel",
-        "_parked",
-        "_queued",
-        "_runner",
-        "_running",
-        "_stopping",
-        "_waiter",
-    )
+    """The calls of one turn, running."""
 
     def __init__(
         self, calls: Sequence[PlannedCall], runner: ToolRunner, max_parallel: int, deadlines: Deadlines

@@ -59,29 +59,7 @@ StartAgent: TypeAlias = Callable[[Run[Any], PlannedCall, int], Awaitable[AgentDr
 
 
 class ToolRunner:
-    """Runs the tool calls of one turn of a run.
-
-    Args:
-        run: The run.
-        turn: The turn.
-        deadline: When the run's time is up, on the event loop's clock.
-        start_agent: Makes the driver of a subagent.
-        lost: Charged with what subagents had used that were cut short.
-    """
-
-    __slots__ = (
-        "_committing",
-        "_deadline",
-        "_expired",
-        "_lost",
-        "_process",
-        "_recovering",
-        "_rolling_back",
-        "_run",
-        "_start_agent",
-        "_transactions",
-        "_turn",
-    )
+    """Runs the tool calls of one turn of a run."""
 
     def __init__(
         self, run: Run[Any], turn: int, deadline: float | None, start_agent: StartAgent, lost: Ledger

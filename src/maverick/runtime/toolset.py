@@ -17,11 +17,6 @@ from maverick.tools import FunctionTool, ToolRegistry
 class ReadyTool:
     """A tool with everything settled that running it needs."""
 
-    __slots__ = (
-        "agent", "effect", "execute", "max_output", "reconcile", "sequential", "takes_context", "timeout",
-        "tool", "untrusted", "validates",
-    )  # fmt: skip
-
     def __init__(self, tool: Tool, timeout: float, max_output: int) -> None:
         self.tool = tool
         self.agent = tool.definition if isinstance(tool, AgentTool) else None
@@ -47,10 +42,6 @@ class ReadyTool:
 
 class Toolset:
     """A definition's tools by name.
-
-    Args:
-        definition: The agent.
-        registry: Where tools are found that the definition only names.
 
     Raises:
         InvalidToolError: A named tool is not in the registry, or has the name of another.

@@ -35,13 +35,7 @@ _VENDORS = {"claude": "anthropic", "claude-sdk": "anthropic", "claude-code": "an
 
 
 class RunTracer:
-    """Makes the spans and metrics of one run. Its span is a child of the span that is current when it begins.
-
-    Args:
-        instruments: The tracer and the meters.
-        start: The entry the run begins with.
-        model: The model as its definition names it, ``provider:model``.
-    """
+    """Makes the spans and metrics of one run. Its span is a child of the span that is current when it begins."""
 
     def __init__(self, instruments: Instruments, start: RunStarted, model: str) -> None:
         provider, _, name = model.partition(":")
