@@ -6,12 +6,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from maverick.server.answer_store import Question
+from maverick.chat import AgentResult, Database
+from maverick.chat.migrations import migrate
+from maverick.server import ServerLimits
+from maverick.server.answer_body import AnswerBody, AnswerStatus
+from maverick.server.answer_store import AnswerStore, Assignment, Question, later_event
 from maverick.server.refusal import RequestRefusedError
+from maverick.server.schema import SERVER
 from server.chat_server import LINES, PATIENCE, ChatServer, Event, Person, SlowModel
 
 
@@ -120,3 +126,22 @@ async def test_whoever_waits_at_a_server_that_shuts_down_is_told_to_ask_again(pa
             async with asyncio.timeout(PATIENCE):
                 await answer.body()
         assert refused.value.status == 503
+
+
+@pytest.mark.requirement("SERVER-REVIVE")
+@both
+def test_an_answer_that_was_asked_for_last_year_can_be_saved(location: str) -> None:
+    database = Database(location)
+    migrate(database.engine, SERVER)
+    store = AnswerStore(database.session, ServerLimits())
+    asked = store.admit("ana", Question("hello"), None, 0)
+    assert isinstance(asked, Assignment)
+    number = later_event(asked.asked_at - timedelta(days=365))
+    said = AgentResult(success=True, response="Hello!", tool_calls=[])
+
+    store.keep("ana", asked, said, AnswerStatus.COMPLETE, number, 0)
+
+    record, answer = store.look("ana", asked.record.run_id)
+    assert isinstance(answer, AnswerBody)
+    assert (record.last_event, answer.response) == (number, "Hello!")
+    database.close()

@@ -34,7 +34,8 @@ _HEARD_AND_REASONS = Migration(
 )
 
 _RUNS_HAVE_ONE_LEASE = Migration(
-    statements=("ALTER TABLE answers DROP COLUMN attempt", "ALTER TABLE answers DROP COLUMN heard")
+    statements=("ALTER TABLE answers DROP COLUMN attempt", "ALTER TABLE answers DROP COLUMN heard"),
+    postgres=("ALTER TABLE answers ALTER COLUMN last_event TYPE BIGINT",),
 )
 """The journal knows who works on a run, and every question is looked at when it is written down."""
 
