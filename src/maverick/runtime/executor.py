@@ -125,7 +125,7 @@ class AgentExecutor:
         start = agent.start(
             inputs,
             at=clock.now(),
-            run_id=_checked(run_id) or _new_run_id(),
+            run_id=_checked_or_new(run_id),
             trace_id=trace_id or current_trace_id() or os.urandom(16).hex(),
             user_id=user_id,
             journaled=self._journal is not None,
@@ -223,7 +223,7 @@ class AgentExecutor:
         """
         journal = self._kept_runs()
         agent = self._agents.prepare(definition)
-        new_run_id = _checked(new_run_id) or _new_run_id()
+        new_run_id = _checked_or_new(new_run_id)
         entries = replay.forked(
             run_id,
             await replay.load(journal, run_id),
@@ -379,9 +379,10 @@ def run_sync(
     )
 
 
-def _checked(run_id: str | None) -> str | None:
-    """A run id that was checked."""
-    if run_id is not None and "/" in run_id:
+def _checked_or_new(run_id: str | None) -> str:
+    if not run_id:
+        return f"run_{os.urandom(8).hex()}"
+    if "/" in run_id:
         raise InvalidInputError(
             f"run_id: {run_id!r} has a '/', which is how the runs of subagents are named. Use another character.",
             field="run_id",
@@ -396,7 +397,3 @@ def _tracer(start: RunStarted, model: str) -> RunTracer | None:
     from maverick.runtime.tracing import RunTracer  # here, since it loads OpenTelemetry
 
     return RunTracer(traced, start, model)
-
-
-def _new_run_id() -> str:
-    return f"run_{os.urandom(8).hex()}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -110,26 +110,6 @@ def check_unchanged(start: RunStarted, now: Fingerprint | None, *, accept_change
         )
 
 
-def _replay(
-    run_id: str,
-    entries: Sequence[Entry],
-    definition: AgentDefinition[Any],
-    tools: Mapping[str, Tool],
-    max_depth: int,
-) -> Iterator[AgentActivityEvent]:
-    """The events of a run, made from its entries."""
-    start = beginning(run_id, entries)
-    loop: AgentLoop[Any] = AgentLoop(definition, tools, max_depth=max_depth)
-    mapper = EventMapper(loop, start.run_id, start.trace_id, start.agent)
-
-    def tell(entry: Entry) -> list[AgentActivityEvent]:
-        loop.feed(entry)
-        return list(mapper.events_of(entry))
-
-    for events in follow(run_id, entries, tell):
-        yield from events
-
-
 async def replayed(
     journal: Journal,
     run_id: str,
@@ -142,26 +122,32 @@ async def replayed(
     Raises:
         RunNotFoundError: There is no such run.
     """
-    return heapq.merge(
-        *await _replays(journal, run_id, definition, registry, max_depth), key=attrgetter("at")
-    )
+    replays: list[Iterator[AgentActivityEvent]] = []
+
+    async def add(run_id: str, definition: AgentDefinition[Any]) -> None:
+        tools = _tools_here(definition, registry)
+        loop: AgentLoop[Any] = AgentLoop(definition, tools, max_depth=max_depth)
+        replays.append(_replay(run_id, await load(journal, run_id), loop))
+        agents = {t.definition.name: t.definition for t in tools.values() if isinstance(t, AgentTool)}
+        for child in await journal.list_runs(parent=run_id, limit=1_000_000):
+            if (agent := agents.get(child.agent.rpartition("/")[2])) is not None:
+                await add(child.run_id, agent)
+
+    await add(run_id, definition)
+    return heapq.merge(*replays, key=attrgetter("at"))
 
 
-async def _replays(
-    journal: Journal,
-    run_id: str,
-    definition: AgentDefinition[Any],
-    registry: ToolRegistry,
-    max_depth: int,
-) -> list[Iterator[AgentActivityEvent]]:
-    """The events of a run, and those of each of its subagents' runs."""
-    tools = _tools_here(definition, registry)
-    replays = [_replay(run_id, await load(journal, run_id), definition, tools, max_depth)]
-    agents = {tool.definition.name: tool.definition for tool in tools.values() if isinstance(tool, AgentTool)}
-    for child in await journal.list_runs(parent=run_id, limit=1_000_000):
-        if (agent := agents.get(child.agent.rpartition("/")[2])) is not None:
-            replays += await _replays(journal, child.run_id, agent, registry, max_depth)
-    return replays
+def _replay(run_id: str, entries: Sequence[Entry], loop: AgentLoop[Any]) -> Iterator[AgentActivityEvent]:
+    """The events of one run, made from its entries."""
+    start = beginning(run_id, entries)
+    mapper = EventMapper(loop, start.run_id, start.trace_id, start.agent)
+
+    def feed(entry: Entry) -> list[AgentActivityEvent]:
+        loop.feed(entry)
+        return list(mapper.events_of(entry))
+
+    for events in follow(run_id, entries, feed):
+        yield from events
 
 
 def _tools_here(definition: AgentDefinition[Any], registry: ToolRegistry) -> dict[str, Tool]:
