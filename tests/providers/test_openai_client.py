@@ -14,12 +14,7 @@ import pytest
 import trustme
 
 from canary import CANARY
-from maverick.exceptions import NetworkError
 from maverick.model import (
-    History,
-    Message,
-    OutputSchema,
-    Request,
     Response,
     StopReason,
     TextDelta,
@@ -27,12 +22,11 @@ from maverick.model import (
     ToolCall,
     Usage,
 )
-from maverick.providers.client import open_stream
 from maverick.providers.http.aiohttp_transport import AiohttpTransport
 from maverick.providers.openai.client import OpenAIClient, connect
 from wire.asking import HI, answered, both_ways, collected
 from wire.openai_answers import REQUEST_ID
-from wire.openai_server import HELLO, LOOP_TURNS, OpenAIServer
+from wire.openai_server import HELLO, OpenAIServer
 
 KEY = CANARY
 ENVIRONMENT = ("MAVERICK_AGENT_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy")
@@ -117,23 +111,6 @@ async def test_several_tools_are_asked_for_at_once(server: OpenAIServer, scenari
     )
 
 
-@both_ways
-async def test_a_loop_of_tools_runs_to_its_end(server: OpenAIServer, stream: bool) -> None:
-    history = History([Message.user("Count.")])
-    async with client_of(server, "loop") as client:
-        for turn in range(LOOP_TURNS):
-            if stream:
-                items = [item async for item in client.stream(Request(history))]
-                response = items[-1]
-                assert isinstance(response, Response)
-            else:
-                response = await client.run(Request(history))
-            history = history.extended(response.message, Message.tool_result(f"call_{turn}", str(turn + 1)))
-        response = await client.run(Request(history))
-
-    assert response.content == f"done after {LOOP_TURNS}"
-
-
 async def test_one_connection_serves_turn_after_turn(server: OpenAIServer) -> None:
     async with client_of(server) as client:
         for _ in range(3):
@@ -157,17 +134,6 @@ async def test_a_near_server_may_close_its_connection_after_a_stream(server: Ope
 
     assert len(server.connections) == 3
     assert {received.headers["connection"] for received in server.received} == {"close"}
-
-
-@both_ways
-async def test_an_answer_is_held_to_a_schema(server: OpenAIServer, stream: bool) -> None:
-    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
-    request = Request([Message.user("hi")], output=OutputSchema("place", schema))
-
-    response = await answered(client_of(server, "structured"), request, stream=stream)
-
-    assert json.loads(response.content) == {"city": "made up"}
-    assert server.received[0].body["response_format"]["json_schema"]["strict"] is True
 
 
 @both_ways
@@ -196,58 +162,10 @@ async def test_an_answer_is_read_however_it_comes(server: OpenAIServer, scenario
     assert (await answered(client_of(server, scenario), stream=stream)).content == HELLO
 
 
-@both_ways
-async def test_half_a_character_from_the_model_costs_one_character(
-    server: OpenAIServer, stream: bool
-) -> None:
-    response = await answered(client_of(server, "half_a_character"), stream=stream)
-
-    assert response.content == "broken \ufffd here"
-
-
-@both_ways
-async def test_a_megabyte_of_any_language_goes_there_and_back(server: OpenAIServer, stream: bool) -> None:
-    text = "Grüße 你好 🌍 " * 40_000
-    response = await answered(client_of(server, "echo"), Request([Message.user(text)]), stream=stream)
-
-    assert response.content == text
-
-
 @pytest.mark.requirement("P8", "002-R6")
 async def test_an_end_of_the_body_that_never_comes_does_not_hold_up_the_answer(server: OpenAIServer) -> None:
     async with asyncio.timeout(30):
         assert (await answered(client_of(server, "never_ends"), stream=True)).content == HELLO
-
-
-@both_ways
-@pytest.mark.requirement("002-R6")
-async def test_cancelling_closes_the_connection_at_once(server: OpenAIServer, stream: bool) -> None:
-    client = client_of(server, "stall")
-    task = asyncio.create_task(answered(client, stream=stream))
-    async with asyncio.timeout(30):
-        await server.asked.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await server.dropped.wait()
-
-
-@pytest.mark.requirement("002-R6")
-async def test_a_stream_nobody_reads_to_its_end_closes_the_connection(server: OpenAIServer) -> None:
-    async with client_of(server, "stall") as client:
-        async with open_stream(client, HI) as stream:
-            assert isinstance(await anext(stream), TextDelta)
-        async with asyncio.timeout(30):
-            await server.dropped.wait()
-
-
-async def test_a_client_that_was_closed_opens_again(server: OpenAIServer) -> None:
-    client = client_of(server)
-    await client.run(HI)
-    await client.aclose()
-
-    assert (await answered(client)).content == HELLO
-    assert len(server.connections) == 2
 
 
 async def test_a_transport_may_be_shared_and_outlives_the_clients(server: OpenAIServer) -> None:
@@ -259,12 +177,6 @@ async def test_a_transport_may_be_shared_and_outlives_the_clients(server: OpenAI
         await transport.aclose()
 
     assert len(server.connections) == 1
-
-
-async def test_a_private_certificate_authority_can_be_trusted(tls_server: TLSServer) -> None:
-    assert (await answered(client_of(tls_server.server, tls=tls_server.trust))).content == HELLO
-    with pytest.raises(NetworkError, match="TLS"):
-        await answered(client_of(tls_server.server))
 
 
 @both_ways

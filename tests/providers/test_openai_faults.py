@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -21,7 +20,6 @@ from maverick.exceptions import (
     RateLimitError,
     ServerError,
     StreamingError,
-    TimeoutError,
 )
 from maverick.model import ToolCall
 from maverick.providers.http.transport import Timeouts
@@ -29,7 +27,7 @@ from maverick.providers.network import allow_network, forbid_network
 from maverick.providers.openai.client import OpenAIClient, connect
 from wire.asking import answered, both_ways, collected
 from wire.openai_answers import REQUEST_ID
-from wire.openai_server import FAULTS, OpenAIServer
+from wire.openai_server import OpenAIServer
 
 BRIEF = Timeouts(connect=5, first_byte=0.2, idle=0.2)
 KEY = CANARY
@@ -57,8 +55,6 @@ def client_of(server: OpenAIServer, scenario: str = "text", **options: Any) -> O
 @pytest.mark.parametrize(
     ("scenario", "malformed"),
     [
-        ("tool_cut_off", '{"path": "a.txt", "content": "once upon'),
-        ("tool_cut_before_arguments", "{}"),
         ("tool_arguments_malformed", '{"a": 1, "b": '),
         ("tool_arguments_a_list", "[1, 2]"),
     ],
@@ -76,18 +72,8 @@ async def test_a_call_that_is_not_whole_cannot_run(
 @pytest.mark.parametrize(
     ("scenario", "error", "kind", "retryable", "status"),
     [
-        ("bad_request", ProviderError, ErrorKind.INVALID, False, 400),
-        ("prompt_too_long", ContextOverflowError, ErrorKind.INVALID, False, 400),
         ("prompt_too_long_locally", ContextOverflowError, ErrorKind.INVALID, False, 400),
-        ("wrong_key", AuthenticationError, ErrorKind.AGENT, False, 401),
-        ("forbidden", AuthenticationError, ErrorKind.AGENT, False, 403),
-        ("no_such_model", ProviderError, ErrorKind.INVALID, False, 404),
-        ("too_large", ContextOverflowError, ErrorKind.INVALID, False, 413),
-        ("rate_limited", RateLimitError, ErrorKind.RATE_LIMIT, True, 429),
         ("no_credit", RateLimitError, ErrorKind.RATE_LIMIT, False, 429),
-        ("server_error", ServerError, ErrorKind.AGENT, True, 500),
-        ("overloaded", ServerError, ErrorKind.AGENT, True, 503),
-        ("error_event", ServerError, ErrorKind.AGENT, True, 500),
         ("error_event_with_status", ProviderError, ErrorKind.INVALID, False, 400),
         ("error_event_rate_limit", RateLimitError, ErrorKind.RATE_LIMIT, True, 429),
     ],
@@ -117,16 +103,9 @@ async def test_an_error_of_the_server_is_typed(
 @pytest.mark.parametrize(
     ("scenario", "error", "kind"),
     [
-        ("html", MalformedResponseError, ErrorKind.AGENT),
-        ("html_error", ServerError, ErrorKind.AGENT),
-        ("redirect", ProviderError, ErrorKind.INVALID),
         ("gave_up", ServerError, ErrorKind.AGENT),
-        ("bad_json", MalformedResponseError, ErrorKind.AGENT),
         ("wrong_shape", MalformedResponseError, ErrorKind.AGENT),
         ("orphan_piece", MalformedResponseError, ErrorKind.AGENT),
-        ("not_http", MalformedResponseError, ErrorKind.AGENT),
-        ("hang", TimeoutError, ErrorKind.TIMEOUT),
-        ("stall", TimeoutError, ErrorKind.TIMEOUT),
     ],
 )
 async def test_whatever_else_goes_wrong_is_typed_too(
@@ -140,7 +119,7 @@ async def test_whatever_else_goes_wrong_is_typed_too(
 
 
 @pytest.mark.requirement("P8")
-@pytest.mark.parametrize("scenario", ["cut", "cut_in_a_call", "no_stop", "done_too_soon", "nothing"])
+@pytest.mark.parametrize("scenario", ["cut_in_a_call", "done_too_soon"])
 async def test_a_stream_that_breaks_off_is_a_streaming_error(server: OpenAIServer, scenario: str) -> None:
     with pytest.raises(StreamingError) as caught:
         await collected(client_of(server, scenario))
@@ -148,24 +127,6 @@ async def test_a_stream_that_breaks_off_is_a_streaming_error(server: OpenAIServe
     assert caught.value.kind is ErrorKind.NETWORK
     assert caught.value.retryable
     assert REQUEST_ID in str(caught.value)
-
-
-@pytest.mark.requirement("P8")
-@pytest.mark.parametrize(
-    ("scenario", "error"),
-    [
-        ("cut", NetworkError),
-        ("done_too_soon", MalformedResponseError),
-        ("nothing", MalformedResponseError),
-    ],
-)
-async def test_a_body_that_breaks_off_is_an_error(
-    server: OpenAIServer, scenario: str, error: type[AgentError]
-) -> None:
-    with pytest.raises(error) as caught:
-        await answered(client_of(server, scenario))
-
-    assert caught.value.retryable
 
 
 @pytest.mark.requirement("P8")
@@ -178,61 +139,6 @@ async def test_a_call_whose_stream_broke_off_cannot_run_though_its_arguments_are
     (partial,) = caught.value.partial_messages
     assert partial.content == "On it."
     assert partial.tool_calls == (ToolCall("call_1", "pay", malformed='{"euros":1}'),)
-
-
-@both_ways
-@pytest.mark.requirement("P8")
-@pytest.mark.parametrize("scenario", sorted(FAULTS))
-async def test_neither_raw_errors_nor_the_key_come_through(
-    server: OpenAIServer, scenario: str, stream: bool
-) -> None:
-    try:
-        await answered(client_of(server, scenario, timeouts=BRIEF), stream=stream)
-    except AgentError as error:
-        shown: BaseException | None = error
-    else:
-        shown = None
-    while shown is not None:  # all that a traceback would show
-        assert type(shown).__module__.partition(".")[0] in {"maverick", "builtins"}
-        assert KEY not in str(shown) + repr(shown)
-        shown = shown.__cause__ or (None if shown.__suppress_context__ else shown.__context__)
-
-
-@pytest.mark.requirement("P8")
-async def test_an_event_without_end_is_given_up_on(server: OpenAIServer) -> None:
-    with pytest.raises(MalformedResponseError, match="without ending an event"):
-        await collected(client_of(server, "endless_event"))
-
-
-@pytest.mark.requirement("P8", "002-R8")
-async def test_how_long_to_wait_is_told(server: OpenAIServer) -> None:
-    with pytest.raises(RateLimitError) as caught:
-        await answered(client_of(server, "rate_limited"))
-
-    assert caught.value.retry_after == 7
-
-
-@pytest.mark.requirement("P8")
-async def test_a_key_that_the_server_repeats_is_not_repeated_by_us(server: OpenAIServer) -> None:
-    with pytest.raises(AuthenticationError) as caught:
-        await answered(client_of(server, "key_echoed"))
-
-    assert KEY not in str(caught.value)
-    assert "***" in str(caught.value)
-
-
-@pytest.mark.requirement("P8")
-async def test_a_server_that_is_not_there_is_a_network_error(unused_port: int) -> None:
-    with pytest.raises(NetworkError, match="could not be reached"):
-        await answered(connect("m", base_url=f"http://127.0.0.1:{unused_port}"))
-
-
-@pytest.fixture
-def unused_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 @pytest.mark.requirement("P8")

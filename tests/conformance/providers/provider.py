@@ -42,7 +42,7 @@ class Provider(ABC):
     cannot: ClassVar[Mapping[Scenario, str]] = {}
     """The scenarios it cannot have, each with the reason."""
     passes_on: ClassVar[bool] = False
-    """Whether it hands requests and answers on as they are to another that is tested itself: one fault and text do."""
+    """Whether it hands requests and answers on as they are to another that is tested itself: an answer and one fault do."""
     hello: ClassVar[str] = "Hello from the server. 你好 🌍"
     """What it says in ``Scenario.TEXT``."""
 

@@ -24,18 +24,7 @@ def test_every_built_in_provider_is_on_the_roster_or_has_a_reason_not_to_be() ->
     assert ELSEWHERE.keys() <= BUILT_IN.keys()
 
 
-def test_so_many_scenarios_cannot_be_had_and_each_has_a_reason() -> None:
-    assert {provider.name: len(provider.cannot) for provider in PROVIDERS} == {
-        "claude": 0,
-        "claude-sdk": 1,
-        "openai": 1,
-        "cassette": 3,
-        "offline": 38,
-        "scripted": 28,
-        "fallback": 0,
-        "limited": 0,
-        "recording": 0,
-    }
+def test_a_scenario_that_a_provider_cannot_have_has_a_reason() -> None:
     assert all(reason for provider in PROVIDERS for reason in provider.cannot.values())
 
 

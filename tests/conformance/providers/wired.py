@@ -36,7 +36,7 @@ _OVER_TLS = frozenset({Scenario.TLS, Scenario.WRONG_CERTIFICATE})
 _PATIENT = Timeouts(connect=30, first_byte=60, idle=60)
 _IMPATIENT = {
     Scenario.HANG: Timeouts(connect=30, first_byte=0.1),
-    Scenario.STALL: Timeouts(connect=30, first_byte=3, idle=0.1),
+    Scenario.STALL: Timeouts(connect=30, first_byte=1, idle=0.1),
 }
 
 
