@@ -240,7 +240,7 @@ def test_every_setting_has_a_variable(machine: Machine) -> None:
         api_key=Secret(CANARY),
         base_url="https://api.example.com",
     )
-    assert len(machine.environ.keys() - {"MAVERICK_TRUST"}) == len(AgentConfig.rules())
+    assert len(machine.environ.keys() - {"MAVERICK_TRUST"}) == len(AgentConfig.settings())
 
 
 @pytest.mark.parametrize(

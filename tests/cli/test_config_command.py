@@ -23,7 +23,7 @@ def test_every_setting_is_shown_with_where_it_was_set_and_no_key(folder: Folder)
     rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
     assert rows["agent.model"] == ["mine", "maverick.yaml"]
     assert rows["agent.api_key"] == ["***", "ANTHROPIC_API_KEY"]
-    assert {f"agent.{name}" for name in AgentConfig.rules()} <= rows.keys()
+    assert {f"agent.{name}" for name in AgentConfig.settings()} <= rows.keys()
     assert CANARY not in done.stdout + done.stderr
     settings = folder.json("config", "show")
     assert {"field": "agent.model", "value": "mine", "source": "maverick.yaml"} in settings
@@ -106,8 +106,8 @@ def test_the_file_that_is_written_can_be_used_by_taking_comments_away(folder: Fo
 
     assert load_config().agent == MaverickConfig().agent
     tree = yaml.safe_load(file.read_text())
-    assert tree.keys() == MaverickConfig.rules().keys()
-    assert tree["agent"].keys() == AgentConfig.rules().keys()
+    assert tree.keys() == MaverickConfig.settings().keys()
+    assert tree["agent"].keys() == AgentConfig.settings().keys()
 
 
 def test_a_projects_file_offers_nothing_that_is_a_persons_own(folder: Folder) -> None:

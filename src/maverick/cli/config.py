@@ -15,8 +15,7 @@ from maverick.cli.settings import load_settings
 from maverick.config import AgentConfig, MaverickConfig, Secret, Setting
 from maverick.config.loading import own_folder, persons_home
 from maverick.config.mcp_servers import MCPServers, load_mcp_servers
-from maverick.config.section import Section
-from maverick.config.settings import MCP_SERVERS
+from maverick.config.settings import MCP_SERVERS, Section
 from maverick.exceptions import MaverickError
 from maverick.providers.resolve import resolve
 
@@ -35,7 +34,7 @@ def show_settings(options: argparse.Namespace) -> int:
     settings = config.describe()
     try:
         answering = resolve(config.agent)
-        settings = [*answering.describe(), *settings[len(AgentConfig.rules()) :]]
+        settings = [*answering.describe(), *settings[len(AgentConfig.settings()) :]]
         answering.check()
     except MaverickError as error:
         problems.append(error)
@@ -106,11 +105,11 @@ def _lines(*, project: bool) -> Iterator[str]:
 
 
 def _settings(section: Section, indent: str, *, project: bool) -> Iterator[str]:
-    for name, rule in section.rules().items():
+    for name, (_, expected) in section.settings().items():
         if name == AgentConfig.section or (project and name in _PERSONS_OWN):
             continue
         default = getattr(section, name)
         if isinstance(default, Secret):
             default = default.get_secret_value()
         shown = "" if default in (None, ()) else f" {default}"
-        yield f"{indent}{name}:{shown}  # {rule.expected}"
+        yield f"{indent}{name}:{shown}  # {expected}"

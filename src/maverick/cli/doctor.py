@@ -21,11 +21,12 @@ from maverick.cli.exit_codes import FAILURE, SUCCESS
 from maverick.cli.formatting import counted
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen, one_line, printable, shortened
-from maverick.config import DEFAULT, AgentConfig, MaverickConfig, load_config, readers
+from maverick.config import DEFAULT, AgentConfig, MaverickConfig, load_config
 from maverick.config.installation import install_command
 from maverick.config.mcp_server import MCPServer
 from maverick.config.mcp_servers import load_mcp_servers
 from maverick.config.programs import find_program, helper_environment
+from maverick.config.settings import is_address
 from maverick.exceptions import ConfigError, MaverickError
 from maverick.providers.resolve import key_variable, resolve
 
@@ -195,12 +196,11 @@ def _condition(server: MCPServer) -> tuple[Health, str, str]:
     if unset := server.unset_variables():
         return Health.MISSING, f", {' and '.join(unset)} not set", f"export {unset[0]}=…"
     address = ServerAddress.of(server.address())
+    if address.url and not is_address(address.url):
+        return Health.WRONG, ", is no web address", "correct its url, or the variables in it"
     try:
-        readers.address(address.url)
         if address.command:
             address.folder()
-    except ValueError:
-        return Health.WRONG, ", is no web address", "correct its url, or the variables in it"
     except FileNotFoundError as error:
         missing = "program" if error.filename == address.command[0] else "folder"
         return Health.WRONG, f", the {missing} is not there", "install it, or correct the command or cwd"

@@ -11,9 +11,16 @@ quote what they were given.
 """
 
 from maverick.config.loading import load_config
-from maverick.config.secret import HIDDEN, Secret
-from maverick.config.section import ARGUMENT, DEFAULT
-from maverick.config.settings import DEFAULT_JOURNAL, AgentConfig, MaverickConfig, Setting
+from maverick.config.settings import (
+    ARGUMENT,
+    DEFAULT,
+    DEFAULT_JOURNAL,
+    HIDDEN,
+    AgentConfig,
+    MaverickConfig,
+    Secret,
+    Setting,
+)
 
 __all__ = [
     "ARGUMENT",

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from maverick.config.section import ARGUMENT, not_settings
-from maverick.config.settings import MCP_SERVERS, AgentConfig, MaverickConfig
+from maverick.config.settings import ARGUMENT, MCP_SERVERS, AgentConfig, MaverickConfig
 from maverick.config.trust import ADVICE, SETTINGS_FILE, Trust
 from maverick.exceptions import ConfigError
 
@@ -150,7 +149,7 @@ def read_small_file(path: Path) -> bytes:
 
 def _from_environment(environ: Mapping[str, str]) -> _Layer:
     prefix = "MAVERICK_AGENT_"
-    fields = {prefix + name.upper(): AgentConfig.dotted(name) for name in AgentConfig.rules()}
+    fields = {prefix + name.upper(): AgentConfig.dotted(name) for name in AgentConfig.settings()}
     for variable in environ:
         if variable.startswith(prefix) and variable not in fields:
             from difflib import get_close_matches  # here, since most people have no such variable
@@ -171,10 +170,10 @@ def _from_environment(environ: Mapping[str, str]) -> _Layer:
 
 def _flattened(tree: object, source: str) -> _Layer:
     if not isinstance(tree, Mapping):
-        raise not_settings("", source)
+        raise _not_settings("", source)
     layer: _Layer = {}
     for name, value in tree.items():
-        if name not in MaverickConfig.rules():
+        if name not in MaverickConfig.settings():
             raise MaverickConfig.unknown(name, source)
         if name == AgentConfig.section:
             layer |= _flattened_agent(value, source)
@@ -185,14 +184,21 @@ def _flattened(tree: object, source: str) -> _Layer:
 
 def _flattened_agent(settings: object, source: str) -> _Layer:
     if not isinstance(settings, Mapping | None):
-        raise not_settings(AgentConfig.section, source)
+        raise _not_settings(AgentConfig.section, source)
     layer: _Layer = {}
     for name, value in (settings or {}).items():
-        if name not in AgentConfig.rules():
+        if name not in AgentConfig.settings():
             raise AgentConfig.unknown(name, source)
         if value is not None:
             layer[AgentConfig.dotted(name)] = (value, source)
     return layer
+
+
+def _not_settings(section: str, source: str) -> ConfigError:
+    """The error for something that is no list of settings at all."""
+    start = f"{section}: expected" if section else "Expected"
+    problem = f"{start} settings, each as 'name: value' (from {source}). Look for a missing colon or space."
+    return ConfigError(problem, source=source, field=section or None)
 
 
 def persons_home() -> Path | None:

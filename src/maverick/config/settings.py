@@ -1,24 +1,177 @@
-"""Everything that can be set: its name, its default, and what it may be."""
+"""Everything that can be set: its name, its default, and what it may be.
+
+A setting's type and limits are in its annotation, and ``msgspec`` checks them. The description there says what is
+expected, in words for an error.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, NamedTuple
+from functools import cache
+from typing import Annotated, Any, ClassVar, NamedTuple, get_type_hints
 
-from maverick.config import readers
-from maverick.config.secret import HIDDEN, Secret
-from maverick.config.section import Rule, Section
+import msgspec
+from msgspec import Meta
 
+from maverick.config.duration import parse_duration
+from maverick.exceptions import ConfigError, describe_unknown
+
+ARGUMENT = "argument"
+"""The source of a value that the program passed."""
+DEFAULT = "default"
+"""The source of a value that was not set."""
 DEFAULT_JOURNAL = "~/.maverick/runs.db"
-"""Where runs are kept when nobody says otherwise."""
+"""Where runs are kept by default."""
 DEFAULT_DATABASE = "~/.maverick/chat.db"
-"""Where conversations and tasks are kept when nobody says otherwise."""
+"""Where conversations and tasks are kept by default."""
 MCP_SERVERS = "mcp"
 """The part of a settings file that names MCP servers; ``mcp_servers`` reads it."""
+HIDDEN = "***"
+"""What is shown in place of a secret."""
 
-_PLACE = Rule("a path or a postgresql:// address", readers.place, secret=True)
+_ADDRESS = r"https?://([^\s/?#@:\[\]\\]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?(/\S*)?"
+_KEY = re.compile(r"[!-~]+")
+_LONGEST_QUOTE = 30  # characters; keys are longer, and get pasted where they do not belong
+_MOST_SECONDS = 1e9
+_TEXT = r"\S"
+
+
+class Secret:
+    """A text that is shown as ``***`` wherever it is printed; only :meth:`get_secret_value` returns it."""
+
+    # Not a dataclass, because dataclasses.asdict() would tell the text.
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def get_secret_value(self) -> str:
+        """The text itself."""
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return f"Secret({HIDDEN!r})"
+
+    def __str__(self) -> str:
+        return HIDDEN
+
+
+def _converted(name: str, written: Any, kind: Any) -> object:  # noqa: ANN401 - whatever a person wrote
+    """The value of a setting as it was written: numbers may be texts, and texts have spaces around them.
+
+    Raises:
+        ValueError: It does not fit.
+    """
+    if name == "agent":
+        if not isinstance(written, AgentConfig):
+            raise ValueError
+        return written
+    if hasattr(written, "get_secret_value"):  # a secret of Pydantic's is as good as ours
+        written = written.get_secret_value()
+    if isinstance(written, str):
+        written = written.strip() or (None if type(None) in _parts(kind) else "")
+        if name == "request_timeout":
+            written = parse_duration(written) or written
+        elif name == "agents":
+            written = [module.strip() for module in written.split(",") if module.strip()]
+    value = msgspec.convert(written, kind, strict=False, dec_hook=_secret)
+    wrong_key = name == "api_key" and value is not None and not _KEY.fullmatch(value.get_secret_value())
+    if wrong_key or (name == "temperature" and -1 < value < 0) or value != value:  # noqa: PLR0124 - not a number
+        raise ValueError
+    return value
+
+
+def _secret(kind: type, written: object) -> object:
+    if isinstance(written, kind):
+        return written
+    if kind is not Secret or not isinstance(written, str) or not written:
+        raise ValueError
+    return Secret(written)
+
+
+def _parts(kind: Any) -> tuple[object, ...]:  # noqa: ANN401 - a type, or an annotation of one
+    inner = kind.__origin__
+    return getattr(inner, "__args__", (inner,))
+
+
+def _quoted(value: object) -> str:
+    """A value for an error to show, unless it may hold a key or a password, or is no plain value."""
+    if isinstance(value, str):
+        safe = len(value) <= _LONGEST_QUOTE and "@" not in value
+        return repr(value) if safe else f"{len(value)} characters that are not shown"
+    if isinstance(value, float) or (isinstance(value, int) and value.bit_length() <= 64):
+        return repr(value)
+    return f"a value of type {type(value).__name__}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Settings that belong together; a value that does not fit raises a ``ConfigError`` that names it."""
+
+    section: ClassVar[str] = ""
+    """What the dotted names of the fields start with."""
+
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """The file or variable that each setting came from, by its dotted name."""
+
+    def __post_init__(self) -> None:
+        for name, (kind, expected) in self.settings().items():
+            written = getattr(self, name)
+            with suppress(ValueError, OverflowError):
+                object.__setattr__(self, name, _converted(name, written, kind))
+                continue
+            # Raised out here, because inside the block the new error would keep the old one and the value in it.
+            raise self._does_not_fit(name, expected, written, is_secret=Secret in _parts(kind))
+
+    @classmethod
+    @cache
+    def settings(cls) -> Mapping[str, tuple[Any, str]]:
+        """What can be set: by name, the type and what is expected, in words."""
+        hints = get_type_hints(cls, include_extras=True)
+        described = {name: meta for name, hint in hints.items() for meta in getattr(hint, "__metadata__", ())}
+        return {name: (hints[name], meta.description) for name, meta in described.items()}
+
+    @classmethod
+    def dotted(cls, name: str) -> str:
+        """A field's name as an error or a list of all settings writes it."""
+        return f"{cls.section}.{name}" if cls.section else name
+
+    @classmethod
+    def unknown(cls, name: object, source: str) -> ConfigError:
+        """The error for a setting that does not exist."""
+        shown = name if isinstance(name, str) and len(name) <= _LONGEST_QUOTE else HIDDEN
+        known = [*cls.settings()]
+        if not cls.section:  # what belongs in agent may have lost its section
+            known += [MCP_SERVERS, *map(AgentConfig.dotted, AgentConfig.settings())]
+        problem = describe_unknown(f"{cls.section} setting".strip(), shown, known)
+        return ConfigError(
+            f"{problem} Correct or remove it (from {source}).", source=source, field=cls.dotted(shown)
+        )
+
+    def source_of(self, name: str) -> str:
+        """Where the value of a setting came from: a file, a variable, the program, or the default."""
+        made_here = DEFAULT if getattr(self, name) == getattr(type(self)(), name) else ARGUMENT
+        return self.sources.get(self.dotted(name), made_here)
+
+    def _does_not_fit(self, name: str, expected: str, written: object, *, is_secret: bool) -> ConfigError:
+        source = self.sources.get(self.dotted(name), ARGUMENT)
+        found = "something else, not shown" if is_secret else _quoted(written)
+        return ConfigError(
+            f"{self.dotted(name)}: expected {expected}, got {found} (from {source}). "
+            "Correct it there, or remove it to use the default.",
+            source=source,
+            field=self.dotted(name),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,26 +180,30 @@ class AgentConfig(Section):
 
     section: ClassVar[str] = "agent"
 
-    provider: Annotated[str, Rule("a provider's name, such as 'claude'", readers.text)] = "claude"
+    provider: Annotated[str, Meta(pattern=_TEXT, description="a provider's name, such as 'claude'")] = (
+        "claude"
+    )
     """Whose model it is."""
-    model: Annotated[str, Rule("a model's name", readers.text)] = "claude-sonnet-5-5"
+    model: Annotated[str, Meta(pattern=_TEXT, description="a model's name")] = "claude-sonnet-5-5"
     """The model, as its provider names it; the default is for the providers of Claude."""
     max_tokens: Annotated[
-        int, Rule("a positive whole number, or 0 for the provider's default", readers.count)
+        int, Meta(ge=0, description="a positive whole number, or 0 for the provider's default")
     ] = 0
     """The most tokens an answer may have, unless a request says otherwise."""
-    temperature: Annotated[float, Rule("0 to 2, or -1 for the provider's default", readers.temperature)] = -1
+    temperature: Annotated[
+        float, Meta(ge=-1, le=2, description="0 to 2, or -1 for the provider's default")
+    ] = -1
     """The sampling temperature, unless a request says otherwise."""
     request_timeout: Annotated[
-        float, Rule("more than 0 seconds, or a duration such as '30s' or '2m'", readers.seconds)
+        float,
+        Meta(gt=0, le=_MOST_SECONDS, description="more than 0 seconds, or a duration such as '30s' or '2m'"),
     ] = 600
     """How many seconds one call of the model may take."""
-    api_key: Annotated[
-        Secret | None, Rule("printable ASCII characters without spaces", readers.key, secret=True)
-    ] = None
+    api_key: Annotated[Secret | None, Meta(description="printable ASCII characters without spaces")] = None
     """The provider's key; when it is empty, :meth:`resolve_api_key` looks in the environment."""
     base_url: Annotated[
-        str | None, Rule("an http(s):// address without a user name or password", readers.address)
+        Annotated[str, Meta(pattern=f"^{_ADDRESS}$")] | None,
+        Meta(description="an http(s):// address without a user name or password"),
     ] = None
     """Where the provider answers, when that is not its usual address."""
 
@@ -79,7 +236,7 @@ class AgentConfig(Section):
 
 
 class Setting(NamedTuple):
-    """One setting, as it may be shown to anybody."""
+    """One setting, as it may be shown to anyone."""
 
     field: str
     """Its dotted name."""
@@ -89,41 +246,33 @@ class Setting(NamedTuple):
     """The file or variable it came from, or ``argument``, or ``default``."""
 
 
-def _agent(value: object) -> AgentConfig:
-    if not isinstance(value, AgentConfig):
-        raise ValueError  # noqa: TRY004 - the one error of readers
-    return value
+_Place = Annotated[Secret, Meta(description="a path or a postgresql:// address")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaverickConfig(Section):
-    """Everything that can be set; :func:`load_config` makes one from what the person wrote."""
+    """Everything that can be set; :func:`load_config` makes one from what the user wrote."""
 
-    agent: Annotated[AgentConfig, Rule("an AgentConfig", _agent)] = AgentConfig()
+    agent: Annotated[AgentConfig, Meta(description="an AgentConfig")] = AgentConfig()
     """The model and how to reach it."""
-    journal: Annotated[Secret, _PLACE] = field(default=Secret(DEFAULT_JOURNAL))
+    journal: _Place = field(default=Secret(DEFAULT_JOURNAL))
     """Where runs are kept; hidden, because an address may have a password in it."""
-    database: Annotated[Secret, _PLACE] = field(default=Secret(DEFAULT_DATABASE))
+    database: _Place = field(default=Secret(DEFAULT_DATABASE))
     """Where conversations and tasks are kept; hidden for the same reason."""
     agents: Annotated[
-        tuple[str, ...],
-        Rule("names of Python modules, in a list or with commas between them", readers.modules),
+        tuple[Annotated[str, Meta(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*$")], ...],
+        Meta(description="names of Python modules, in a list or with commas between them"),
     ] = ()
     """The Python modules that define agents, besides those in files and installed packages."""
 
     ignored: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    """What the project's file would set, and does not since the user has not trusted it, by dotted name."""
-
-    @classmethod
-    def names(cls) -> list[str]:
-        """The names an unknown one is compared with: what belongs into ``agent`` may have lost its section."""
-        return [*cls.rules(), MCP_SERVERS, *map(AgentConfig.dotted, AgentConfig.rules())]
+    """What the project's file would set, and does not because the user has not trusted it, by dotted name."""
 
     def describe(self, environ: Mapping[str, str] | None = None) -> list[Setting]:
         """Every setting with where it came from, secrets hidden; a key may also be found in the environment."""
         key_variable = self.agent.api_key_variable(environ)
         settings = []
-        for name in AgentConfig.rules():
+        for name in AgentConfig.settings():
             value = getattr(self.agent, name)
             shown, source = HIDDEN if isinstance(value, Secret) else value, self.agent.source_of(name)
             if name == "api_key" and value is None and key_variable:
@@ -136,3 +285,8 @@ class MaverickConfig(Section):
             *settings,
             Setting("agents", ", ".join(self.agents) or None, self.source_of("agents")),
         ]
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is a web address without a user name or password."""
+    return re.fullmatch(_ADDRESS, text) is not None
