@@ -7,7 +7,7 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, delete, select, text, update
+from sqlalchemy import bindparam, delete, or_, select, text, update
 from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 from sqlmodel.sql.expression import SelectOfScalar
@@ -30,7 +30,10 @@ _OPEN = (
     .where(
         _confirmations.c.user_id == bindparam("user"),
         _confirmations.c.conversation_id == bindparam("conversation"),
-        _confirmations.c.status.in_((ApprovalStatus.PENDING.value, ApprovalStatus.APPROVED.value)),
+        or_(
+            _confirmations.c.status == ApprovalStatus.PENDING.value,
+            _confirmations.c.status == ApprovalStatus.APPROVED.value,
+        ),
         _confirmations.c.expires_at > bindparam("at"),
     )
     .order_by(_confirmations.c.created_at.desc())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -61,7 +61,7 @@ _ACTIVE_RUN = select(_conversations.c.active_run).where(*_of_user)
 _CREATE = insert(_conversations)
 _SAY = insert(_messages).returning(_messages.c.id)
 _RECALL = (
-    select(_messages.c.role, _messages.c.content, _messages.c.created_at.label("timestamp"))
+    select(_messages.c.role, _messages.c.content, _messages.c.created_at)
     .where(
         _messages.c.user_id == bindparam("owner"),
         _messages.c.conversation_id == bindparam("conversation"),
@@ -187,10 +187,11 @@ class ConversationStore:
             for message in self.messages(conversation_id, limit=limit)
         ]
 
-    def recall(self, conversation_id: str, limit: int, *, before: int = _NEVER) -> list[Mapping[str, Any]]:
+    def recall(self, conversation_id: str, limit: int, *, before: int = _NEVER) -> list[dict[str, Any]]:
         """The last of what was said before a message, oldest first, without the tool calls."""
         values = {"conversation": conversation_id, "before": before, "most": limit}
-        return list(self._execute(_RECALL, values).mappings())[::-1]
+        rows = self._execute(_RECALL, values).all()
+        return [{"role": role, "content": content, "timestamp": at} for role, content, at in rows[::-1]]
 
     def begin(
         self,
