@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from mcp import Client
 
 from chat.parlour import Parlour
 from chat.utterance import TODAY
@@ -172,7 +171,7 @@ async def test_a_tool_nobody_knows_is_refused(hands: Hands) -> None:
 
 @pytest.mark.requirement("CHAT-MCP-SERVER", "P6")
 async def test_a_call_that_says_not_who_it_is_for_is_refused(database: Database) -> None:
-    async with Client(MCPToolServer(database.session).in_process()._server) as client:
+    async with MCPToolServer(database.session).client() as client:
         listed = await client.list_tools()
         refused = await client.call_tool("list_tasks", {})
 

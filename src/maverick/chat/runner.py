@@ -85,7 +85,7 @@ class AgentRunner:
         self._tools = tuple(tools)
         self._task_tools = MCPToolset(
             "tasks",
-            mcp_server.in_process(),
+            mcp_server,
             effect_of=_effect,
             trusted=True,  # it is this program, and what it says about a user's tasks is the user's
             make_meta=_caller,

@@ -77,9 +77,9 @@ class MCPToolServer:
             return _failure("unknown_tool", phrases.TROUBLE, tool=tool_name)
         return await run_in_thread(self._perform, tool, dict(arguments), caller)
 
-    def in_process(self) -> InProcess:
-        """This server for a runner in the same process, which names the user of each call."""
-        return InProcess(self.server(_from_meta))
+    def client(self) -> Client:
+        """A client in the same process, not connected yet, for a runner that names the user of each call."""
+        return Client(self.server(_from_meta))
 
     @staticmethod
     def caller_meta(user_id: str, key: str, conversation_id: str) -> dict[str, Any]:
@@ -154,17 +154,6 @@ class MCPToolServer:
                 return _failure(refused.code, str(refused), **refused.details)
             except InvalidInputError:
                 return _failure("conflict", phrases.TROUBLE)
-
-
-class InProcess:
-    """The address of an MCP server in this process."""
-
-    def __init__(self, server: Server[Any]) -> None:
-        self._server = server
-
-    def client(self) -> Client:
-        """A client of the server, not connected yet."""
-        return Client(self._server)
 
 
 def _from_meta(context: RequestContext) -> Caller:
