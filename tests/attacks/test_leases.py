@@ -29,7 +29,7 @@ from maverick.chat.migrations import migrate
 from maverick.exceptions import LeaseLostError, RunNotFoundError
 from maverick.journal import Approval, ApprovalStatus, Journal, RunStatus
 from maverick.server.answer_body import AnswerStatus
-from maverick.server.answer_store import AnswerStore, Assignment, Question
+from maverick.server.answer_store import AnswerJob, AnswerStore, Question
 from maverick.server.limits import ServerLimits
 from maverick.server.schema import SERVER
 from postgres import postgres_server, postgres_url
@@ -186,21 +186,21 @@ def test_of_two_processes_that_made_an_answer_the_first_one_keeps_it(tmp_path: P
     migrate(database.engine, SERVER)
     store = AnswerStore(database.session, ServerLimits())
     first = store.admit("ana", Question("hello"), None, 0)
-    assert isinstance(first, Assignment)
+    assert isinstance(first, AnswerJob)
     conversation = first.record.conversation_id
-    record, taken_over = store.look("ana", first.record.run_id)
-    assert (record, isinstance(taken_over, Assignment)) == (first.record, True)
-    assert isinstance(taken_over, Assignment)
+    record, taken_over = store.get("ana", first.record.run_id)
+    assert (record, isinstance(taken_over, AnswerJob)) == (first.record, True)
+    assert isinstance(taken_over, AnswerJob)
 
-    def keep(made: Assignment, words: str) -> str:
+    def save(made: AnswerJob, words: str) -> str:
         said = AgentResult(success=True, response=words, tool_calls=[])
-        return store.keep("ana", made, said, AnswerStatus.COMPLETE, 1, 0).response
+        return store.save("ana", made, said, AnswerStatus.COMPLETE, 1, 0).response
 
-    assert keep(taken_over, "Hello!") == "Hello!"
+    assert save(taken_over, "Hello!") == "Hello!"
     second = store.admit("ana", Question("and now?", conversation), None, 0)
-    assert keep(first, "Hello again!") == "Hello!"
+    assert save(first, "Hello again!") == "Hello!"
 
-    assert isinstance(second, Assignment)
+    assert isinstance(second, AnswerJob)
     with pytest.raises(ConversationBusyError):  # whoever came late has let nobody in
         store.admit("ana", Question("and then?", conversation), None, 0)
     assert [said.content for said in second.context.message_history] == ["hello", "Hello!"]

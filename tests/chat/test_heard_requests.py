@@ -9,7 +9,7 @@ from sqlalchemy import text
 from sqlmodel import select
 
 from maverick.chat import Database
-from maverick.chat.confirmations import HEARD_FOR, ConfirmationStore
+from maverick.chat.confirmations import REMEMBERED_FOR, ConfirmationStore
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import owned_session
 from maverick.chat.migrations import CHAT, Schema
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.requirement("CHAT-FORGETTING")
 
 def hear(database: Database, request: str, at: datetime, user: str = "ana", where: str = "talk") -> None:
     with owned_session(database.session, user, writes=True) as session:
-        ConfirmationStore(session, user, where, at=at).hear("hello", request)
+        ConfirmationStore(session, user, where, at=at).check_message("hello", request)
 
 
 def heard(database: Database, user: str = "ana") -> list[str]:
@@ -32,10 +32,10 @@ def test_requests_too_old_to_be_sent_again_are_forgotten_when_the_user_says_more
     any_database: Database,
 ) -> None:
     today = now()
-    hear(any_database, "ancient", today - HEARD_FOR - timedelta(days=9))
-    hear(any_database, "old", today - HEARD_FOR - timedelta(minutes=1))
-    hear(any_database, "recent", today - HEARD_FOR + timedelta(hours=1))
-    hear(any_database, "other", today - HEARD_FOR - timedelta(days=9), user="bob")
+    hear(any_database, "ancient", today - REMEMBERED_FOR - timedelta(days=9))
+    hear(any_database, "old", today - REMEMBERED_FOR - timedelta(minutes=1))
+    hear(any_database, "recent", today - REMEMBERED_FOR + timedelta(hours=1))
+    hear(any_database, "other", today - REMEMBERED_FOR - timedelta(days=9), user="bob")
 
     hear(any_database, "new", today, where="elsewhere")
 
@@ -74,10 +74,10 @@ def test_what_was_heard_before_that_was_dated_is_remembered_as_long_as_the_rest(
 
     with owned_session(any_database.session, "ana", writes=True) as session:
         ConfirmationStore(session, "ana", "talk").ask("delete_task", "binding", "yes", "Really?")
-        heard_again = ConfirmationStore(session, "ana", "talk").hear("yes", "r1")
+        heard_again = ConfirmationStore(session, "ana", "talk").check_message("yes", "r1")
         (request,) = session.exec(select(HeardRequest).where(HeardRequest.user_id == "ana"))
 
     assert not heard_again
     assert abs(request.heard_at - now()) < timedelta(hours=1)
-    hear(any_database, "r2", now() + HEARD_FOR + timedelta(hours=2))
+    hear(any_database, "r2", now() + REMEMBERED_FOR + timedelta(hours=2))
     assert heard(any_database) == ["r2"]

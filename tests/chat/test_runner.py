@@ -409,7 +409,7 @@ async def test_an_old_yes_that_is_sent_again_does_not_answer_a_newer_question(
 def test_a_request_that_comes_twice_at_once_is_heard_once(any_database: Database) -> None:
     def hear(_: int) -> bool:
         with owned_session(any_database.session, "ana", writes=True) as session:
-            return ConfirmationStore(session, "ana", "talk").hear("yes", "r1")
+            return ConfirmationStore(session, "ana", "talk").check_message("yes", "r1")
 
     with owned_session(any_database.session, "ana", writes=True) as session:
         ConfirmationStore(session, "ana", "talk").ask("delete_task", "binding", "yes", "Really?")

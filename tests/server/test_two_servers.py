@@ -15,7 +15,7 @@ from maverick.chat import AgentResult, Database
 from maverick.chat.migrations import migrate
 from maverick.server import ServerLimits
 from maverick.server.answer_body import AnswerBody, AnswerStatus
-from maverick.server.answer_store import AnswerStore, Assignment, Question, later_event
+from maverick.server.answer_store import AnswerJob, AnswerStore, Question, later_event
 from maverick.server.refusal import RequestRefusedError
 from maverick.server.schema import SERVER
 from server.chat_server import LINES, PATIENCE, ChatServer, Event, Person, SlowModel
@@ -135,13 +135,13 @@ def test_an_answer_that_was_asked_for_last_year_can_be_saved(location: str) -> N
     migrate(database.engine, SERVER)
     store = AnswerStore(database.session, ServerLimits())
     asked = store.admit("ana", Question("hello"), None, 0)
-    assert isinstance(asked, Assignment)
+    assert isinstance(asked, AnswerJob)
     number = later_event(asked.asked_at - timedelta(days=365))
     said = AgentResult(success=True, response="Hello!", tool_calls=[])
 
-    store.keep("ana", asked, said, AnswerStatus.COMPLETE, number, 0)
+    store.save("ana", asked, said, AnswerStatus.COMPLETE, number, 0)
 
-    record, answer = store.look("ana", asked.record.run_id)
+    record, answer = store.get("ana", asked.record.run_id)
     assert isinstance(answer, AnswerBody)
     assert (record.last_event, answer.response) == (number, "Hello!")
     database.close()

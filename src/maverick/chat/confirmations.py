@@ -17,7 +17,7 @@ from maverick.journal import ApprovalStatus
 
 GOOD_FOR = timedelta(minutes=10)
 """How long a question can be answered, and an answer used."""
-HEARD_FOR = timedelta(days=30)
+REMEMBERED_FOR = timedelta(days=30)
 """How long a request is remembered; one that is sent again later counts as a new one."""
 
 _HEAR = text(
@@ -71,7 +71,7 @@ class ConfirmationStore:
         self._session.flush()
         return asked
 
-    def hear(self, message: str, request: str | None = None) -> bool:
+    def check_message(self, message: str, request: str | None = None) -> bool:
         """Check a message of the user: the phrase that was asked for confirms, anything else withdraws the question.
 
         Args:
@@ -127,7 +127,7 @@ class ConfirmationStore:
         }
         is_new = bool(self._session.connection().execute(_HEAR, heard).rowcount)
         if is_new:
-            old = col(HeardRequest.heard_at) < self._at - HEARD_FOR
+            old = col(HeardRequest.heard_at) < self._at - REMEMBERED_FOR
             self._session.execute(delete(HeardRequest).where(col(HeardRequest.user_id) == self._user_id, old))
         return is_new
 

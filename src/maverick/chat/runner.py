@@ -209,7 +209,7 @@ class AgentRunner:
             with _stopping_at(deadline, signal) as stop:
                 async with asyncio.timeout_at(deadline):
                     if not is_given:
-                        await run_in_thread(self._hear, context, message, request_id and run_id)
+                        await run_in_thread(self._check_message, context, message, request_id and run_id)
                     agent = await self.agent(context.user_id)
                 return await self._run(agent, context, message, run_id, stop, on_activity)
         except AnswerTimeoutError:
@@ -268,10 +268,12 @@ class AgentRunner:
             raise self._timed_out(answer, result.errors[0])
         return answer
 
-    def _hear(self, context: AgentContext, message: str, request: str | None) -> None:
+    def _check_message(self, context: AgentContext, message: str, request: str | None) -> None:
         """Check whether the message answers an open confirmation: it is the user's, and not the model's."""
         with owned_session(self._session_factory, context.user_id, writes=True) as session:
-            ConfirmationStore(session, context.user_id, context.conversation_id).hear(message, request)
+            ConfirmationStore(session, context.user_id, context.conversation_id).check_message(
+                message, request
+            )
 
     def _timed_out(self, answer: AgentResult, cause: Exception) -> AnswerTimeoutError:
         has_acted = answer.has_tool_calls

@@ -88,14 +88,14 @@ class AnswerRecords:
         )
         return bool(finished.rowcount)
 
-    def want_stop(self, run_id: str) -> None:
+    def request_stop(self, run_id: str) -> None:
         """Ask the process that makes an answer to stop it."""
         self._execute(
             "UPDATE answers SET stop_wanted = TRUE WHERE user_id = :user_id AND run_id = :run_id",
             run_id=run_id,
         )
 
-    def unwanted(self, run_ids: Sequence[str]) -> set[str]:
+    def to_stop(self, run_ids: Sequence[str]) -> set[str]:
         """The answers to stop: the user wants it, or their conversation was deleted or has moved on."""
         values = {
             "user_id": self._user_id,

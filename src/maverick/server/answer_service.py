@@ -24,7 +24,7 @@ from maverick.runtime.replay import load
 from maverick.runtime.worker import Predecessor
 from maverick.server.answer_body import AnswerBody, AnswerStatus
 from maverick.server.answer_records import AnswerRecord
-from maverick.server.answer_store import AnswerStore, Assignment, Question, later_event
+from maverick.server.answer_store import AnswerJob, AnswerStore, Question, later_event
 from maverick.server.entrance import Entrance
 from maverick.server.events import EventLog, EventName, stream_event
 from maverick.server.failures import log_in_full, reason_of
@@ -140,7 +140,7 @@ class AnswerService:
         """
         if (user_id, run_id) in self._answers:
             return self._answers[user_id, run_id]
-        record, kept = await run_in_thread(self._store.look, user_id, run_id)
+        record, kept = await run_in_thread(self._store.get, user_id, run_id)
         if (user_id, run_id) in self._answers:  # another request has asked for it in the meantime
             return self._answers[user_id, run_id]
         answer = Answer(user_id, run_id, conversation_id=record.conversation_id)
@@ -160,7 +160,7 @@ class AnswerService:
         answer = await self.find(user_id, run_id)
         answer.signal.abort(_STOPPED)
         if not answer.log.is_closed:  # another process may be the one that makes it
-            await run_in_thread(self._store.want_stop, user_id, run_id)
+            await run_in_thread(self._store.request_stop, user_id, run_id)
         return answer
 
     async def stop_in(self, user_id: str, conversation_id: str) -> None:
@@ -197,7 +197,7 @@ class AnswerService:
 
     async def _admit(
         self, user_id: str, question: Question, request_key: str | None
-    ) -> Assignment | AnswerRecord:
+    ) -> AnswerJob | AnswerRecord:
         asked = (user_id, question, request_key, self._places.taken(user_id) - 1)
         try:
             try:
@@ -216,14 +216,14 @@ class AnswerService:
         if (user_id, run_id) in self._answers:
             return not self._answers[user_id, run_id].log.is_closed
         try:
-            _, kept = await run_in_thread(self._store.look, user_id, run_id)
+            _, kept = await run_in_thread(self._store.get, user_id, run_id)
         except RequestRefusedError:
             return False
-        return isinstance(kept, Assignment) and await self._has_maker(kept, run_id)
+        return isinstance(kept, AnswerJob) and await self._is_worked_on(kept, run_id)
 
-    async def _has_maker(self, assignment: Assignment, run_id: str) -> bool:
+    async def _is_worked_on(self, job: AnswerJob, run_id: str) -> bool:
         """Whether a process works on an answer's run: by its name in the journal, or else by the time since."""
-        seen = assignment.asked_at.timestamp()
+        seen = job.asked_at.timestamp()
         if self._runner.journal is not None:
             with contextlib.suppress(RunNotFoundError):
                 entries = await load(self._runner.journal, run_id)
@@ -237,11 +237,11 @@ class AnswerService:
         """Wait for an answer that another process makes, and take it over if that process is gone."""
         try:
             while True:
-                record, kept = await run_in_thread(self._store.look, answer.user_id, answer.run_id)
+                record, kept = await run_in_thread(self._store.get, answer.user_id, answer.run_id)
                 if isinstance(kept, AnswerBody):
                     return _conclude(answer, record, kept)
                 run_id = await self._runner.known_run(kept.context, answer.run_id)
-                if not await self._has_maker(kept, run_id):
+                if not await self._is_worked_on(kept, run_id):
                     answer.log.last_id = max(answer.log.last_id, later_event(kept.asked_at))
                     return await self._make(answer, kept, run_id)
                 await asyncio.sleep(_LOOK_AGAIN)
@@ -249,14 +249,14 @@ class AnswerService:
             log_failure(logging.WARNING, "answer_not_found_again", error, {"run_id": answer.run_id})
             answer.log.append(EventName.DONE, _trouble(answer).model_dump(mode="json"))
 
-    async def _make(self, answer: Answer, assignment: Assignment, run_id: str) -> None:
-        record = assignment.record
+    async def _make(self, answer: Answer, job: AnswerJob, run_id: str) -> None:
+        record = job.record
         answer.log.append(
             EventName.START, {"run_id": record.run_id, "conversation_id": record.conversation_id}
         )
         try:
             with self._watched(answer):
-                result = await self._run(answer, assignment, run_id)
+                result = await self._run(answer, job, run_id)
         except LeaseLostError:  # another process has taken it over
             await self._await_other(answer)
             return
@@ -271,9 +271,9 @@ class AnswerService:
         try:
             async with self._entrance.leave():
                 body = await run_in_thread(
-                    self._store.keep,
+                    self._store.save,
                     answer.user_id,
-                    assignment,
+                    job,
                     result,
                     status,
                     answer.log.last_id + 1,
@@ -294,7 +294,7 @@ class AnswerService:
         """Stop an answer in progress when another process was asked to stop it."""
         self._at_work[answer.run_id] = answer
         if self._watcher is None or self._watcher.done():
-            self._watcher = asyncio.create_task(self._stop_unwanted())
+            self._watcher = asyncio.create_task(self._stop_requested())
             self._tasks.add(self._watcher)
             self._watcher.add_done_callback(self._tasks.discard)
         try:
@@ -302,7 +302,7 @@ class AnswerService:
         finally:
             self._at_work.pop(answer.run_id, None)
 
-    async def _stop_unwanted(self) -> None:
+    async def _stop_requested(self) -> None:
         """Stop the answers that are not wanted any more, for as long as any is in progress."""
         while self._at_work:
             await asyncio.sleep(_LOOK_AGAIN)
@@ -310,16 +310,14 @@ class AnswerService:
             for answer in self._at_work.values():
                 running.setdefault(answer.user_id, []).append(answer.run_id)
             try:
-                for run_id in await run_in_thread(self._store.unwanted, running):
+                for run_id in await run_in_thread(self._store.to_stop, running):
                     if run_id in self._at_work:
                         self._at_work[run_id].signal.abort(_STOPPED)
             except MaverickError as error:  # the next look may succeed
                 log_failure(logging.WARNING, "answers_out_of_touch", error, {"answers": len(running)})
 
-    async def _run(self, answer: Answer, assignment: Assignment, run_id: str) -> AgentResult:
-        stream = self._runner.stream(
-            assignment.context, assignment.message, run_id=run_id, signal=answer.signal
-        )
+    async def _run(self, answer: Answer, job: AnswerJob, run_id: str) -> AgentResult:
+        stream = self._runner.stream(job.context, job.message, run_id=run_id, signal=answer.signal)
         try:
             async with contextlib.aclosing(stream):
                 async for item in stream:

@@ -59,7 +59,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class AnswerJob:
     """A question to answer, with all that is needed for it."""
 
     record: AnswerRecord
@@ -90,7 +90,7 @@ class AnswerStore:
         request_key: str | None,
         running: int,
         displaced: str | None = None,
-    ) -> Assignment | AnswerRecord:
+    ) -> AnswerJob | AnswerRecord:
         """Save a question and start its answer; or find the answer, if the request was sent before.
 
         Args:
@@ -114,7 +114,7 @@ class AnswerStore:
 
     def _admit(
         self, user_id: str, question: Question, request_key: str | None, running: int, displaced: str | None
-    ) -> Assignment | AnswerRecord:
+    ) -> AnswerJob | AnswerRecord:
         with owned_session(self._session_factory, user_id, writes=True) as session:
             digest, records = question.digest(), AnswerRecords(session, user_id)
             known = None if request_key is None else records.of_key(request_key)
@@ -148,30 +148,30 @@ class AnswerStore:
                 raise not_found("message")
             before = conversations.recall(conversation_id, REMEMBERED_MESSAGES)
             number = conversations.say(conversation_id, "user", question.message, run_id, at)
-            ConfirmationStore(session, user_id, conversation_id).hear(question.message)
+            ConfirmationStore(session, user_id, conversation_id).check_message(question.message)
             record = AnswerRecord(run_id, conversation_id, digest, request_key)
             records.add(record)
             context = AgentContext.from_request(user_id, conversation_id, before)
-            return Assignment(record, context, storable(question.message), number, at)
+            return AnswerJob(record, context, storable(question.message), number, at)
 
-    def want_stop(self, user_id: str, run_id: str) -> None:
+    def request_stop(self, user_id: str, run_id: str) -> None:
         """Ask for an answer to be stopped, whichever process makes it."""
         with owned_session(self._session_factory, user_id, writes=True) as session:
-            AnswerRecords(session, user_id).want_stop(run_id)
+            AnswerRecords(session, user_id).request_stop(run_id)
 
-    def unwanted(self, running: Mapping[str, Sequence[str]]) -> set[str]:
+    def to_stop(self, running: Mapping[str, Sequence[str]]) -> set[str]:
         """The answers to stop, of those in progress for each user."""
         found: set[str] = set()
         with owned_session(self._session_factory, "") as session:
             for user_id, run_ids in running.items():
                 act_for(session, user_id)
-                found |= AnswerRecords(session, user_id).unwanted(run_ids)
+                found |= AnswerRecords(session, user_id).to_stop(run_ids)
         return found
 
-    def keep(
+    def save(
         self,
         user_id: str,
-        assignment: Assignment,
+        job: AnswerJob,
         result: AgentResult,
         status: AnswerStatus,
         last_event: int,
@@ -179,7 +179,7 @@ class AnswerStore:
         reason: str = "",
     ) -> AnswerBody:
         """Save an answer and free its conversation; an answer that was saved before stays as it is."""
-        record = assignment.record
+        record = job.record
         body = AnswerBody(
             run_id=record.run_id,
             conversation_id=record.conversation_id,
@@ -205,13 +205,13 @@ class AnswerStore:
             update={
                 "tool_calls": [ToolCallBody.model_validate(call) for call in result.tool_calls],
                 "approval": approval,
-                "user_message_id": assignment.user_message_id,
+                "user_message_id": job.user_message_id,
                 "message_id": number,
                 "created_at": at,
             }
         )
 
-    def look(self, user_id: str, run_id: str) -> tuple[AnswerRecord, AnswerBody | Assignment]:
+    def get(self, user_id: str, run_id: str) -> tuple[AnswerRecord, AnswerBody | AnswerJob]:
         """An answer as it is saved, or what is needed to make it if it is in progress.
 
         Raises:
@@ -230,7 +230,7 @@ class AnswerStore:
                 record.conversation_id, REMEMBERED_MESSAGES, before=asked.id
             )
         context = AgentContext.from_request(user_id, record.conversation_id, before)
-        return record, Assignment(record, context, asked.content, asked.id, asked.created_at)
+        return record, AnswerJob(record, context, asked.content, asked.id, asked.created_at)
 
 
 def later_event(asked_at: datetime) -> int:
