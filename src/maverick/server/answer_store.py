@@ -189,15 +189,17 @@ class AnswerStore:
         )
         with owned_session(self._session_factory, user_id, writes=True) as session:
             records, at = AnswerRecords(session, user_id), now()
-            if cost_usd:
-                records.spend(at.date(), cost_usd)
             # Only a tool asks; a question that was open before was settled by the message.
             may_ask = result.tool_calls or not result.success
             approval = _question(session, user_id, record.conversation_id) if may_ask else None
             # The event of an approval comes before the last one, and has a number too.
-            if not records.finish(record.run_id, status, last_event + (approval is not None), reason):
-                kept = records.get(record.run_id)  # made by another process, or deleted in the meantime
-                return body if kept is None else _body(session, user_id, kept)
+            is_first = records.finish(record.run_id, status, last_event + (approval is not None), reason)
+            if not is_first and (saved := records.get(record.run_id)) is not None:
+                return _body(session, user_id, saved)  # another process has made it, and counted its cost
+            if cost_usd:
+                records.spend(at.date(), cost_usd)
+            if not is_first:
+                return body  # it was deleted in the meantime
             number = ConversationStore(session, user_id).end(
                 record.conversation_id, record.run_id, result.response, at, result.tool_calls
             )
