@@ -13,7 +13,6 @@ from sqlmodel import Session
 
 from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
-from maverick.chat.matching import find_matches
 from maverick.chat.phrases import in_words
 from maverick.chat.tables import Task
 from maverick.chat.task_arguments import (
@@ -25,7 +24,7 @@ from maverick.chat.task_arguments import (
     OneTask,
     UpdateTask,
 )
-from maverick.chat.tasks import UNDO, ChangeLog, Due, TaskStore, state_of
+from maverick.chat.tasks import UNDO, ChangeLog, Due, TaskStore, find_matches, state_of
 from maverick.exceptions import ToolError
 from maverick.journal.approvals import binding_hash
 
