@@ -274,9 +274,9 @@ def test_listing_shows_what_answers_and_why_the_rest_does_not(folder: Folder) ->
         [
             "'far' cannot be reached, or does not speak MCP",
             "'lost' could not be started: there is no 'no-such-program'",
-            "'mute' did not introduce itself within 0.2 s",
+            "'mute' did not answer within 0.2 s",
             "There is no setting named 'comand'. Did you mean 'command'?",
-            "'shut' ended before it had introduced itself",
+            "'shut' exited while it started",
             "you have not trusted it. Look at it, then run: maverick trust",
         ],
         strict=True,

@@ -102,6 +102,19 @@ async def test_a_run_goes_on_with_a_person_asked_about_its_tool_from_now_on_if_t
     assert result.output == "Done."
 
 
+@pytest.mark.requirement("P1", "P10")
+def test_asking_for_approval_in_other_words_is_no_change(office: Office) -> None:
+    (look, *_) = office.tools
+
+    old, new, never = (
+        Fingerprint.of(office.clerk(), {"look": FunctionTool(look.function, approval=approval)})
+        for approval in ("there can not be a sandbox.", "there is no sandbox.", False)
+    )
+
+    assert old.changes(new) == []
+    assert len(old.changes(never)) == 1
+
+
 @pytest.mark.requirement("P10")
 @pytest.mark.parametrize(
     "change",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from maverick.tools import ToolRegistry
 
 if TYPE_CHECKING:
     from maverick.config.mcp_server import MCPServer
-    from maverick.tools.mcp import ConfiguredServers
+    from maverick.tools.mcp import ConfiguredServer
 
 
 def names_tools(definition: AgentDefinition[Any]) -> bool:
@@ -58,7 +58,7 @@ async def named_tools(
 
     known = load_mcp_servers(folder)
     async with _connected([known.find(name) for name in names]) as connected:
-        for one in connected.servers:
+        for one in connected:
             registry.register_group(group_of(one.server.name), one.tools)
             if one.quarantined and on_remark is not None:
                 on_remark(
@@ -83,9 +83,9 @@ def coding_registry(
     return ToolRegistry(coding_tools(Workspace(folder), on_output=on_output))
 
 
-def _connected(servers: list[MCPServer]) -> ConfiguredServers:
+def _connected(servers: list[MCPServer]) -> AbstractAsyncContextManager[list[ConfiguredServer]]:
     try:
-        from maverick.tools.mcp import ConfiguredServers  # here, since it brings MCP with it
+        from maverick.tools.mcp import connected_servers  # here, since it brings MCP with it
     except ModuleNotFoundError as error:
         from maverick.config.installation import install_command  # here, since it is seldom wanted
 
@@ -95,7 +95,7 @@ def _connected(servers: list[MCPServer]) -> ConfiguredServers:
             kind=ErrorKind.INVALID,
             cause=error,
         ) from error
-    return ConfiguredServers(servers)
+    return connected_servers(servers)
 
 
 def _named(definition: AgentDefinition[Any]) -> Iterator[str]:

@@ -27,7 +27,7 @@ from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.task_tools import TASK_TOOLS, Caller, TaskRefusedError, TaskSession, TaskTool
 from maverick.exceptions import InvalidInputError, StorageError
 from maverick.runtime.event_log import log_failure
-from maverick.tools.mcp.tool import SEQUENTIAL
+from maverick.tools.mcp.toolset import SEQUENTIAL
 from maverick.tools.threads import run_in_thread
 
 RequestContext: TypeAlias = ServerRequestContext[Any, Any]

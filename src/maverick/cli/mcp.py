@@ -14,8 +14,7 @@ from maverick.cli.screen import Screen, one_line
 from maverick.config.mcp_server import MCPServer
 from maverick.config.mcp_servers import MCPServers, load_mcp_servers
 from maverick.exceptions import MaverickError
-from maverick.tools.mcp import ConfiguredServer
-from maverick.tools.mcp.servers import ConfiguredServers
+from maverick.tools.mcp import ConfiguredServer, connected_servers
 
 _COLUMNS = (
     Column("SERVER"),
@@ -37,7 +36,7 @@ def list_servers(options: argparse.Namespace) -> int:
     known = load_mcp_servers()
     for name in names:
         if name not in known.untrusted:
-            known.find(options.server)
+            known.find(name)
     screen = Screen.of_process(interactive=False)
     found = asyncio.run(_looked_at(known, names or sorted({*known.servers, *known.problems})))
     if options.as_json:
@@ -128,5 +127,5 @@ def accept(options: argparse.Namespace) -> int:
 
 
 async def _accept_tools(server: MCPServer, tool: str | None) -> list[str]:
-    async with ConfiguredServers([server]) as connected:
-        return await connected.servers[0].accept(tool)
+    async with connected_servers([server]) as (connected,):
+        return await connected.accept(tool)

@@ -73,8 +73,13 @@ class Fingerprint(Struct, frozen=True):
             for name, before in self.conduct.items()
             if (after := now.conduct.get(name)) is not None
             for trait in before.keys() & after.keys()
-            if before[trait] != after[trait]
+            if _treatment(trait, before[trait]) != _treatment(trait, after[trait])
         ]
+
+
+def _treatment(trait: str, value: str) -> str:
+    """What a trait means for a call: that approval is needed, and not in which words it is asked for."""
+    return str(value != "False") if trait == "approval" else value
 
 
 def hash_output(name: str, schema: Mapping[str, Any]) -> str:

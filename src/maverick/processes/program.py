@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from errno import EAGAIN
 from pathlib import Path
 from typing import BinaryIO, NotRequired, Self, TypeAlias, TypedDict, Unpack
 
@@ -51,7 +52,7 @@ class _Supervisor:
             self.wake()
             try:
                 socket.send_fds(self._started(), [b"\0"], handles)
-            except OSError:  # somebody has killed it
+            except OSError:  # it was killed
                 self._forget()
                 socket.send_fds(self._started(), [b"\0"], handles)
 
@@ -84,7 +85,7 @@ class _Supervisor:
                 raise
             finally:
                 theirs.close()
-            process.returncode = 0  # it ends with this process, so nobody waits for it
+            process.returncode = 0  # it ends with this process, so it is never waited for
             self._pid = process.pid
             self._requests = ours
         return self._requests
@@ -97,8 +98,8 @@ class _Supervisor:
 
 
 _supervisor = _Supervisor()
-os.register_at_fork(after_in_child=_supervisor.renew)
-
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_supervisor.renew)
 
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -157,7 +158,8 @@ class Program:
         for word in (*argv, *env, *env.values()):
             if b"\0" in os.fsencode(word):
                 raise ValueError("embedded NUL character")
-        order = {"argv": list(argv), "files": list(files), "scratch": "", "litter": "", **options, "cwd": cwd}
+        order = {"argv": list(argv), "files": list(files), "scratch": "", "litter": "", **options}
+        order |= {"env": dict(env), "cwd": cwd}
         lifeline, theirs = socket.socketpair()
         try:
             _supervisor.hand_over([theirs.fileno(), *streams, *files])
@@ -168,16 +170,17 @@ class Program:
         finally:
             theirs.close()
         program = cls(lifeline, reports, orders)
-        orders.write(json.dumps(order | {"env": dict(env)}).encode() + b"\n")
+        orders.write(json.dumps(order).encode() + b"\n")
         try:
             report = await asyncio.shield(program._started)
         except BaseException:
             await program.aclose()
             raise
-        if (number := report.get("failed")) is not None:
+        if "pid" not in report:
             orders.transport.abort()
-            raise OSError(number, os.strerror(number), cwd if report["in_folder"] else argv[0])
-        program.pid = report.get("pid", 0)
+            number = report.get("failed", EAGAIN)  # without a report, there was no process for a keeper
+            raise OSError(number, os.strerror(number), cwd if report.get("in_folder") else argv[0])
+        program.pid = report["pid"]
         return program
 
     @classmethod
@@ -329,7 +332,7 @@ async def run_program(
 
 
 async def _read(pipe: BinaryIO, take: Callable[[bytes], bool]) -> bool:
-    """Read until nobody writes any more, or nobody wants to know; say whether it was the former."""
+    """Read until the output ends or is not wanted any more; say whether it was the former."""
     reader = asyncio.StreamReader(limit=_CHUNK)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), pipe

@@ -53,9 +53,10 @@ def serve(requests: socket.socket) -> None:
             asked, handles, _, _ = socket.recv_fds(requests, 1, _MOST_FILES)
             if not asked:
                 break
-            keepers.add(_fork_keeper(requests, handles))
+            with suppress(BlockingIOError):  # no more processes: the other end learns it from the lifeline
+                keepers.add(_fork_keeper(requests, handles))
         elif wake not in ready:
-            break  # the owner has died, although somebody else still has its end of the socket
+            break  # the owner has died, although another process still has its end of the socket
     signal.set_wakeup_fd(-1)
     for keeper in keepers:
         with suppress(ProcessLookupError):
@@ -77,25 +78,27 @@ def _fork_keeper(requests: socket.socket, handles: list[int]) -> int:
     for handle in handles:
         os.set_inheritable(handle, False)
     supervisor = os.getpid()
-    keeper = os.fork()
-    if keeper == 0:
-        try:
-            requests.close()
-            keep(supervisor, handles)
-        finally:
-            os._exit(0)  # whatever happened, a keeper must not go on as a second supervisor
-    for handle in handles:
-        os.close(handle)
-    return keeper
+    try:
+        keeper = os.fork()
+        if keeper == 0:
+            try:
+                requests.close()
+                keep(supervisor, handles)
+            finally:
+                os._exit(0)  # whatever happened, a keeper must not go on as a second supervisor
+        return keeper
+    finally:
+        for handle in handles:
+            os.close(handle)
 
 
 def _supervise(keepers: set[int], wake: int) -> None:
-    """Bury keepers that have died, and kill whatever those have left that could not clean up."""
+    """Reap keepers, and kill what is left of those that could not clean up."""
     _read(wake)
     while (change := _next_change()) is not None:
         pid, status = change
         if os.WIFSTOPPED(status):
-            _signal(pid, signal.SIGKILL)  # somebody has stopped it to get rid of it
+            _signal(pid, signal.SIGKILL)  # a program has stopped it to get away
         else:
             keepers.discard(pid)
     if _has_children_besides(keepers):
@@ -135,10 +138,11 @@ def keep(supervisor: int, handles: list[int]) -> None:
     if scratch:
         order["env"].setdefault(order["scratch"], scratch)
     failures, failing = os.pipe()
+    keeper = os.getpid()
     program = os.fork()
     if program == 0:
         try:
-            _become(order, handles[1:], failing)
+            _become(order, keeper, handles[1:], failing)
         finally:
             os._exit(127)
     for handle in (*handles[1:], failing):
@@ -151,16 +155,15 @@ def keep(supervisor: int, handles: list[int]) -> None:
             os.unlink(order["litter"].replace("{pid}", str(program)))  # noqa: PTH108 - it may be no path at all
 
 
-def _become(order: dict[str, Any], handles: list[int], failing: int) -> None:
+def _become(order: dict[str, Any], keeper: int, handles: list[int], failing: int) -> None:
     """Turn into the program; why that failed goes to the keeper."""
     os.setsid()
     _control(_SET_PDEATHSIG, signal.SIGKILL)
     signal.set_wakeup_fd(-1)
-    for number in (
-        signal.SIGCHLD,
-        signal.SIGPIPE,
-        *_TOLD_TO_END,
-    ):  # Python ignores SIGPIPE, which is inherited
+    if os.getppid() != keeper:
+        return
+    # Python ignores SIGPIPE, and a program inherits that.
+    for number in (signal.SIGCHLD, signal.SIGPIPE, *_TOLD_TO_END):
         signal.signal(number, signal.SIG_DFL)
     wanted = [0, 1, 2, *order["files"]]
     # First out of the way of the numbers that are wanted, since any of them may be taken.
@@ -206,7 +209,7 @@ class _Family:
         """How the program has exited; a negative number is the signal that ended it."""
 
     def reap(self) -> bool:
-        """Bury whoever has died; whether anybody is left."""
+        """Reap the dead; whether any process is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -218,7 +221,7 @@ class _Family:
                 self.exit_code = os.waitstatus_to_exitcode(status)
 
     def end(self, wake: int) -> None:
-        """Tell everybody to end, then kill them, until nobody is left."""
+        """Tell all processes to end, then kill them, until none is left."""
         deadline = time.monotonic() + GRACE_SECONDS
         if self.reap():
             self._signal(signal.SIGTERM, signal.SIGCONT)  # what was stopped cannot end by itself
@@ -292,7 +295,7 @@ def _line(lifeline: socket.socket) -> bytes:
 
 
 def _tell(lifeline: socket.socket, **facts: int) -> None:
-    with suppress(OSError):  # nobody may be there any more
+    with suppress(OSError):  # the other end may be gone
         lifeline.sendall(json.dumps(facts).encode() + b"\n")
 
 

@@ -212,11 +212,6 @@ def _import_path(function: Callable[..., Any]) -> tuple[str, str] | str:
 async def _run_in_process(module: str, name: str, arguments: dict[str, Any]) -> object:
     """What a function returns that is called in a process of its own. The process ends with this task.
 
-    Args:
-        module: The module to import it from.
-        name: What it is called there.
-        arguments: Its arguments, as JSON values.
-
     Raises:
         ToolError: The function raised an error, or the process ended without an answer.
     """

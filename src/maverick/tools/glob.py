@@ -10,12 +10,7 @@ from itertools import pairwise
 
 
 class TextGlob:
-    """A pattern for text: ``*`` stands for any text and ``?`` for one character.
-
-    Args:
-        pattern: The pattern.
-        ignore_case: Whether small and capital letters are the same.
-    """
+    """A pattern for text: ``*`` stands for any text and ``?`` for one character."""
 
     def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
         first, *rest = [
@@ -33,12 +28,7 @@ class TextGlob:
 
 
 class PathGlob:
-    """A pattern for paths: ``*`` and ``?`` stop at a slash, and ``**`` stands for any number of folders, or none.
-
-    Args:
-        pattern: The pattern.
-        ignore_case: Whether small and capital letters are the same.
-    """
+    """A pattern for paths: ``*`` and ``?`` stop at a slash, and ``**`` stands for any number of folders, or none."""
 
     def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
         # Any number of folders, twice, is any number of folders.

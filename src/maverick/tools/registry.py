@@ -28,7 +28,7 @@ class ToolRegistry:
         """Add a tool, or a function as one; also usable as a decorator.
 
         Raises:
-            InvalidToolError: It is no tool, or its name is taken.
+            InvalidToolError: It is not a tool, or its name is taken.
         """
         made: Tool = tool if isinstance(tool, Tool) else FunctionTool(tool)
         name = check_tool("register", made)
@@ -43,7 +43,7 @@ class ToolRegistry:
         """Add tools, and a name that stands for all of them, as ``mcp__github`` does for what a server has.
 
         Raises:
-            InvalidToolError: One of them is no tool, or a name is taken.
+            InvalidToolError: One of them is not a tool, or a name is taken.
         """
         if name in self._groups or name in self._tools:
             raise InvalidToolError(
@@ -55,7 +55,7 @@ class ToolRegistry:
         """What a name stands for: the tools of a group, or one tool.
 
         Raises:
-            InvalidToolError: Nothing; the message names the nearest.
+            InvalidToolError: It is unknown; the message names the nearest.
         """
         return self._groups[name] if name in self._groups else (self.get(name),)
 
@@ -63,7 +63,7 @@ class ToolRegistry:
         """The tool of this name.
 
         Raises:
-            InvalidToolError: There is none; the message names the nearest.
+            InvalidToolError: There is no such tool; the message names the nearest.
         """
         try:
             return self._tools[name]
@@ -75,7 +75,7 @@ class ToolRegistry:
         """Remove a tool.
 
         Raises:
-            InvalidToolError: There is none of this name.
+            InvalidToolError: There is no such tool.
         """
         self.get(name)
         del self._tools[name]

@@ -73,11 +73,6 @@ def plain_schema(
 
     Plain are ``str``, ``int``, ``float``, ``bool``, lists of plain types, plain types or ``None``, choices of texts,
     and typed dicts of plain types.
-
-    Args:
-        types: The type of each parameter.
-        notes: What is said of a parameter.
-        defaults: The value of each parameter that may be left out.
     """
     if not all(default is None or type(default) in _SCALARS for default in defaults.values()):
         return None
@@ -144,12 +139,6 @@ def _in_order(schema: _Schema) -> _Schema:
 
 class ToolSignature:
     """The parameters of a tool: their JSON Schema and their validator, each built once.
-
-    Args:
-        name: The tool's name, for error messages.
-        function: The function.
-        notes: What its docstring says of its parameters.
-        local_names: Names its annotations may use besides the module's.
 
     Raises:
         InvalidToolError: A parameter cannot be described to a model.

@@ -39,7 +39,7 @@ class DaemonThreads:
             except queue.Empty:
                 if self._idle.acquire(blocking=False):
                     return
-                continue  # somebody counts on this thread: a job is on its way
+                continue  # a job is on its way that counts on this thread
             job()
             self._idle.release()
 
@@ -113,7 +113,7 @@ def _deliver(
 
     try:
         loop.call_soon_threadsafe(deliver)
-    except RuntimeError:  # the loop was closed while the function ran; nobody waits any more
+    except RuntimeError:  # the loop was closed while the function ran
         return
 
 

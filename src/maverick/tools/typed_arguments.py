@@ -16,12 +16,6 @@ from maverick.exceptions import InvalidToolError, ToolError
 class TypedArguments:
     """The arguments of a tool; what checks and describes them is built once.
 
-    Args:
-        tool_name: The tool's name, for error messages.
-        types: The type of each parameter.
-        notes: What is said of a parameter.
-        defaults: The value of each parameter that may be left out.
-
     Raises:
         InvalidToolError: A type cannot be described to a model.
     """

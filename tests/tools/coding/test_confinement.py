@@ -144,9 +144,9 @@ async def test_no_link_that_is_put_in_place_meanwhile_leads_a_file_tool_out(
         ("pipe", "device, a pipe or a socket"),
         ("socket", "device, a pipe or a socket"),
         ("a", "is a folder"),
-        ("../outside/secret.txt", "outside of the workspace"),
-        ("/etc/passwd", "outside of the workspace"),
-        ("no/such", "is not there"),
+        ("../outside/secret.txt", "outside the workspace"),
+        ("/etc/passwd", "outside the workspace"),
+        ("no/such", "does not exist"),
         ("", "workspace itself"),
     ],
 )

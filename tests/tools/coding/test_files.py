@@ -247,7 +247,7 @@ async def test_files_are_listed_by_name_and_by_path(desk: Desk) -> None:
     assert below.splitlines()[1:-1] == ["src/b.py", "src/deep/c.py"]
     assert inside.splitlines()[1:-1] == ["src/b.py", "src/d.txt", "src/deep/", "src/deep/c.py"]
     assert "Nothing below . is called *.rs" in await desk.use("list_files", pattern="*.rs")
-    assert "is not there" in await desk.use("list_files", path="missing")
+    assert "does not exist" in await desk.use("list_files", path="missing")
 
 
 @pytest.mark.requirement("C-FILES")

@@ -167,7 +167,7 @@ async def test_a_redirection_is_told_and_not_followed_so_that_the_permissions_ru
     assert site.asked == ["/to"]
 
 
-REFUSALS = ["not on the public internet", "not an address", "could not be fetched", "redirects to"]
+REFUSALS = ["not on the public internet", "not a valid address", "could not be fetched", "redirects to"]
 PRIVATE = [
     "http://127.0.0.2/",
     "http://localhost/",
@@ -230,8 +230,8 @@ async def test_a_name_that_resolves_to_a_private_address_is_refused_before_anyth
     ("path", "words"),
     [
         ("/loop", "after 5 redirections"),
-        ("/image", "image/png, not a text"),
-        ("/bomb", "came compressed"),
+        ("/image", "image/png, not text"),
+        ("/bomb", "sent compressed"),
     ],
 )
 async def test_what_is_no_page_is_explained(path: str, words: str, site: Site) -> None:

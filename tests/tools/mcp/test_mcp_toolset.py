@@ -277,7 +277,7 @@ async def test_a_tool_outside_a_run_says_so(toolset: MCPToolset) -> None:
         ({}, "either a command or a url"),
         ({"command": "x", "url": "http://y"}, "either a command or a url"),
         ({"url": "ftp://y"}, "http:// or https://"),
-        ({"comand": "x"}, "comand: no setting"),
+        ({"comand": "x"}, "comand: unknown setting"),
     ],
 )
 def test_an_address_that_is_none_is_refused(settings: dict[str, Any], complaint: str) -> None:

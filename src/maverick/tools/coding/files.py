@@ -34,7 +34,7 @@ def walk(workspace: Workspace, start: str) -> Iterator[Found]:
     """Everything below a folder, in alphabetical order within each folder.
 
     Raises:
-        ToolError: The folder is not there.
+        ToolError: The folder does not exist.
     """
     names = workspace.locate(start)
     left = _MOST_ENTRIES
@@ -89,11 +89,7 @@ _HUNK = re.compile(r"@@ -(\d+)(\S*) \+(\d+)(\S*) @@")
 
 
 class FileTools:
-    """Tools for the files of a workspace.
-
-    Args:
-        workspace: Where they are.
-    """
+    """Tools for the files of a workspace."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

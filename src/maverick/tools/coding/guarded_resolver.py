@@ -37,12 +37,7 @@ def is_public(address: Address) -> bool:
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves names to addresses that may be reached. The connection is made to what was checked, and to nothing else.
-
-    Args:
-        reachable: Says which addresses may be; by default, public ones.
-        inner: What really resolves.
-    """
+    """Resolves names to addresses that may be reached. The connection is made to what was checked, and to nothing else."""
 
     def __init__(self, reachable: Reachable | None = None, inner: AbstractResolver | None = None) -> None:
         self._reachable = reachable or is_public

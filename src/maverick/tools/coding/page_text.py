@@ -1,6 +1,6 @@
 """The words of a web page.
 
-A page is somebody else's, so it is read from its beginning to its end and no piece of it twice: what is begun and never
+A page may be hostile, so it is read from its beginning to its end and no piece of it twice: what is begun and never
 ended, such as a tag or a comment, takes the rest of the page with it, as it does in a browser. The parser of the
 standard library looks for the end again and again, which takes minutes for a page that is made for that.
 """
@@ -26,7 +26,7 @@ _ENDS = {
     name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
     for name in ("script", "style", "noscript", "iframe")
 }
-"""The ends of elements whose content is no markup; nobody sees it."""
+"""The ends of elements whose content is neither markup nor visible."""
 _UNSEEN = frozenset({"template", "svg", "object"})
 _INLINE = frozenset(
     {
@@ -55,12 +55,7 @@ _INLINE = frozenset(
 
 
 def text_of_page(page: str, unwanted: threading.Event | None = None) -> str:
-    """What a person would read of a page, without its scripts and styles.
-
-    Args:
-        page: The page, as HTML.
-        unwanted: Set by another thread when nobody waits for the text any more; there is none then.
-    """
+    """What a person would read of a page, without its scripts and styles."""
     pieces = []
     for piece in _pieces(page):
         if unwanted is not None and unwanted.is_set():

@@ -1,7 +1,6 @@
-"""What in a workspace is executed by itself, by us or by other programs, and so is not an agent's to change.
+"""What programs run automatically in a workspace, and agents therefore may not change.
 
-A file that only runs when a person runs it (a test, a build script) is that person's to judge. These run without anybody
-deciding so: the settings and hooks of git, what shells and editors load with a folder, what tells us which programs to
+A file that only runs when a person runs it (a test, a build script) is that person's to judge. These run without a decision: the settings and hooks of git, what shells and editors load with a folder, what tells us which programs to
 start, and the Python that runs us.
 """
 

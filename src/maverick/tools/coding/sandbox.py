@@ -4,7 +4,7 @@ It is made with bubblewrap. Inside, the system's folders can be read, the worksp
 protected in it, ``/tmp`` is empty and goes away, no other process can be seen, and there is no network.
 
 What is protected and there is mounted read-only. Folders on the way to it are mounted too, since a mounted folder can
-not be moved away, and another one put in its place. A protected folder that is not there is made, empty, for as long as
+not be moved away, and another one put in its place. A protected folder that does not exist is made, empty, for as long as
 the command runs; a protected file that the command makes is held back afterwards, under another name.
 """
 
@@ -130,7 +130,7 @@ class Sandbox:
         names = (*self._workspace.protected, *self._workspace.asked)
         with _placeholders(self._workspace, names), _filter() as calls:
             if self._program is None or calls is None:
-                raise ToolError("The sandbox for commands is gone. Tell the user.")
+                raise ToolError("The sandbox for commands is not available any more. Tell the user.")
             watched = (*names, *GIT_REDIRECTIONS) if self._commits else names
             absent = [name for name in watched if not os.path.lexists(self._workspace.root / name)]
             made = BoxedCommand([self._program, "--seccomp", str(calls), *self._words(command)], [calls])
@@ -209,7 +209,7 @@ def _placeholders(workspace: Workspace, names: Sequence[str]) -> Iterator[None]:
                 del _commands[key], _placed[key]
                 with suppress(ToolError), workspace.open_folder(()) as root:
                     for name in placed:
-                        with suppress(OSError):  # somebody else has put something into it meanwhile
+                        with suppress(OSError):  # another program has put something into it meanwhile
                             os.rmdir(name, dir_fd=root)
 
 
@@ -227,7 +227,7 @@ def _held_back(workspace: Workspace, names: Sequence[str]) -> list[str]:
 
 @contextmanager
 def _filter() -> Iterator[int | None]:
-    """An open file with the filter of system calls, for one use; ``None`` if there is none for this computer."""
+    """An open file with the filter of system calls, for one use; ``None`` if its system calls are not known."""
     program = no_set_id_filter()
     if program is None:
         yield None

@@ -71,12 +71,7 @@ class _Findings:
 
 
 class Search:
-    """Searches the files of a workspace.
-
-    Args:
-        workspace: Where they are.
-        ripgrep: The program to search with; if it is not installed, one of our own is used.
-    """
+    """Searches the files of a workspace."""
 
     def __init__(self, workspace: Workspace, ripgrep: str = "rg") -> None:
         self._workspace = workspace

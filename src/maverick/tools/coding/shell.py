@@ -28,12 +28,7 @@ FOLDER = (".maverick", "output")
 
 
 class Output:
-    """Collects the output of one program.
-
-    Args:
-        workspace: Where a long output is kept.
-        name: What its file is called.
-    """
+    """Collects the output of one program."""
 
     def __init__(self, workspace: Workspace, name: str) -> None:
         self._workspace = workspace
@@ -102,13 +97,7 @@ OnOutput: TypeAlias = Callable[[ToolContext, str], object]
 
 
 class Shell:
-    """Runs commands in a workspace, in a sandbox if there is one.
-
-    Args:
-        workspace: Where commands run.
-        sandbox: What they are wrapped in; without one they run with all rights of this process.
-        on_output: Told of output as it comes, to show it to a person.
-    """
+    """Runs commands in a workspace, in a sandbox if there is one."""
 
     def __init__(
         self, workspace: Workspace, sandbox: Sandbox | None = None, on_output: OnOutput | None = None

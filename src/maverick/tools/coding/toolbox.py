@@ -49,7 +49,7 @@ def install_question(command: str) -> str:
         verbs = _INSTALLERS.get(program)
         rest = dropwhile(lambda later: later.startswith("-"), words[index + 1 : index + 8])
         if verbs is not None and next(rest, "") in verbs:
-            return f"it installs packages ({program}), which is code of others that runs here."
+            return f"it installs packages ({program}), which runs code of others on this computer."
     return ""
 
 
@@ -87,7 +87,7 @@ class CodingTool(FunctionTool[Any, Any]):
         function: The function.
         access: How far it reaches.
         subject: What rules look at in its calls.
-        question: Why a person has to be asked about a call, from what rules look at in it; empty if nobody has to be.
+        question: Why a person has to be asked about a call, given its subject; empty if not.
         options: What every tool has.
     """
 
@@ -119,11 +119,11 @@ def coding_tools(
     Args:
         workspace: The folder. No tool of files leaves it.
         sandbox: Whether commands run in a sandbox. By default they do where one can be made, and where not, a person is
-            asked about each of them. ``False`` runs them with all rights of this process, and asks nobody.
+            asked about each of them. ``False`` runs them with all rights of this process, without asking.
         readable: Folders outside of the workspace that commands in the sandbox may read; by default, this Python's.
         commits: Whether commands in the sandbox may write the workspace's git repository, except for its settings and
-            hooks. Then a command can also add a repository of its own making as a submodule, whose settings git obeys
-            when somebody looks at the workspace with it.
+            hooks. Then a command can also add a repository of its own as a submodule, whose settings git obeys when it
+            looks at the workspace.
         web: Whether pages of the public web may be fetched.
         on_output: Told what a command says, while it says it.
 

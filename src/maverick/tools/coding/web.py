@@ -49,11 +49,7 @@ _TEXTS = ("text/", "application/json", "application/xml", "application/xhtml", "
 
 
 class Web:
-    """Fetches pages.
-
-    Args:
-        reachable: Says which addresses may be reached; by default, public ones.
-    """
+    """Fetches pages."""
 
     def __init__(self, reachable: Reachable | None = None) -> None:
         self._reachable = reachable
@@ -64,7 +60,7 @@ class Web:
         Args:
             url: The address, beginning with https:// or http://.
         """
-        import aiohttp  # on use: whoever does not fetch does not need it
+        import aiohttp  # on use, since it is slow to load
 
         from maverick.tools.coding.guarded_resolver import GuardedResolver
 
@@ -104,14 +100,14 @@ async def _follow(session: ClientSession, url: str, resolver: GuardedResolver) -
                 address = target
                 continue
             return await _read(response, address)
-    raise ToolError(f"{url} was still not the page after {_MOST_HOPS} redirections.")
+    raise ToolError(f"{url} still redirects after {_MOST_HOPS} redirections.")
 
 
 def _checked(url: str, resolver: GuardedResolver) -> WebAddress:
     """The address, with its scheme and host made sure of; a name's addresses are checked when it is resolved."""
     address = WebAddress.read(url)
     if address is None or address.scheme not in ("http", "https"):
-        raise ToolError(f"{url[:200]} is not an address that can be fetched: it has to be https://host/path.")
+        raise ToolError(f"{url[:200]} is not a valid address. Use https://host/path.")
     host = address.host.strip("[]")
     try:
         ip_address(host)
@@ -147,16 +143,16 @@ async def _text_of(html: str) -> str:
     try:
         return await run_in_thread(text_of_page, html, unwanted)
     finally:
-        unwanted.set()  # a thread cannot be stopped, but it can be told that nobody waits for it
+        unwanted.set()  # a thread cannot be stopped, but it can be told to give up
 
 
 async def _read(response: ClientResponse, address: WebAddress) -> _Page:
     kind = response.content_type
     if response.headers.get("Content-Encoding", "identity") != "identity":
         # A few bytes of it may be gigabytes.
-        raise ToolError(f"{address} came compressed, although that was not asked for.")
+        raise ToolError(f"{address} was sent compressed, which was not asked for.")
     if not kind.startswith(_TEXTS):
-        raise ToolError(f"{address} is {kind}, not a text.")
+        raise ToolError(f"{address} is {kind}, not text.")
     body = bytearray()
     async for chunk in response.content.iter_chunked(65_536):
         body += chunk

@@ -37,7 +37,7 @@ class Workspace:
             cannot change those right below the root.
 
     Raises:
-        ConfigError: The folder is not there, or this system cannot confine anything to it.
+        ConfigError: The folder does not exist, or this system cannot confine anything to it.
     """
 
     def __init__(
@@ -55,14 +55,14 @@ class Workspace:
             self.root = Path(root).resolve(strict=True)
             os.close(os.open(self.root, _FOLDER))
         except OSError as error:
-            raise ConfigError(f"The workspace {str(root)!r} is not a folder that can be opened.") from error
+            raise ConfigError(f"The workspace {str(root)!r} is not a folder, or cannot be opened.") from error
         note_workspace(self.root)
         self.protected = _names("protected", protected)
         self.asked = _names("asked", asked)
         self.running = what_runs_us(self.root)
         """What this process runs from, relative to the root: never changed by a command in a sandbox, and asked about."""
         self.changing = threading.Lock()
-        """Held by whoever reads a file in order to write it again."""
+        """Held while a file is read in order to be written."""
         self.written: set[str] = set()
         """What is right below the root and was written by a file tool, or has something below it that was."""
 
@@ -70,18 +70,18 @@ class Workspace:
         """The names that lead from the root to a path, without ``.`` and ``..``.
 
         Raises:
-            ToolError: The path leads out of the workspace, or is none.
+            ToolError: The path leads out of the workspace, or is invalid.
         """
         try:
             os.fsencode(path)
         except UnicodeEncodeError as error:
-            raise ToolError(f"{path!r} is not a path.") from error
+            raise ToolError(f"{path!r} is not a valid path.") from error
         if "\0" in path:
-            raise ToolError(f"{path!r} is not a path: it has a NUL character.")
+            raise ToolError(f"{path!r} is not a valid path: it has a NUL character.")
         names = _tidy(path.split("/"))
         above = self.root.parts[1:] if path.startswith("/") else ()
         if names is None or names[: len(above)] != above:
-            raise ToolError(f"{path} is outside of the workspace. Use a path relative to it.")
+            raise ToolError(f"{path} is outside the workspace. Use a path relative to it.")
         return names[len(above) :]
 
     def canonical(self, path: str) -> str | None:
@@ -99,11 +99,11 @@ class Workspace:
         names = canonical.casefold().split("/")
         for entry in self.asked:
             if entry.casefold() in names:
-                return f"other programs execute what is in {entry} by themselves."
+                return f"other programs run what is in {entry} automatically."
         for place in self.running:
             inner = place.casefold().split("/")
             if names[: len(inner)] == inner:
-                return f"{place} is part of what runs this agent, outside of any sandbox."
+                return f"{place} is part of what runs this agent, outside any sandbox."
         return ""
 
     @contextmanager
@@ -111,7 +111,7 @@ class Workspace:
         """The descriptor of a folder, open for as long as the block lasts.
 
         Raises:
-            ToolError: It is not there, or something on the way is no folder.
+            ToolError: It does not exist, or something on the way is not a folder.
         """
         with _explained("The workspace"):
             folder = os.open(self.root, _FOLDER)
@@ -132,7 +132,7 @@ class Workspace:
         """A regular file of the workspace, open for reading.
 
         Raises:
-            ToolError: It is not there, or is a link, a device, a pipe or a folder.
+            ToolError: It does not exist, or is a link, a device, a pipe or a folder.
         """
         *folders, name = self._file_names(path)
         with self.open_folder(folders) as folder, _explained(path):
@@ -173,7 +173,7 @@ class Workspace:
             self._put(folder, name, content, mode)
 
     def identity(self, path: str) -> str | None:
-        """What tells a file or folder from every other one; ``None`` if there is none, or only a link."""
+        """What identifies a file or folder; ``None`` if it does not exist or is a link."""
         try:
             *folders, name = self._file_names(path)
             with self.open_folder(folders) as folder, _explained(path):
@@ -246,7 +246,7 @@ def _tidy(parts: Iterable[str]) -> tuple[str, ...] | None:
 
 
 def _mode_of(name: str, folder: int, path: str) -> int | None:
-    """The permissions of a file that is there, without the bits that lend somebody's rights."""
+    """The permissions of an existing file, without the set-ID bits."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -269,11 +269,11 @@ def _check_regular(found: os.stat_result, path: str) -> None:
 
 
 _WORDS = {
-    errno.ENOENT: "{path} is not there. list_files shows what is.",
+    errno.ENOENT: "{path} does not exist. list_files shows what does.",
     errno.ELOOP: "{path} is, or leads through, a symbolic link. Name the place it points to, if that is inside.",
-    errno.ENOTDIR: "{path} leads through something that is no folder, such as a file or a symbolic link.",
-    errno.EACCES: "{path} may not be opened: the system says no.",
-    errno.EPERM: "{path} may not be opened: the system says no.",
+    errno.ENOTDIR: "{path} leads through something that is not a folder, such as a file or a symbolic link.",
+    errno.EACCES: "{path} cannot be opened: permission denied.",
+    errno.EPERM: "{path} cannot be opened: permission denied.",
     errno.ENAMETOOLONG: "{path} has a name that is too long.",
     errno.EISDIR: "{path} is a folder.",
     errno.ENOSPC: "{path} could not be written: the disk is full.",
@@ -283,7 +283,7 @@ _WORDS = {
 
 @contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Say in words what the system could not do."""
+    """Turn an error of the system into one that the model understands."""
     try:
         yield
     except OSError as error:

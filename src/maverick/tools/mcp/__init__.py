@@ -5,17 +5,16 @@ Loaded when it is used, since the ``mcp`` package is an extra.
 
 from maverick.tools.mcp.connection import MCPConnection
 from maverick.tools.mcp.server_address import ServerAddress
-from maverick.tools.mcp.servers import ConfiguredServer, ConfiguredServers, plugged_in
-from maverick.tools.mcp.tool import MCPTool
-from maverick.tools.mcp.toolset import MCPToolset, ToolPins
+from maverick.tools.mcp.servers import ConfiguredServer, connected_servers, plugged_in
+from maverick.tools.mcp.toolset import MCPTool, MCPToolset, ToolPins
 
 __all__ = [
     "ConfiguredServer",
-    "ConfiguredServers",
     "MCPConnection",
     "MCPTool",
     "MCPToolset",
     "ServerAddress",
     "ToolPins",
+    "connected_servers",
     "plugged_in",
 ]

@@ -1,7 +1,7 @@
 """A connection to an MCP server, kept by one task of its own.
 
 An MCP session has to be opened and closed by the same task. Here that task does nothing else; calls come from any
-task of the event loop. A connection that broke is opened anew by the next call.
+task of the event loop. A connection that broke is opened again by the next call.
 """
 
 from __future__ import annotations
@@ -27,12 +27,7 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 
 class MCPConnection:
-    """One session with an MCP server, opened when it is first used.
-
-    Args:
-        name: What the server is called, in error messages.
-        make_client: Makes a client of it that is not connected yet.
-    """
+    """One session with an MCP server, opened when it is first used."""
 
     def __init__(self, name: str, make_client: Callable[[], Client]) -> None:
         self.name = name
@@ -72,7 +67,7 @@ class MCPConnection:
             meta: What to send beside the arguments.
             within: Seconds until it is given up.
             again: Whether the call may be sent once more on a new connection if this one breaks; only for tools that
-                change nothing, since nobody can know how far the first call got.
+                change nothing, since the first call may have taken effect.
 
         Raises:
             NetworkError: The server cannot be reached, or went away before it answered.
@@ -132,8 +127,8 @@ class MCPConnection:
         except Exception as error:  # transports raise whatever their libraries do; none of it gets out
             self._lose(session)
             raise NetworkError(
-                f"The MCP server {self.name!r} broke off, or gave an answer that is none. If the tool acts, check what "
-                "it has done before you repeat it.",
+                f"The MCP server {self.name!r} closed the connection, or sent an invalid answer. If the tool acts, "
+                "check what it has done before you repeat it.",
                 cause=error,
             ) from error
 
@@ -156,7 +151,7 @@ class _Session:
         self._ready: asyncio.Future[Client] = loop.create_future()
         self._ready.add_done_callback(_seen)
         self._stopping = asyncio.Event()
-        # The context is empty, since a server that is started here is not the first tool call's that happens to need it.
+        # The context is empty: what the first call has in its own, such as a trace, is not the session's.
         self._owner = loop.create_task(self._own(make_client), name="maverick-mcp", context=Context())
 
     @property
@@ -181,12 +176,12 @@ class _Session:
                 self._ready.set_result(client)
                 await self._stopping.wait()
         except asyncio.CancelledError:
-            if not self._ready.done():  # whoever waits for the client is not cancelled, and has to be told
+            if not self._ready.done():  # tasks that wait for the client are not cancelled
                 self._ready.set_exception(
                     ConnectionAbortedError(errno.ECONNABORTED, "it was closed meanwhile")
                 )
             raise
-        except BaseException as error:  # noqa: BLE001 - task groups raise groups; whoever waits for the client is told
+        except BaseException as error:  # noqa: BLE001 - passed on to those who wait for the client
             if not self._ready.done():
                 self._ready.set_exception(_first_of(error))
         finally:
@@ -206,8 +201,8 @@ def _why_not_open(error: Exception) -> str:
             return f"could not be started: {reason}. Check its command, and who may run it."
         case MCPError(code=types.CONNECTION_CLOSED):
             return (
-                "ended before it had introduced itself. Run its command in a terminal to see why; it gets of your "
-                "environment only what its env names."
+                "exited while it started. Run its command in a terminal to see why; of your environment "
+                "it gets only what its env names."
             )
         case NetworkError():
             return str(error)
@@ -222,6 +217,6 @@ def _first_of(error: BaseException) -> Exception:
 
 
 def _seen(ready: asyncio.Future[Client]) -> None:
-    """An error that nobody waits for is no news."""
+    """Mark an error as seen, so that asyncio does not log it."""
     if not ready.cancelled():
         ready.exception()

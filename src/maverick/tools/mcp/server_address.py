@@ -68,7 +68,7 @@ class ServerAddress:
         known = {"command", "args", "env", "cwd", "url", "headers"}
         if unknown := sorted(settings.keys() - known):
             raise InvalidInputError(
-                f"{unknown[0]}: no setting of an MCP server; there are {', '.join(sorted(known))}.",
+                f"{unknown[0]}: unknown setting of an MCP server. The settings are {', '.join(sorted(known))}.",
                 field=unknown[0],
             )
         command = settings.get("command", ())
@@ -92,7 +92,7 @@ class ServerAddress:
         """The folder to start the command in, if one is named.
 
         Raises:
-            FileNotFoundError: It is not there, or the program is not: ``filename`` says which.
+            FileNotFoundError: The folder or the program does not exist; ``filename`` says which.
         """
         folder = None if self.cwd is None else str(Path(self.cwd).expanduser())
         if folder is not None and not Path(folder).is_dir():

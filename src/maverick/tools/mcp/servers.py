@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import mcp_types as types
 import msgspec
@@ -17,38 +17,20 @@ from maverick.config.mcp_server import SETTINGS, MCPServer
 from maverick.exceptions import ConfigError, InvalidInputError, TimeoutError, ToolError, describe_unknown
 from maverick.model import Effect
 from maverick.tools.mcp.server_address import ServerAddress
-from maverick.tools.mcp.tool import MCPTool
-from maverick.tools.mcp.toolset import MCPToolset, ToolPins
+from maverick.tools.mcp.toolset import MCPTool, MCPToolset, ToolPins
 
 _KEY = "maverick/idempotency-key"
 """What a server finds the key of a call under: a second call with the same one must not act again."""
 
 
-def kept_pins(project: str = "") -> ToolPins:
-    """What the tools of servers were when they were accepted, as it is kept in the person's home.
-
-    Args:
-        project: The project that defines the servers; nothing for the person's own.
-    """
-    return ToolPins(own_folder() / "mcp-tools.json", project=project)
-
-
-def toolset_of(
+def _toolset_of(
     server: MCPServer,
     address: ServerAddress,
     pins: ToolPins,
     prefix: str,
     for_user: Callable[[str], ServerAddress] | None = None,
 ) -> MCPToolset:
-    """The tools of a server, as its settings say they are to be used.
-
-    Args:
-        server: The settings.
-        address: Where it is, with the values of its variables.
-        pins: What its tools were when they were accepted.
-        prefix: What the names of its tools begin with for the model.
-        for_user: Where it answers a certain user.
-    """
+    """The tools of a server, used as its settings say."""
 
     def effect_of(tool: types.Tool) -> Effect | None:
         said = server.effect_of(tool.name)
@@ -69,11 +51,7 @@ def toolset_of(
 
 
 class ConfiguredServer:
-    """A server of the settings, and the connection to it.
-
-    Args:
-        server: What the settings say about it.
-    """
+    """A server of the settings, and the connection to it."""
 
     def __init__(self, server: MCPServer) -> None:
         self.server = server
@@ -104,7 +82,7 @@ class ConfiguredServer:
             await self.aclose()
             if patience.expired():
                 raise TimeoutError(
-                    f"The MCP server {self.server.name!r} did not introduce itself within {self.server.timeout:g} s. "
+                    f"The MCP server {self.server.name!r} did not answer within {self.server.timeout:g} s. "
                     "Check that it speaks MCP, or raise its timeout in the settings.",
                     cause=error,
                 ) from error
@@ -127,75 +105,59 @@ class ConfiguredServer:
 
     def _made(self) -> MCPToolset:
         server = self.server
+        pins = ToolPins(own_folder() / "mcp-tools.json", project=server.project)
         try:
             address = ServerAddress.of(server.address())
         except InvalidInputError as error:
-            raise ConfigError(
-                f"{server.source}: MCP server {server.name!r}: {error}",
-                source=server.source,
-                field=server.name,
-            ) from error
-        return toolset_of(server, address, kept_pins(server.project), prefix_of(server.name))
+            raise self._wrong(str(error)) from error
+        return _toolset_of(server, address, pins, prefix_of(server.name))
 
     def _check_names(self, listed: list[str]) -> None:
-        """Refuse settings for tools that are not there: one that was to be asked about would go unasked."""
+        """Refuse settings for tools that are not there: approval would never be asked for one with a typing error."""
         for setting, names in self.server.named_tools().items():
             for name in names:
                 if name not in listed:
-                    problem = f"{setting}: {describe_unknown('tool', name, listed)}"
-                    raise ConfigError(
-                        f"{self.server.source}: MCP server {self.server.name!r}: {problem}",
-                        source=self.server.source,
-                        field=self.server.name,
-                    )
+                    raise self._wrong(f"{setting}: {describe_unknown('tool', name, listed)}")
+
+    def _wrong(self, problem: str) -> ConfigError:
+        server = self.server
+        return ConfigError(
+            f"{server.source}: MCP server {server.name!r}: {problem}", source=server.source, field=server.name
+        )
 
 
-class ConfiguredServers:
-    """Several servers of the settings, connected at the same time, for the length of an ``async with`` block.
-
-    Args:
-        servers: What the settings say about them.
+@asynccontextmanager
+async def connected_servers(servers: Iterable[MCPServer]) -> AsyncIterator[list[ConfiguredServer]]:
+    """Connect to several servers of the settings at the same time, for the length of a block.
 
     Raises:
         MaverickError: One of them could not be connected; then none is.
     """
+    configured = [ConfiguredServer(server) for server in servers]
+    try:
+        failure = await _connect(configured)
+        if failure is not None:
+            raise failure
+        yield configured
+    finally:
+        await asyncio.gather(*(server.aclose() for server in configured))
 
-    def __init__(self, servers: Iterable[MCPServer]) -> None:
-        self.servers = [ConfiguredServer(server) for server in servers]
 
-    async def __aenter__(self) -> Self:
-        try:
-            await self._connect()
-        except BaseException:
-            await self.aclose()
-            raise
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """End all connections."""
-        await asyncio.gather(*(server.aclose() for server in self.servers))
-
-    async def _connect(self) -> None:
-        try:
-            async with asyncio.TaskGroup() as connecting:
-                for server in self.servers:
-                    connecting.create_task(server.connect())
-        except BaseExceptionGroup as failures:
-            failure = failures.exceptions[0]
-        else:
-            return
-        raise failure  # out here, so that its cause stays what it was
+async def _connect(servers: list[ConfiguredServer]) -> BaseException | None:
+    """Connect to all servers; the first failure is returned and not raised, so that its cause stays what it was."""
+    try:
+        async with asyncio.TaskGroup() as connecting:
+            for server in servers:
+                connecting.create_task(server.connect())
+    except BaseExceptionGroup as failures:
+        return failures.exceptions[0]
+    return None
 
 
 def plugged_in(file: Path, pins: ToolPins | None = None) -> list[MCPToolset]:
-    """The tools of every server in a file; names of tools begin with their server's. No file is no server.
+    """The tools of every server in a file; names of tools begin with their server's. A missing file has none.
 
-    A server with ``users`` is used with each user's own credentials, and by nobody else.
+    A server with ``users`` is used with each user's own credentials, and by no other user.
 
     Raises:
         ConfigError: The file, or a server in it, is not as it should be.
@@ -222,7 +184,7 @@ def _toolset(file: Path, name: str, server: object, pins: ToolPins | None) -> MC
         for_user = None if users is None else _with_credentials(name, address, users)
     except (InvalidInputError, TypeError, AttributeError) as error:
         raise ConfigError(f"{file}: {name}: {error}", source=str(file), field=name) from error
-    return toolset_of(settings, address, ToolPins() if pins is None else pins, f"{name}_", for_user)
+    return _toolset_of(settings, address, ToolPins() if pins is None else pins, f"{name}_", for_user)
 
 
 def _with_credentials(

@@ -1,28 +1,44 @@
 """The tools of an MCP server, for agents of many users, and what they were when they were accepted.
 
 A server can change what its tools say after a person has looked at them, and a model believes what it reads. What a
-tool says of its harmlessness (``readOnlyHint`` and the like) decides what it may do without being asked about. So a tool
-whose description, schema or hints are not what was accepted is kept from agents until somebody accepts it again.
+tool says of its harmlessness (``readOnlyHint`` and the like) decides what it may do without asking. So a tool whose
+description, schema or hints are not what was accepted is kept from agents until a person accepts it again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import mcp_types as types
 import msgspec
 from mcp import Client
 
 from maverick.config.accepted_hashes import AcceptedHashes
-from maverick.exceptions import InvalidToolError, describe_unknown
-from maverick.model import Effect, ToolContext
+from maverick.exceptions import InvalidToolError, ToolError, describe_unknown
+from maverick.model import Effect, StructuredResult, ToolContext
 from maverick.tools.mcp.connection import MCPConnection
-from maverick.tools.mcp.tool import MakeMeta, MCPTool
+from maverick.tools.permissions.mode import Access
+
+SEQUENTIAL = "maverick/sequential"
+"""Where a server says, in the ``_meta`` of a tool, that calls of it run one after the other."""
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_MOST_CONNECTIONS = 64
+"""How many users' connections are kept open; the least recently used makes room."""
+
+
+class Endpoint(Protocol):
+    """A place where an MCP server answers; a :class:`ServerAddress` is one."""
+
+    def client(self) -> Client:
+        """A client of the server, not connected yet."""
+        ...
 
 
 class ToolPins:
@@ -38,16 +54,15 @@ class ToolPins:
         self._project = project
 
     def check(self, server: str, tools: Iterable[types.Tool]) -> list[str]:
-        """The names of tools that are not what was accepted; tools of a server nobody has seen before are accepted."""
+        """The names of tools that are not what was accepted; tools of an unknown server are accepted."""
         tools = list(tools)
         known = self._accepted.of(self._owner(server))
         if known is None:
             self.accept(server, tools)
             return []
-        if earlier := [tool for tool in tools if known.get(tool.name) == _digest_without_hints(tool)]:
-            self.accept(
-                server, earlier
-            )  # their hints were not looked at when they were accepted; from now on they are
+        # Earlier versions did not look at the hints of a tool. From now on they count.
+        if earlier := [tool for tool in tools if known.get(tool.name) == _hash(_said(tool))]:
+            self.accept(server, earlier)
         known = self._accepted.of(self._owner(server)) or {}
         return [tool.name for tool in tools if known.get(tool.name) != _digest(tool)]
 
@@ -64,29 +79,12 @@ def _digest(tool: types.Tool) -> str:
     return _hash([*_said(tool), hints or None])
 
 
-def _digest_without_hints(tool: types.Tool) -> str:
-    """What a tool was accepted by in earlier versions."""
-    return _hash(_said(tool))
-
-
 def _said(tool: types.Tool) -> list[object]:
     return [tool.name, tool.title, tool.description, tool.input_schema]
 
 
 def _hash(said: list[object]) -> str:
     return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()
-
-
-class Endpoint(Protocol):
-    """A place where an MCP server answers; a :class:`ServerAddress` is one."""
-
-    def client(self) -> Client:
-        """A client of the server, not connected yet."""
-        ...
-
-
-_MOST_CONNECTIONS = 64
-"""How many users' connections are kept open; the one that was not used for longest makes room."""
 
 
 class MCPToolset:
@@ -97,13 +95,13 @@ class MCPToolset:
         server: Where it answers.
         for_user: Where it answers a certain user, with that user's credentials; each then has a connection of their own.
         prefix: What the names of its tools begin with for the model.
-        pins: What its tools were when they were accepted; by default that is when they are first seen.
+        pins: What its tools were when they were accepted; by default, that is when they are first seen.
         only: The tools agents may use, by the server's names; by default all of them.
-        effect_of: What running a tool again would do; by default what :class:`MCPTool` makes of it.
+        effect_of: The effect of a tool; by default pure if the server says that it only reads, else irreversible.
         approval_of: Whether a person has to agree to each call of a tool; by default not.
-        sequential_of: Whether a call of a tool runs alone, in its place in the turn; by default what the server says.
-        trusted: Whether what its tools answer is taken for words of the user; by default it is marked as somebody else's.
-        make_meta: What the server is told beside the arguments.
+        sequential_of: Whether calls of a tool run one after the other; by default what the server says.
+        trusted: Whether what its tools answer is trusted; by default it is marked as untrusted content.
+        make_meta: What the server is told beside the arguments of a call.
     """
 
     def __init__(
@@ -115,25 +113,25 @@ class MCPToolset:
         prefix: str = "",
         pins: ToolPins | None = None,
         only: Collection[str] | None = None,
-        effect_of: Callable[[types.Tool], Effect | None] | None = None,
-        approval_of: Callable[[types.Tool], bool] | None = None,
-        sequential_of: Callable[[types.Tool], bool] | None = None,
+        effect_of: Callable[[types.Tool], Effect | None] = lambda _: None,
+        approval_of: Callable[[types.Tool], bool] = lambda _: False,
+        sequential_of: Callable[[types.Tool], bool] = lambda _: False,
         trusted: bool = False,
-        make_meta: MakeMeta | None = None,
+        make_meta: Callable[[ToolContext], Mapping[str, Any]] | None = None,
     ) -> None:
         self.name = name
+        self.prefix = prefix
+        self.effect_of = effect_of
+        self.approval_of = approval_of
+        self.sequential_of = sequential_of
+        self.trusted = trusted
+        self.make_meta = make_meta
         self.quarantined: list[str] = []
         """Tools that are not what was accepted, and kept from agents."""
         self.listed: dict[str, str] = {}
-        """Every tool the server has, by its own name, with what it says of itself; once it was asked."""
-        self._prefix = prefix
+        """Every tool the server has, by its own name, with its description; once it was asked."""
         self._pins = ToolPins() if pins is None else pins
         self._only = only
-        self._effect_of = effect_of
-        self._approval_of = approval_of
-        self._sequential_of = sequential_of
-        self._trusted = trusted
-        self._make_meta = make_meta
         self._for_user = for_user
         self._shared = MCPConnection(name, server.client)
         self._own: OrderedDict[str, MCPConnection] = OrderedDict()
@@ -155,11 +153,11 @@ class MCPToolset:
         """
         listed = await self._list(user_id)
         self.quarantined = self._pins.check(self.name, listed)
-        found = [self._tool(tool) for tool in listed if self._is_offered(tool.name)]
+        found = [MCPTool(tool, self) for tool in listed if self._is_offered(tool.name)]
         names = [tool.name for tool in found]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise InvalidToolError(
-                f"The MCP server {self.name!r} has two tools that would be named {twice!r}; use one of them elsewhere.",
+                f"The MCP server {self.name!r} has two tools that would be named {twice!r}. Use one of them elsewhere.",
                 tool_name=twice,
             )
         return found
@@ -181,9 +179,8 @@ class MCPToolset:
                 f"MCP server {self.name!r}: {describe_unknown('tool', tool, list(self.listed))}",
                 tool_name=tool,
             )
-        meant = [described for described in listed if tool in (None, described.name)]
         changed = self._pins.check(self.name, listed)
-        self._pins.accept(self.name, meant)
+        self._pins.accept(self.name, [each for each in listed if tool in (None, each.name)])
         self.quarantined = self._pins.check(self.name, listed)
         return [name for name in changed if name not in self.quarantined]
 
@@ -193,30 +190,8 @@ class MCPToolset:
         self._own.clear()
         await asyncio.gather(*(connection.aclose() for connection in connections))
 
-    async def _list(self, user_id: str | None) -> list[types.Tool]:
-        listed = await self._connection(user_id).list_tools()
-        self.listed = {tool.name: tool.description or "" for tool in listed}
-        return listed
-
-    def _is_offered(self, tool: str) -> bool:
-        return tool not in self.quarantined and (self._only is None or tool in self._only)
-
-    def _tool(self, described: types.Tool) -> MCPTool:
-        return MCPTool(
-            described,
-            self._connection_for,
-            prefix=self._prefix,
-            effect=None if self._effect_of is None else self._effect_of(described),
-            approval=self._approval_of is not None and self._approval_of(described),
-            sequential=self._sequential_of is not None and self._sequential_of(described),
-            trusted=self._trusted,
-            make_meta=self._make_meta,
-        )
-
-    def _connection_for(self, context: ToolContext) -> MCPConnection:
-        return self._connection(context.user_id)
-
-    def _connection(self, user_id: str | None) -> MCPConnection:
+    def connection(self, user_id: str | None) -> MCPConnection:
+        """The connection that a user's calls go over."""
         if self._for_user is None or user_id is None:
             return self._shared
         if user_id not in self._own:
@@ -225,3 +200,80 @@ class MCPToolset:
                 self._own.popitem(last=False)[1].drop()
         self._own.move_to_end(user_id)
         return self._own[user_id]
+
+    async def _list(self, user_id: str | None) -> list[types.Tool]:
+        listed = await self.connection(user_id).list_tools()
+        self.listed = {tool.name: tool.description or "" for tool in listed}
+        return listed
+
+    def _is_offered(self, tool: str) -> bool:
+        return tool not in self.quarantined and (self._only is None or tool in self._only)
+
+
+class MCPTool:
+    """A tool of an MCP server; :meth:`MCPToolset.tools` makes them."""
+
+    def __init__(self, described: types.Tool, toolset: MCPToolset) -> None:
+        hints = described.annotations
+        only_reads = hints is not None and bool(hints.read_only_hint)
+        self.remote_name = described.name
+        """What the server calls it."""
+        self.name = _NOT_IN_NAMES.sub("_", f"{toolset.prefix}{described.name}")
+        self.description = described.description or described.title or ""
+        self.parameters: Mapping[str, Any] = {"type": "object", **described.input_schema}
+        self.effect = toolset.effect_of(described) or (Effect.PURE if only_reads else Effect.IRREVERSIBLE)
+        self.approval = toolset.approval_of(described)
+        self.sequential = toolset.sequential_of(described) or (described.meta or {}).get(SEQUENTIAL) is True
+        self.untrusted = not toolset.trusted
+        self.access = Access.NETWORK if self.effect is Effect.PURE else Access.EXECUTE
+        """How far it reaches: whatever a server says of itself, asking it tells it something."""
+        self._toolset = toolset
+
+    async def execute(
+        self, args: dict[str, Any], context: ToolContext | None = None, /
+    ) -> str | StructuredResult:
+        """Call it, and return the text of what it answers; from a trusted server with its data, if it has any.
+
+        Raises:
+            ToolError: It failed; the words are the server's.
+            NetworkError: The server went away.
+        """
+        if context is None:
+            raise ToolError(
+                f"{self.name} acts for the user of a run, and can only be called in one.", tool_name=self.name
+            )
+        toolset = self._toolset
+        result = await toolset.connection(context.user_id).call_tool(
+            self.remote_name,
+            args,
+            meta=None if toolset.make_meta is None else toolset.make_meta(context),
+            within=max(context.deadline - asyncio.get_running_loop().time(), 0.001),
+            again=self.effect is not Effect.IRREVERSIBLE,
+        )
+        text = _text_of(result)
+        if result.structured_content is not None and not self.untrusted:
+            return StructuredResult(text, result.structured_content, is_error=bool(result.is_error))
+        if result.is_error:
+            raise ToolError(text or f"{self.name} failed and did not say why.", tool_name=self.name)
+        return text
+
+    def __repr__(self) -> str:
+        return f"<MCP tool {self.name}>"
+
+
+def _text_of(result: types.CallToolResult) -> str:
+    pieces = [_piece(block) for block in result.content]
+    if not pieces and result.structured_content is not None:
+        return msgspec.json.encode(result.structured_content).decode()
+    return "\n".join(pieces)
+
+
+def _piece(block: types.ContentBlock) -> str:
+    match block:
+        case types.TextContent(text=text):
+            return text
+        case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
+            return text
+        case types.ResourceLink(uri=uri):
+            return str(uri)
+    return f"[{block.type}]"

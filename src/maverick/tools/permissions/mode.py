@@ -25,9 +25,9 @@ class Access(StrEnum):
 
 
 def access_of(tool: Tool) -> Access:
-    """How far a tool reaches; one that does not say so is taken for the worst its effect allows.
+    """How far a tool reaches; one that does not say so may do the worst that its effect allows.
 
-    An agent that is called as a tool does nothing itself: each of its own calls is ruled on.
+    An agent that is called as a tool does nothing itself: each of its own calls is checked.
     """
     declared = getattr(tool, "access", None)
     if declared is not None:
@@ -54,13 +54,13 @@ class Mode(StrEnum):
         """The mode of this name.
 
         Raises:
-            InvalidInputError: There is none.
+            InvalidInputError: There is no such mode.
         """
         try:
             return cls(mode)
         except ValueError as error:
             raise InvalidInputError(
-                f"mode: there is no mode {mode!r}; choose one of {', '.join(cls)}.", field="mode", cause=error
+                f"mode: there is no mode {mode!r}. Choose one of {', '.join(cls)}.", field="mode", cause=error
             ) from error
 
     def verdict(self, access: Access) -> Verdict:

@@ -90,7 +90,7 @@ _ADVICE = "Do it another way, or tell the user what you would need."
 
 
 class ToolQuestions:
-    """The policy where nobody has given one: everything runs, except for what a tool itself wants a person asked about."""
+    """The default policy: everything runs, unless the tool itself wants a person to be asked."""
 
     __slots__ = ()
 
@@ -136,7 +136,7 @@ def load_permissions(
     """The permissions of ``~/.maverick/permissions.yaml``, narrowed by the project's file of the same name.
 
     A project may have been written by a stranger, so what its file allows counts only if the user has trusted it as it
-    is. What it denies, or wants asked about, always counts. A file that is not there says nothing. ``yolo`` is not
+    is. What it denies, or wants asked about, always counts. A missing file says nothing. ``yolo`` is not
     read from files.
 
     Args:
@@ -146,7 +146,7 @@ def load_permissions(
         usual: The mode if neither says one.
 
     Raises:
-        ConfigError: A file cannot be read, or has something in it that does not belong there.
+        ConfigError: A file cannot be read, or has an invalid setting.
         InvalidInputError: There is no such mode.
     """
     home = home or persons_home()
@@ -178,7 +178,7 @@ def read_permissions(path: Path, content: bytes) -> dict[str, Any]:
     """What a file with this content says, checked.
 
     Raises:
-        ConfigError: It has something in it that does not belong there.
+        ConfigError: It has an invalid setting.
     """
     if not content.strip():
         return {}
@@ -201,19 +201,19 @@ def _check(path: Path, field: str, value: object) -> None:
     if field == "mode":
         if value == Mode.YOLO:
             raise ConfigError(
-                f"mode: {path} asks for yolo, which has to be asked for each time. Choose another mode there.",
+                f"mode: {path} has the mode yolo, which only the command line may choose. Use another mode there.",
                 source=str(path),
                 field=field,
             )
     elif field not in _LISTS:
         raise ConfigError(
-            f"{field}: {path} has no such setting; there are mode, allow, ask and deny.",
+            f"{field}: {path} has an unknown setting. The settings are mode, allow, ask and deny.",
             source=str(path),
             field=field,
         )
     elif value is not None and not (isinstance(value, list) and all(isinstance(rule, str) for rule in value)):
         raise ConfigError(
-            f"{field}: {path} has to have a list of rules here, each a text.", source=str(path), field=field
+            f"{field}: {path} needs a list of rules here, each a string.", source=str(path), field=field
         )
 
 

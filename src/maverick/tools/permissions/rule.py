@@ -25,11 +25,7 @@ _BETWEEN_COMMANDS = re.compile(f"[{re.escape(_CONTROL)}]+")
 
 
 class Subject(ABC):
-    """An argument that rules are about.
-
-    Args:
-        argument: Its name.
-    """
+    """An argument that rules are about."""
 
     segmented = False
     """Whether ``*`` in a pattern stops at a ``/``; ``**`` never does."""
@@ -39,10 +35,10 @@ class Subject(ABC):
 
     @abstractmethod
     def exact(self, value: str) -> str | None:
-        """The one thing the argument means, for rules that allow; ``None`` if it cannot be said."""
+        """The one meaning of the argument, for rules that allow; ``None`` if it has no certain one."""
 
     def readings(self, value: str) -> set[str]:
-        """Everything the argument may be taken for, for rules that forbid."""
+        """Everything the argument may mean, for rules that forbid."""
         exact = self.exact(value)
         return {value} if exact is None else {value, exact}
 
@@ -163,7 +159,7 @@ class Rule:
         if self._pattern is None:
             return True
         subject, pattern = self._about(tool, self._pattern)
-        if subject is None:  # nobody knows which argument is meant, so each of them may be
+        if subject is None:  # any argument may be meant, so each of them counts
             return any(self._matches(pattern, shown(value)) for value in call.arguments.values())
         value = shown(_argument(call, tool, subject.argument))
         return any(

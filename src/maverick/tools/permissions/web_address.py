@@ -1,4 +1,4 @@
-"""An address on the web in its one spelling, which is what rules look at and what is sent."""
+"""A web address in its canonical spelling, which is what rules look at and what is sent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WebAddress:
 
     @classmethod
     def read(cls, text: str) -> Self | None:
-        """The address that a text is; ``None`` if it is none, or hides who is asked."""
+        """Parse an address; ``None`` if it is invalid, or hides its host."""
         if any(sign.isspace() or sign == "\\" for sign in text):
             return None
         try:
@@ -78,16 +78,16 @@ class WebAddress:
 
 
 def _one_host(name: str) -> str:
-    """The one spelling of a host.
+    """The canonical spelling of a host.
 
     Raises:
-        ValueError: It is none, or one that only some programs understand.
+        ValueError: It is invalid, or only some programs understand it.
     """
     if ":" in name and "%" not in name:  # after a percent sign is a network card of this machine
         return f"[{IPv6Address(name)}]"
     host = name.lower().removesuffix(".")
     if not _NAME.fullmatch(host):
-        raise ValueError(f"{name} is no host")
+        raise ValueError(f"{name} is not a host")
     # No domain ends with a number, but some programs take one for an address.
     return str(IPv4Address(host)) if _NUMBER.fullmatch(host.rpartition(".")[2]) else host
 
