@@ -15,10 +15,9 @@ from typing import Any
 from maverick.chat import phrases
 from maverick.chat.contract import AgentResult, ToolCallRecord
 from maverick.chat.streaming import SentenceFilter
-from maverick.chat.task_tools import ADD, LIST, TASK_TOOLS
+from maverick.chat.task_tools import ADD, LIST, TASK_TOOL_NAMES
 from maverick.loop import TerminateReason
 
-_TASK_TOOLS = frozenset(tool.name for tool in TASK_TOOLS)
 _NO_ERRORS = frozenset(("declined", "nothing_to_undo"))
 _LIMITS = frozenset(
     (
@@ -51,11 +50,6 @@ class _Outcome:
     def data(self) -> dict[str, Any]:
         data: dict[str, Any] = self.call.result.get("data") or {}
         return data
-
-
-def is_task_tool(name: str) -> bool:
-    """Whether the reply is made of this tool's messages."""
-    return name in _TASK_TOOLS
 
 
 def compose(calls: Sequence[ToolCallRecord], text: SentenceFilter) -> AgentResult:
@@ -108,7 +102,7 @@ def _asked_first(outcome: _Outcome) -> _Outcome:
 
 
 def _outcome(call: ToolCallRecord) -> _Outcome | None:
-    if not is_task_tool(call.tool_name):
+    if call.tool_name not in TASK_TOOL_NAMES:
         return None
     said = call.result.get("data" if call.result.get("success") else "error")
     if (

@@ -22,7 +22,7 @@ from maverick.chat.confirmations import ConfirmationStore
 from maverick.chat.contract import AgentContext, AgentResult, AnswerTimeoutError, ToolCallRecord
 from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent
-from maverick.chat.reply import compose, explain, is_task_tool
+from maverick.chat.reply import compose, explain
 from maverick.chat.streaming import FilteredEvents, SentenceFilter
 from maverick.chat.tables import storable
 from maverick.chat.tool_server import MCPToolServer
@@ -235,7 +235,7 @@ class AgentRunner:
         on_activity: Listener | None,
     ) -> AgentResult:
         text = SentenceFilter(message)
-        events = FilteredEvents(text, is_task_tool, _pure_tools(agent), on_activity)
+        events = FilteredEvents(text, _pure_tools(agent), on_activity)
         try:
             result = await self._executor.execute(
                 agent,

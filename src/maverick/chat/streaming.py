@@ -6,13 +6,14 @@ leave the rest for what the tools did.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
 from maverick.chat.phrases import RESPONSE_LENGTH
 from maverick.chat.sentences import is_claim, readable, split_off, visible
+from maverick.chat.task_tools import TASK_TOOL_NAMES
 from maverick.loop import ToolOutcome
 from maverick.loop.events import (
     AgentActivityEvent,
@@ -182,7 +183,6 @@ class FilteredEvents:
 
     Args:
         text: The filter.
-        is_task_tool: Whether a tool is a task tool.
         pure: The tools that change nothing.
         listener: Receives the events, if anyone follows.
     """
@@ -190,12 +190,10 @@ class FilteredEvents:
     def __init__(
         self,
         text: SentenceFilter,
-        is_task_tool: Callable[[str], bool],
         pure: AbstractSet[str],
         listener: Listener | None,
     ) -> None:
         self._text = text
-        self._is_task_tool = is_task_tool
         self._pure = pure
         self._listener = listener
         self._sent = ""
@@ -226,7 +224,7 @@ class FilteredEvents:
     def tools_ran(self, tool_names: Iterable[str]) -> None:
         """Take in which tools have run, perhaps before the run was resumed here."""
         for name in tool_names:
-            self._text.tool_ran(task=self._is_task_tool(name), acted=name not in self._pure)
+            self._text.tool_ran(task=name in TASK_TOOL_NAMES, acted=name not in self._pure)
 
     def finish(self, response: str) -> None:
         """Send the rest of the reply, and the end of the run."""

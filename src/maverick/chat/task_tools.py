@@ -310,3 +310,4 @@ UNDO_LAST = TaskTool(UNDO, "Undo the last change to the user's tasks.", NoArgume
 
 TASK_TOOLS: tuple[TaskTool[Any], ...] = (ADD, LIST, COMPLETE, UPDATE, DELETE, CHANGE_ALL, UNDO_LAST)
 """Every tool of the task server."""
+TASK_TOOL_NAMES = frozenset(tool.name for tool in TASK_TOOLS)
