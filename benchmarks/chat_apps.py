@@ -54,7 +54,7 @@ def bare_route(location: str) -> FastAPI:
         with owned_session(database.session, user_id, writes=True) as session:
             conversation = ConversationStore(session, user_id).create(body.conversation_id)
             conversation.active_run = "run"
-            ConversationStore(session, user_id).messages(conversation.id, limit=40)
+            ConversationStore(session, user_id).recall(conversation.id, 40)
             session.add(_said(conversation, "user", body.message))
         with owned_session(database.session, user_id, writes=True) as session:
             session.add(_said(conversation, "assistant", ANSWER))

@@ -155,7 +155,7 @@ def test_conversations_are_listed_renamed_exported_and_deleted(any_database: Dat
         assert exported is not None
         assert [said["content"] for said in exported["messages"]] == ["add x", "Got it!"]
         assert exported["messages"][1]["tool_calls"][0]["parameters"] == {"title": "x"}
-        assert [said["content"] for said in store.history("one", limit=1)] == ["Got it!"]
+        assert [said["content"] for said in store.recall("one", 1)] == ["Got it!"]
         assert store.delete("one")
         assert (store.get("one"), store.messages("one"), store.tool_calls("one")) == (None, [], {})
         assert len(store.messages("two")) == 1

@@ -24,6 +24,7 @@ from maverick.chat.tables import (
 )
 
 _TITLE_LENGTH = 60
+_MOST_SHOWN = 100
 
 # A server executes these for every message, so they are built once: building them took most of its time.
 _conversations = SQLModel.metadata.tables[Conversation.__tablename__]
@@ -105,10 +106,12 @@ class ConversationStore:
         """The conversation, if the user has it."""
         return self._session.get(Conversation, (self._user_id, conversation_id))
 
-    def newest(self, limit: int = 100) -> list[Conversation]:
-        """The user's conversations, the newest first."""
+    def newest(self) -> list[Conversation]:
+        """The user's conversations, the newest first, and not more than a page shows."""
         query = select_rows(Conversation).where(Conversation.user_id == self._user_id)
-        return list(self._session.exec(query.order_by(col(Conversation.updated_at).desc()).limit(limit)))
+        return list(
+            self._session.exec(query.order_by(col(Conversation.updated_at).desc()).limit(_MOST_SHOWN))
+        )
 
     def rename(self, conversation_id: str, title: str) -> Conversation | None:
         """Give a conversation another title; returns it, if the user has it."""
@@ -151,11 +154,10 @@ class ConversationStore:
         self._forget_messages(conversation_id, message_id)
         return True
 
-    def messages(self, conversation_id: str, *, limit: int | None = None) -> list[ChatMessage]:
-        """What was said, oldest first; with a limit, the last of it."""
+    def messages(self, conversation_id: str) -> list[ChatMessage]:
+        """What was said, oldest first."""
         query = select_rows(ChatMessage).where(*self._in(conversation_id))
-        newest = query.order_by(col(ChatMessage.id).desc())
-        return list(self._session.exec(newest if limit is None else newest.limit(limit)))[::-1]
+        return list(self._session.exec(query.order_by(col(ChatMessage.id))))
 
     def tool_calls(self, conversation_id: str) -> dict[int, list[ToolCall]]:
         """The tool calls made in a conversation, by the message they were made for."""
@@ -170,7 +172,7 @@ class ConversationStore:
             calls.setdefault(call.message_id, []).append(call)
         return calls
 
-    def history(self, conversation_id: str, *, limit: int | None = None) -> list[dict[str, Any]]:
+    def history(self, conversation_id: str) -> list[dict[str, Any]]:
         """What was said, in the form :meth:`AgentContext.from_request` takes."""
         calls = self.tool_calls(conversation_id)
         return [
@@ -184,7 +186,7 @@ class ConversationStore:
                 ]
                 or None,
             }
-            for message in self.messages(conversation_id, limit=limit)
+            for message in self.messages(conversation_id)
         ]
 
     def recall(self, conversation_id: str, limit: int, *, before: int = _NEVER) -> list[dict[str, Any]]:
