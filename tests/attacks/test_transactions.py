@@ -16,7 +16,7 @@ from conformance.journals.shelf import KeptShelf, PostgresShelf, SqliteShelf, no
 from maverick import AgentExecutor, AgentResult, ToolContext, tool
 from maverick.exceptions import ToolError
 from maverick.journal import Journal, PostgresJournal, SqliteJournal
-from maverick.journal.sqlite_schema import begin
+from maverick.journal.sqlite.database import begin
 from maverick.journal.transaction import Session
 from maverick.loop.entries import ToolFinished
 from maverick.loop.result import ToolOutcome

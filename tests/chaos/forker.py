@@ -31,7 +31,7 @@ _THAW = b"thaw\n"
 def main() -> None:
     """Serve until the input ends."""
     if find_spec("asyncpg"):
-        import_module("maverick.journal.postgres")
+        import_module("maverick.journal.postgres.journal")
     assert "pytest" not in sys.modules, "a child is a plain process"
     frozen = 0
     while line := _read_line():

@@ -6,10 +6,9 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from maverick.journal import sqlite, sqlite_entries, sqlite_transaction, sqlite_writer
 from maverick.journal.records import Lease, RunStatus
-from maverick.journal.sqlite_entries import insert_entries
-from maverick.journal.sqlite_writer import SqliteWriter
+from maverick.journal.sqlite import journal, transaction, writer
+from maverick.journal.sqlite.writer import SqliteWriter, insert_entries
 from maverick.journal.transaction import Transaction
 from maverick.loop.entries import ToolFinished, ToolsStarted
 from maverick.runtime import run_writer
@@ -37,9 +36,9 @@ def _without_fence() -> None:
         ).fetchone()
         insert_entries(db, written[0], written[1] - len(payloads) + 1, payloads)
 
-    for module in (sqlite, sqlite_entries, sqlite_transaction):
+    for module in (journal, writer, transaction):
         module.write_entries = write_anyway  # type: ignore[attr-defined]
-    sqlite_writer.append_all = lambda _, __: False  # type: ignore[attr-defined,assignment]
+    writer.append_all = lambda _, __: False  # type: ignore[assignment]
 
 
 def _without_commit() -> None:

@@ -66,6 +66,6 @@ def test_an_address_of_a_database_is_not_connected_to_before_it_is_used(scheme: 
 
 
 def test_a_file_needs_no_driver_of_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "maverick.journal.postgres", None)
+    monkeypatch.setitem(sys.modules, "maverick.journal.postgres.journal", None)
 
     assert isinstance(open_journal(tmp_path / "runs.db"), SqliteJournal)

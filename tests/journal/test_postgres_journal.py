@@ -13,8 +13,9 @@ from canary import CANARY
 from conformance.journals.shelf import notes, record, texts_of
 from maverick.config.installation import install_command
 from maverick.exceptions import InvalidInputError, JournalError, ToolError
-from maverick.journal import PostgresJournal, postgres_schema
-from maverick.journal.postgres_schema import MIGRATIONS
+from maverick.journal import PostgresJournal
+from maverick.journal.postgres import schema
+from maverick.journal.postgres.schema import MIGRATIONS
 from postgres import run_script, run_statement
 
 _BLOCKED = """
@@ -101,7 +102,9 @@ async def test_a_journal_of_a_newer_form_is_refused_by_its_number_and_left_alone
 
     async with PostgresJournal(postgres_url) as journal:
         for asking in (journal.list_runs(), journal.create(record("new"), [])):
-            with pytest.raises(JournalError, match=f"form {newer}; this Maverick knows {len(MIGRATIONS)}"):
+            with pytest.raises(
+                JournalError, match=f"form {newer}, and this Maverick knows {len(MIGRATIONS)}"
+            ):
                 await asking
 
     assert await form_of(postgres_url) == newer
@@ -119,7 +122,7 @@ async def test_an_older_form_is_brought_up_step_by_step_and_keeps_its_runs(
         "CREATE TABLE maverick.added (x INTEGER)",
         "ALTER TABLE maverick.added ADD COLUMN y INTEGER; INSERT INTO maverick.added VALUES (1, 2)",
     )
-    monkeypatch.setattr(postgres_schema, "MIGRATIONS", steps)
+    monkeypatch.setattr(schema, "MIGRATIONS", steps)
 
     async with PostgresJournal(postgres_url) as journal:
         assert await texts_of(journal) == ["one", "two"]
@@ -141,7 +144,7 @@ async def test_a_step_that_fails_leaves_the_form_as_it_was(
     )
 
     with monkeypatch.context() as patched:
-        patched.setattr(postgres_schema, "MIGRATIONS", broken)
+        patched.setattr(schema, "MIGRATIONS", broken)
         async with PostgresJournal(postgres_url) as journal:
             with pytest.raises(JournalError, match="nowhere"):
                 await texts_of(journal)
@@ -354,4 +357,4 @@ async def test_the_values_a_server_repeats_in_its_errors_are_not_passed_on(postg
 async def test_what_a_journal_is_made_with_is_not_in_its_repr() -> None:
     journal: Any = PostgresJournal(f"postgresql://ana:{CANARY}@host/runs")
 
-    assert CANARY not in f"{journal!r} {journal._driver!r}"
+    assert CANARY not in f"{journal!r} {vars(journal)!r}"

@@ -13,9 +13,10 @@ import pytest
 
 from conformance.journals.shelf import notes, record, texts_of
 from maverick.exceptions import JournalError, LeaseLostError, ToolError
-from maverick.journal import SqliteJournal, sqlite_schema
+from maverick.journal import SqliteJournal
 from maverick.journal.records import Lease
-from maverick.journal.sqlite_schema import MIGRATIONS, open_database
+from maverick.journal.sqlite import database
+from maverick.journal.sqlite.database import MIGRATIONS, open_database
 
 
 @pytest.fixture
@@ -75,7 +76,9 @@ async def test_a_journal_of_a_newer_form_is_refused_by_its_number_and_left_alone
 
     async with SqliteJournal(path) as journal:
         for asking in (journal.list_runs(), journal.create(record("new"), [])):
-            with pytest.raises(JournalError, match=f"form {newer}; this Maverick knows {len(MIGRATIONS)}"):
+            with pytest.raises(
+                JournalError, match=f"form {newer}, and this Maverick knows {len(MIGRATIONS)}"
+            ):
                 await asking
 
     assert form_of(raw) == newer
@@ -91,7 +94,7 @@ async def test_an_older_form_is_brought_up_step_by_step_and_keeps_its_runs(
         "CREATE TABLE added (x)",
         "ALTER TABLE added ADD COLUMN y; INSERT INTO added VALUES (1, 2)",
     )
-    monkeypatch.setattr(sqlite_schema, "MIGRATIONS", steps)
+    monkeypatch.setattr(database, "MIGRATIONS", steps)
 
     async with SqliteJournal(path) as journal:
         assert await texts_of(journal) == ["one", "two"]
@@ -133,7 +136,7 @@ async def test_a_step_that_fails_leaves_the_form_as_it_was(
     broken = (*MIGRATIONS, "CREATE TABLE added (x)", "INSERT INTO nowhere VALUES (1)")
 
     with monkeypatch.context() as patched:
-        patched.setattr(sqlite_schema, "MIGRATIONS", broken)
+        patched.setattr(database, "MIGRATIONS", broken)
         with pytest.raises(JournalError, match="nowhere"):
             await texts_of(SqliteJournal(path))
 

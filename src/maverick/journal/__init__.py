@@ -10,8 +10,8 @@ from maverick.journal.records import Approval, ApprovalStatus, RunRecord, RunSta
 from maverick.journal.store import Journal
 
 if TYPE_CHECKING:
-    from maverick.journal.postgres import PostgresJournal
-    from maverick.journal.sqlite import SqliteJournal
+    from maverick.journal.postgres.journal import PostgresJournal
+    from maverick.journal.sqlite.journal import SqliteJournal
 
 __all__ = [
     "Approval",
@@ -26,8 +26,8 @@ __all__ = [
 
 
 _WITH_DATABASE = {
-    "PostgresJournal": "maverick.journal.postgres",
-    "SqliteJournal": "maverick.journal.sqlite",
+    "PostgresJournal": "maverick.journal.postgres.journal",
+    "SqliteJournal": "maverick.journal.sqlite.journal",
 }
 """Where to find what loads a database's driver; not every run is kept, and that of Postgres is an extra."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from maverick.exceptions import InvalidInputError, JournalError
-from maverick.journal.sqlite import SqliteJournal
+from maverick.journal.sqlite.journal import SqliteJournal
 from maverick.journal.store import Journal
 
 _POSTGRES = ("postgresql", "postgres")
@@ -30,7 +30,7 @@ def open_journal(location: str | Path, *, create: bool = True) -> Journal:
             f"journal: expected a path or a postgresql:// address, got one that begins with {f'{scheme}://'!r}.",
             field="journal",
         )
-    from maverick.journal.postgres import PostgresJournal  # here, since its driver is an extra
+    from maverick.journal.postgres.journal import PostgresJournal  # here, since its driver is an extra
 
     return PostgresJournal(str(location))
 

@@ -10,7 +10,7 @@ from maverick.cli.runs.console import Console
 from maverick.cli.screen import printable
 from maverick.exceptions import InvalidInputError
 from maverick.journal.health import RunHealth, check_run, check_runs
-from maverick.journal.sqlite import SqliteJournal
+from maverick.journal.sqlite.journal import SqliteJournal
 
 _COLUMNS = (Column("RUN"), Column("READABLE", right=True), Column("PROBLEM", shrinks=True))
 
@@ -53,7 +53,7 @@ async def _save(console: Console, copy: str) -> int:
             "--repair: only a journal in a file can be copied. Restore the database from a backup.",
             field="repair",
         )
-    from maverick.journal.sqlite_repair import repair  # here, since it is seldom wanted
+    from maverick.journal.sqlite.repair import repair  # here, since it is seldom wanted
 
     saved = await asyncio.to_thread(repair, console.journal.path, copy)
     if console.as_json:

@@ -6,8 +6,67 @@ database.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, TypeAlias
+
 from maverick.exceptions import JournalError
-from maverick.journal.postgres_driver import Connection
+
+Row: TypeAlias = Mapping[str, Any]
+"""A row of a result: its values by name."""
+
+
+class Statement(Protocol):
+    """A statement the server has parsed."""
+
+    async def fetch(self, *values: Any) -> list[Row]:
+        """Run it."""
+        ...
+
+    def get_statusmsg(self) -> str:
+        """What the server said of its last run, such as ``UPDATE 3``."""
+        ...
+
+
+class Connection(Protocol):
+    """A connection to the server; it does one thing at a time."""
+
+    async def execute(self, statement: str, *values: Any) -> str:
+        """Run a statement, or several without values; returns what the server said of the last."""
+        ...
+
+    async def fetch(self, statement: str, *values: Any) -> list[Row]:
+        """Run a query; returns its rows."""
+        ...
+
+    async def fetchval(self, statement: str, *values: Any) -> Any:  # noqa: ANN401 - whatever was asked for
+        """Run a query; returns the first value of its first row, or ``None``."""
+        ...
+
+    async def prepare(self, statement: str) -> Statement:
+        """Have a statement parsed."""
+        ...
+
+    def transaction(self) -> AbstractAsyncContextManager[None]:
+        """A transaction, or a savepoint within one."""
+        ...
+
+    def is_in_transaction(self) -> bool:
+        """Whether the server says that a transaction is open."""
+        ...
+
+    def is_closed(self) -> bool:
+        """Whether the connection is gone."""
+        ...
+
+    async def close(self) -> None:
+        """Say goodbye to the server."""
+        ...
+
+    def terminate(self) -> None:
+        """Hang up."""
+        ...
+
 
 COMMIT_GUARD = "maverick_commit_guard"
 """The constraint that keeps a tool from committing its transaction by itself."""

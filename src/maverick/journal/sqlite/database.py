@@ -1,15 +1,17 @@
-"""The tables of a SQLite journal, as numbered steps from an empty file to the newest form."""
+"""The file of a SQLite journal: its tables and their migrations, who writes to it next, and what its errors mean."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sqlite3
+import threading
 import time
+from collections import deque
+from concurrent.futures import Future
 from typing import Any
 
-from maverick.exceptions import JournalError
-from maverick.journal.sqlite_errors import is_busy, journal_error
+from maverick.exceptions import JournalDamagedError, JournalError
 
 MIGRATIONS = (
     """
@@ -175,3 +177,109 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
 
 def _form(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+# Who writes next ------------------------------------------------------------------------------------------------
+
+
+class WriteLock:
+    """Lets the writers of this process write one after the other, from any thread or event loop.
+
+    SQLite lets one connection write at a time and makes the others retry until their timeout. Within a process they can
+    wait in a queue instead: no one times out, and no thread is blocked that the current writer may need.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._waiting: deque[Future[None]] = deque()
+        self._taken = False
+
+    def request(self) -> Future[None]:
+        """Join the queue. The future is done when the lock is held; cancel it to leave the queue."""
+        turn: Future[None] = Future()
+        with self._guard:
+            if self._taken:
+                self._waiting.append(turn)
+                return turn
+            self._taken = True
+        turn.set_result(None)
+        return turn
+
+    def acquire_next(self) -> None:
+        """Wait for the lock in this thread, ahead of the queue."""
+        with self._guard:
+            if not self._taken:
+                self._taken = True
+                return
+            turn: Future[None] = Future()
+            self._waiting.appendleft(turn)
+        turn.result()
+
+    def release(self) -> None:
+        """Give the lock to the next in the queue."""
+        with self._guard:
+            while self._waiting:
+                turn = self._waiting.popleft()
+                if turn.set_running_or_notify_cancel():
+                    break
+            else:
+                self._taken = False
+                return
+        turn.set_result(None)
+
+
+# Errors ---------------------------------------------------------------------------------------------------------
+
+_DAMAGED = "It is damaged. `maverick runs check` tells which runs can be read, and `--repair COPY` saves what can be."
+_DAMAGE = frozenset(
+    {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
+)
+"""The last of them is a statement of ours that does not fit the tables, which are not what they were then."""
+_ADVICE = {
+    sqlite3.SQLITE_BUSY: "Another process holds it. Try again, or give the journal a longer busy_timeout.",
+    sqlite3.SQLITE_FULL: "Make room on the disk, then resume the run.",
+    sqlite3.SQLITE_CANTOPEN: "Check that its folder exists and may be written to.",
+    sqlite3.SQLITE_NOTADB: "Check that it is the right file.",
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_FORMAT: _DAMAGED,
+    sqlite3.SQLITE_ERROR: _DAMAGED,
+    sqlite3.SQLITE_READONLY: "Check the rights of the file and of its folder.",
+    sqlite3.SQLITE_IOERR: "Check the disk, then resume the run.",
+}
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether the file could not be had because somebody else writes to it."""
+    return _code(error) == sqlite3.SQLITE_BUSY
+
+
+def journal_error(path: str, failed: str, error: Exception, run_id: str = "") -> JournalError:
+    """The error a caller gets.
+
+    Args:
+        path: The file.
+        failed: What could not be done, such as ``written``.
+        error: What was raised.
+        run_id: The run it was about, if it was about one.
+    """
+    code = sqlite3.SQLITE_CORRUPT if _is_garbled(error) else _code(error)
+    about = f"The run {run_id!r} in the journal" if run_id else "The journal"
+    message = f"{about} {path!r} could not be {failed}: {error}. {_ADVICE.get(code, '')}".rstrip()
+    if code in _DAMAGE:
+        return JournalDamagedError(message, run_id=run_id, cause=error)
+    return JournalError(
+        message,
+        cause=error,
+        retryable=is_busy(error),
+    )
+
+
+def _is_garbled(error: Exception) -> bool:
+    """Whether a text is none: Python says so itself, so the error has no number of SQLite's."""
+    without_number = isinstance(error, sqlite3.OperationalError) and not hasattr(error, "sqlite_errorcode")
+    return isinstance(error, UnicodeDecodeError) or without_number
+
+
+def _code(error: BaseException) -> int:
+    """SQLite's own number of an error, without what it adds in its higher bytes."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -9,20 +9,16 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from maverick.exceptions import JournalError, LeaseLostError, ToolError
-from maverick.journal.postgres_database import PostgresDatabase
-from maverick.journal.postgres_driver import (
-    DURABLE,
+from maverick.journal.postgres.database import (
     FAULTS,
-    Connection,
-    PostgresPool,
-    Row,
+    PostgresDatabase,
+    SteppedTransaction,
     broken_constraint,
     is_undone,
     said,
 )
-from maverick.journal.postgres_entries import Append, write_entries
-from maverick.journal.postgres_schema import COMMIT_GUARD
-from maverick.journal.postgres_steps import SteppedTransaction
+from maverick.journal.postgres.schema import COMMIT_GUARD, Connection, Row
+from maverick.journal.postgres.writer import Append, write_entries
 from maverick.journal.records import Lease
 from maverick.journal.transaction import Transaction, forbidden
 
@@ -45,8 +41,8 @@ class PostgresTransaction(Transaction):
         self._database = database
         self._lease = lease
         self._using = asyncio.Lock()
-        self._pool: PostgresPool | None = None
         self._connection: Connection | None = None
+        self._give_back: Callable[[], Awaitable[None]]
         self._steps: SteppedTransaction | None = None
         self._over = False
         self._undone = False
@@ -85,7 +81,7 @@ class PostgresTransaction(Transaction):
         self._over = True
         async with self._using:
             connection, self._connection = self._connection, None
-            if connection is None or self._pool is None:
+            if connection is None:
                 return
             # If the connection is gone, there is nothing to undo or to give back: the server has seen to it.
             try:
@@ -93,9 +89,7 @@ class PostgresTransaction(Transaction):
                     if self._steps is not None:
                         await self._steps.roll_back()
             finally:
-                self._database.tool_places.release()
-                with suppress(*FAULTS):
-                    await self._pool.release(connection)
+                await self._give_back()
 
     async def _commit(self) -> None:
         async with self._using:
@@ -162,16 +156,8 @@ class PostgresTransaction(Transaction):
 
     async def _begun(self) -> SteppedTransaction:
         if self._connection is None:
-            self._pool = await self._database.pool()
-            async with asyncio.timeout(self._database.driver.timeout):
-                await self._database.tool_places.acquire()
-            try:
-                self._connection = await self._pool.acquire()
-            except BaseException:
-                self._database.tool_places.release()
-                raise
+            self._connection, self._give_back = await self._database.borrow()
         if self._steps is None:
-            await self._connection.execute(DURABLE)
             guard = secrets.randbits(62) + 1
             self._steps = SteppedTransaction(
                 self._connection,

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from maverick.exceptions import ApprovalError, RunNotFoundError
 from maverick.journal.codec import encode_approval
 from maverick.journal.damage import read_approval, read_approvals, read_record, read_records
-from maverick.journal.postgres_database import PostgresDatabase
-from maverick.journal.postgres_driver import Connection, PostgresDriver
-from maverick.journal.postgres_entries import (
+from maverick.journal.postgres.database import PostgresDatabase, database_name
+from maverick.journal.postgres.schema import Connection
+from maverick.journal.postgres.transaction import PostgresTransaction
+from maverick.journal.postgres.writer import (
     RUN_COLUMNS,
     Append,
+    PostgresWriter,
     check_held,
     claim_run,
     create_run,
     write_entries,
 )
-from maverick.journal.postgres_transaction import PostgresTransaction
-from maverick.journal.postgres_writer import PostgresWriter
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
 from maverick.journal.store import Journal
 
@@ -45,11 +45,13 @@ class PostgresJournal(Journal):
         timeout: How many seconds to wait for the server, to connect and for each statement.
 
     Raises:
-        InvalidInputError: The address is none.
+        InvalidInputError: The address is invalid.
     """
 
     def __init__(self, url: str, *, pool_size: int = 10, timeout: float = 30.0) -> None:
-        self._driver = PostgresDriver(url, pool_size, timeout)
+        database_name(url)  # refuses an invalid address at once
+        # Not a partial, whose repr would show the password.
+        self._connect: Callable[[], PostgresDatabase] = lambda: PostgresDatabase(url, pool_size, timeout)
         self._opened: dict[asyncio.AbstractEventLoop, tuple[PostgresDatabase, PostgresWriter]] = {}
 
     # Runs -------------------------------------------------------------------------------------------------------
@@ -203,6 +205,6 @@ class PostgresJournal(Journal):
         loop = asyncio.get_running_loop()
         if loop not in self._opened:
             self._opened = {kept: used for kept, used in self._opened.items() if not kept.is_closed()}
-            database = PostgresDatabase(self._driver)
+            database = self._connect()
             self._opened[loop] = (database, PostgresWriter(database))
         return self._opened[loop]

@@ -14,12 +14,9 @@ from maverick.exceptions import ApprovalError, LeaseLostError, RunExistsError, R
 from maverick.journal.codec import encode_approval
 from maverick.journal.damage import read_approval, read_approvals, read_record, read_records
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
-from maverick.journal.sqlite_entries import Append, insert_entries, write_entries
-from maverick.journal.sqlite_errors import journal_error
-from maverick.journal.sqlite_schema import open_database
-from maverick.journal.sqlite_transaction import SqliteTransaction
-from maverick.journal.sqlite_turns import Turns
-from maverick.journal.sqlite_writer import SqliteWriter
+from maverick.journal.sqlite.database import WriteLock, journal_error, open_database
+from maverick.journal.sqlite.transaction import SqliteTransaction
+from maverick.journal.sqlite.writer import Append, SqliteWriter, insert_entries, write_entries
 from maverick.journal.store import Journal
 
 _RUN_COLUMNS = "run_id, agent, status, reason, parent, user_id, forked_from, created_at, updated_at, entries"
@@ -48,8 +45,8 @@ class SqliteJournal(Journal):
         self.path = str(path)
         """The file."""
         self._open = partial(open_database, self.path, busy_timeout)
-        self._turns = Turns()
-        self._writer = SqliteWriter(self._open, self._turns, self.path)
+        self._lock = WriteLock()
+        self._writer = SqliteWriter(self._open, self._lock, self.path)
         self._tool_seconds = busy_timeout / 3
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
@@ -166,7 +163,7 @@ class SqliteJournal(Journal):
 
     def transaction(self, lease: Lease) -> SqliteTransaction:
         """A transaction for a tool's effect and its entry."""
-        return SqliteTransaction(self._open, self._turns, lease, self._tool_seconds)
+        return SqliteTransaction(self._open, self._lock, lease, self._tool_seconds)
 
     # Approvals --------------------------------------------------------------------------------------------------
 

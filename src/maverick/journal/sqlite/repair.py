@@ -18,8 +18,7 @@ from maverick.journal.codec import decode_approval, decode_entry
 from maverick.journal.damage import read_record
 from maverick.journal.health import RunHealth
 from maverick.journal.records import DAMAGED, RunStatus
-from maverick.journal.sqlite_errors import journal_error
-from maverick.journal.sqlite_schema import open_database
+from maverick.journal.sqlite.database import journal_error, open_database
 from maverick.loop.entries import Entry, RunStarted
 
 _RUN_COLUMNS = "run_id, agent, status, reason, parent, user_id, forked_from, created_at, updated_at, entries"

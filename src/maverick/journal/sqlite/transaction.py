@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 
 from maverick.exceptions import JournalError, ToolError
 from maverick.journal.records import Lease
-from maverick.journal.sqlite_entries import write_entries
-from maverick.journal.sqlite_schema import begin
-from maverick.journal.sqlite_turns import Turns
+from maverick.journal.sqlite.database import WriteLock, begin
+from maverick.journal.sqlite.writer import write_entries
 from maverick.journal.transaction import Transaction, forbidden
 
 R = TypeVar("R")
@@ -36,16 +35,16 @@ class SqliteTransaction(Transaction):
 
     Args:
         connect: Opens a connection; called in a thread, when the tool first uses it.
-        turns: Who writes next in this process.
+        lock: Held by whoever writes in this process.
         lease: The right to write the run.
         seconds: How long it may hold the file.
     """
 
     def __init__(
-        self, connect: Callable[[], sqlite3.Connection], turns: Turns, lease: Lease, seconds: float
+        self, connect: Callable[[], sqlite3.Connection], lock: WriteLock, lease: Lease, seconds: float
     ) -> None:
         self._connect = connect
-        self._turns = turns
+        self._lock = lock
         self._lease = lease
         self._seconds = seconds
         self._turn: Future[None] | None = None
@@ -110,7 +109,7 @@ class SqliteTransaction(Transaction):
     async def _use(self, work: Callable[[sqlite3.Connection], R]) -> R:
         self._check_open()
         if self._turn is None:
-            self._turn = self._turns.ask()
+            self._turn = self._lock.request()
         # Shielded: whoever waits may be cancelled; giving the turn back is up to _end() alone.
         await asyncio.shield(asyncio.wrap_future(self._turn))
         return await asyncio.to_thread(self._work, work)
@@ -184,4 +183,4 @@ class SqliteTransaction(Transaction):
                 if connection is not None:
                     connection.close()
         finally:
-            self._turns.pass_on()
+            self._lock.release()

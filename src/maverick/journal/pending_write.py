@@ -1,4 +1,4 @@
-"""A write on its way to the disk, and somebody who waits for it."""
+"""A write that an event loop waits for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 R = TypeVar("R")
 
 
-class Write(Generic[R]):
+class PendingWrite(Generic[R]):
     """What a writer does for somebody in an event loop.
 
     The writer sets ``value`` or ``error``, wherever it runs; ``settle`` is called in the event loop.

@@ -1,0 +1,274 @@
+"""The connections of one event loop to a Postgres journal, and what the server's errors mean.
+
+It has what we use of asyncpg, typed; no other module imports that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, JournalDamagedError, JournalError
+from maverick.journal.postgres.schema import Connection, Row, migrate
+
+try:
+    import asyncpg  # type: ignore[import-untyped]
+except ModuleNotFoundError as error:
+    from maverick.config.installation import install_command  # here, since it is seldom wanted
+
+    raise AgentError(
+        "PostgresJournal needs the package 'asyncpg', which is not installed. "
+        f"Run: {install_command('postgres')}",
+        kind=ErrorKind.INVALID,
+        cause=error,
+    ) from error
+
+R = TypeVar("R")
+
+FAULTS: tuple[type[Exception], ...] = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,  # a socket's, or a timeout's
+    ValueError,  # of an address or a value it can not read
+)
+"""Everything asyncpg raises."""
+
+_DURABLE = (
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+)
+"""With it off, a server may forget the last commits when its power fails; any other setting is left as it is."""
+
+_DAMAGE = (
+    asyncpg.DataCorruptedError,
+    asyncpg.IndexCorruptedError,
+    asyncpg.UndefinedTableError,
+    asyncpg.UndefinedColumnError,
+)
+_UNDONE = (asyncpg.IntegrityConstraintViolationError, asyncpg.TransactionRollbackError)
+_ADVICE: Mapping[type[Exception], str] = {
+    asyncpg.InvalidAuthorizationSpecificationError: "Check the user and the password.",
+    asyncpg.InvalidCatalogNameError: "Create the database, or check its name.",
+    asyncpg.InsufficientPrivilegeError: "Give the user the right to it.",
+    asyncpg.DiskFullError: "Make room on the server's disk, then resume the run.",
+    asyncpg.TooManyConnectionsError: "Give the journals a smaller pool_size, or the server more connections.",
+    asyncpg.ReadOnlySQLTransactionError: "Connect to the server that takes writes.",
+}
+
+
+class PostgresDatabase:
+    """A pool for readers and for tools' transactions, and one connection for the writer, opened on first use.
+
+    Args:
+        url: ``postgresql://user:password@host/database``.
+        pool_size: The most connections at once, beside the one that writes.
+        timeout: How many seconds to wait for the server.
+
+    Raises:
+        InvalidInputError: The address is invalid.
+    """
+
+    def __init__(self, url: str, pool_size: int, timeout: float) -> None:
+        self._settings = {
+            "dsn": url,
+            "timeout": timeout,
+            "command_timeout": timeout,
+            "server_settings": {"application_name": "maverick"},
+        }
+        self._pool_size = max(pool_size, 2)
+        self._tools = asyncio.Semaphore(self._pool_size - 1)  # a reader never has to wait for a tool
+        self._timeout = timeout
+        self._name = database_name(url)
+        self._opening = asyncio.Lock()
+        self._pool: Any = None  # asyncpg has no types
+        self._writing: Connection | None = None
+
+    async def fetch(self, statement: str, *values: Any) -> list[Row]:
+        """Run a query; returns its rows.
+
+        Raises:
+            JournalError: The database cannot be reached, or refused.
+        """
+        try:
+            pool = await self._open()
+            async with pool.acquire(timeout=self._timeout) as connection:
+                rows: list[Row] = await connection.fetch(statement, *values)
+                return rows
+        except FAULTS as error:
+            raise self.error("could not be read", error) from error
+
+    async def borrow(self) -> tuple[Connection, Callable[[], Awaitable[None]]]:
+        """A connection for a tool's transaction, on which a commit is durable when it returns; and what gives it back."""
+        pool = await self._open()
+        async with asyncio.timeout(self._timeout):
+            await self._tools.acquire()
+        try:
+            connection: Connection = await pool.acquire(timeout=self._timeout)
+        except BaseException:
+            self._tools.release()
+            raise
+
+        async def give_back() -> None:
+            self._tools.release()
+            with suppress(*FAULTS):  # a connection that is gone cannot be given back, and need not be
+                await pool.release(connection, timeout=self._timeout)
+
+        try:
+            await connection.execute(_DURABLE)
+        except BaseException:
+            await give_back()
+            raise
+        return connection, give_back
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Connection]:
+        """The writer's connection; one that fails is not used again."""
+        await self._open()
+        if self._writing is None or self._writing.is_closed():
+            connection: Connection = await asyncpg.connect(**self._settings)
+            await connection.execute(_DURABLE)
+            self._writing = connection
+        try:
+            yield self._writing
+        except BaseException:
+            self._writing.terminate()
+            self._writing = None
+            raise
+
+    async def close(self) -> None:
+        """Close all connections, including borrowed ones."""
+        pool, self._pool = self._pool, None
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            with suppress(*FAULTS):  # whatever is wrong with a connection, it is gone after this
+                async with asyncio.timeout(self._timeout):
+                    await writing.close()
+        if pool is not None:
+            await self._close_pool(pool)
+
+    def error(self, failed: str, cause: Exception) -> JournalError:
+        """The error a caller gets.
+
+        Args:
+            failed: What became of it, such as ``could not be read``.
+            cause: What was raised.
+        """
+        message = f"The journal {self._name!r} {failed}: {said(cause)}. {_advice(cause)}".rstrip()
+        if isinstance(cause, _DAMAGE):
+            return JournalDamagedError(message, cause=cause)
+        return JournalError(message, cause=cause, retryable=is_lost(cause))
+
+    async def _open(self) -> Any:  # noqa: ANN401 - asyncpg has no types
+        """The pool, of a database with the newest tables."""
+        async with self._opening:
+            if self._pool is None:
+                pool = await asyncpg.create_pool(**self._settings, min_size=0, max_size=self._pool_size)
+                try:
+                    async with pool.acquire(timeout=self._timeout) as connection:
+                        await migrate(connection, self._name)
+                except BaseException:
+                    await self._close_pool(pool)
+                    raise
+                self._pool = pool
+            return self._pool
+
+    async def _close_pool(self, pool: Any) -> None:  # noqa: ANN401 - asyncpg has no types
+        try:
+            async with asyncio.timeout(self._timeout):
+                await pool.close()
+        except FAULTS:
+            pool.terminate()
+
+
+class SteppedTransaction:
+    """A transaction whose steps fail alone: one that fails is undone and leaves the others.
+
+    Postgres gives up a whole transaction when one statement fails. So each step has a savepoint, which is set together with
+    releasing the one before it: a step costs one more message to the server.
+
+    Args:
+        connection: Where.
+        opening: A statement that is run at its beginning, on the way.
+        closing: A statement that is run just before its commit, on the way.
+        savepoint: The name of its savepoints.
+    """
+
+    def __init__(
+        self, connection: Connection, opening: str = "", closing: str = "", savepoint: str = "step"
+    ) -> None:
+        self._connection = connection
+        self._savepoint = savepoint
+        self._next = f"BEGIN; {opening}; SAVEPOINT {savepoint}"
+        self._end = f"{closing}; COMMIT"
+
+    async def step(self, work: Callable[[Connection], Awaitable[R]]) -> R:
+        """Do something; if it fails, nothing of it remains."""
+        await self._connection.execute(self._next)
+        self._next = f"RELEASE SAVEPOINT {self._savepoint}; SAVEPOINT {self._savepoint}"
+        try:
+            return await work(self._connection)
+        except Exception:
+            with suppress(*FAULTS):  # without a connection there is nothing to undo: the server has done so
+                await self._connection.execute(f"ROLLBACK TO SAVEPOINT {self._savepoint}")
+            raise
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the connection is gone, and the transaction with it."""
+        return self._connection.is_closed()
+
+    async def commit(self) -> None:
+        """Make all steps durable."""
+        await self._connection.execute(self._end)
+
+    async def roll_back(self) -> None:
+        """Undo all steps."""
+        await self._connection.execute("ROLLBACK")
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether the connection is gone, or the server did not answer in time."""
+    return isinstance(error, (OSError, asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError))
+
+
+def is_undone(error: Exception) -> bool:
+    """Whether the server has said itself that the transaction did not happen."""
+    return isinstance(error, _UNDONE)
+
+
+def broken_constraint(error: Exception) -> str | None:
+    """The constraint that a statement would have broken, if that is what was wrong with it."""
+    return getattr(error, "constraint_name", None)
+
+
+def said(error: Exception) -> str:
+    """An error's own words, without the details in which a server repeats the values it was given."""
+    words = getattr(error, "message", None) or str(error) or type(error).__name__
+    return str(words).strip().rstrip(".")
+
+
+def _advice(error: Exception) -> str:
+    for kind, advice in _ADVICE.items():
+        if isinstance(error, kind):
+            return advice
+    return "Check that the server runs and can be reached, then resume the run." if is_lost(error) else ""
+
+
+def database_name(url: str) -> str:
+    """What a database is called in error messages: its address without user, password and settings.
+
+    Raises:
+        InvalidInputError: The address is invalid.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("postgresql", "postgres"):
+        raise InvalidInputError(
+            "url: expected an address such as postgresql://user:password@host/database.", field="url"
+        )
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,0 +1,292 @@
+"""The one writer of a Postgres journal in an event loop: it commits for everybody who waits (group commit).
+
+A commit costs the server a sync of its disk, whatever it holds, and each statement a message there and back. So the
+writer takes all writes that have come while it was busy and puts them into one transaction, and the entries of all runs
+into one statement. One that fails takes nothing with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from maverick.exceptions import LeaseLostError, MaverickError, RunExistsError, RunNotFoundError
+from maverick.journal.codec import VERSION
+from maverick.journal.pending_write import PendingWrite
+from maverick.journal.postgres.database import PostgresDatabase, SteppedTransaction
+from maverick.journal.postgres.schema import Connection
+from maverick.journal.records import Lease, RunRecord, RunStatus
+
+R = TypeVar("R")
+
+_NOT_WRITTEN = "could not be written"
+_UNKNOWN = "did not answer a commit, so nobody knows whether it was made"
+_MOST_AT_ONCE = 500
+"""How many writes one transaction holds: more share a sync, but the first of them waits for the last."""
+
+
+# Statements -----------------------------------------------------------------------------------------------------
+
+RUN_COLUMNS = "run_id, agent, status, reason, parent, user_id, forked_from, created_at, updated_at, entries"
+
+_INSERT_RUN = f"""
+    WITH made AS (
+        INSERT INTO maverick.runs ({RUN_COLUMNS}, token)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, cardinality($10::bytea[]), 1)
+        ON CONFLICT DO NOTHING
+        RETURNING run_id, token
+    ), written AS (
+        INSERT INTO maverick.entries (run_id, seq, version, payload)
+        SELECT run_id, place, $11, payload FROM made, unnest($10::bytea[]) WITH ORDINALITY AS new (payload, place)
+    )
+    SELECT token FROM made
+"""  # noqa: S608 - our own names
+
+_CLAIM_RUN = "UPDATE maverick.runs SET token = token + 1 WHERE run_id = $1 RETURNING token"
+
+_CLAIM_SUBAGENTS = """
+    UPDATE maverick.runs SET token = token + 1
+    WHERE run_id IN (SELECT run_id FROM maverick.runs WHERE parent = ANY($1) ORDER BY run_id FOR UPDATE)
+    RETURNING run_id
+"""
+
+# Locked until the commit, so that nobody can claim the run in between.
+_CHECK_HELD = "SELECT 1 FROM maverick.runs WHERE run_id = $1 AND token = $2 FOR SHARE"
+
+# The token is checked by the statement that writes: there is no moment between the two. Runs are locked in the order of
+# their ids, so that two processes that write to the same runs do not wait for each other.
+_INSERT_ENTRIES = """
+    WITH asked AS (
+        SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
+            AS asked (run_id, token, status, reason, count)
+    ), leased AS (
+        SELECT run_id FROM maverick.runs JOIN asked USING (run_id, token) ORDER BY run_id FOR UPDATE OF runs
+    ), changed AS (
+        UPDATE maverick.runs
+        SET status = asked.status, reason = asked.reason, updated_at = $6, entries = entries + count
+        FROM asked JOIN leased USING (run_id)
+        WHERE runs.run_id = asked.run_id
+        RETURNING runs.run_id, entries - count AS before
+    ), written AS (
+        INSERT INTO maverick.entries (run_id, seq, version, payload)
+        SELECT run_id, before + place, $7, payload
+        FROM changed JOIN unnest($8::text[], $9::bigint[], $10::bytea[]) AS new (run_id, place, payload) USING (run_id)
+    )
+    SELECT run_id FROM changed
+"""
+
+
+class Append(Struct, frozen=True):
+    """Entries to add to a run whose lease is held."""
+
+    lease: Lease
+    payloads: Sequence[bytes]
+    status: RunStatus = RunStatus.RUNNING
+    reason: str = ""
+
+
+async def create_run(
+    connection: Connection, record: RunRecord, payloads: Sequence[bytes], caller: Lease | None
+) -> Lease:
+    """Add a run with its first entries.
+
+    Raises:
+        LeaseLostError: Somebody else has claimed the caller's run.
+        RunExistsError: The id is taken.
+    """
+    await check_held(connection, caller)
+    token = await connection.fetchval(
+        _INSERT_RUN,
+        record.run_id,
+        record.agent,
+        record.status.value,
+        record.reason,
+        record.parent,
+        record.user_id,
+        record.forked_from,
+        record.created_at,
+        record.updated_at,
+        list(payloads),
+        VERSION,
+    )
+    if token is None:
+        raise RunExistsError(run_id=record.run_id)
+    return Lease(record.run_id, token)
+
+
+async def claim_run(connection: Connection, run_id: str, caller: Lease | None) -> Lease:
+    """Take the lease on a run, and void those on its subagents' runs.
+
+    Raises:
+        LeaseLostError: Somebody else has claimed the caller's run.
+        RunNotFoundError: There is no such run.
+    """
+    await check_held(connection, caller)
+    token = await connection.fetchval(_CLAIM_RUN, run_id)
+    if token is None:
+        raise RunNotFoundError(run_id=run_id)
+    # One level after the other: a statement sees only the runs that were there when it began, and while their callers
+    # are locked nobody adds to them.
+    callers = [run_id]
+    while callers:
+        callers = [row["run_id"] for row in await connection.fetch(_CLAIM_SUBAGENTS, callers)]
+    return Lease(run_id, token)
+
+
+async def check_held(connection: Connection, lease: Lease | None) -> None:
+    """Make sure until the end of the transaction that nobody else has claimed a run, if a lease on it is given.
+
+    Raises:
+        LeaseLostError: Somebody else has.
+    """
+    if lease is not None and await connection.fetchval(_CHECK_HELD, lease.run_id, lease.token) is None:
+        raise LeaseLostError(run_id=lease.run_id)
+
+
+async def write_entries(connection: Connection, append: Append) -> None:
+    """Add entries to one run.
+
+    Raises:
+        LeaseLostError: Somebody else has claimed the run.
+    """
+    if not await write_all(connection, [append]):
+        raise LeaseLostError(run_id=append.lease.run_id)
+
+
+async def write_all(connection: Connection, appends: Sequence[Append]) -> set[str]:
+    """Add entries to several runs in one statement, no run twice; returns the runs whose lease is still held."""
+    places = [
+        (append.lease.run_id, place, payload)
+        for append in appends
+        for place, payload in enumerate(append.payloads, start=1)
+    ]
+    changed = await connection.fetch(
+        _INSERT_ENTRIES,
+        [append.lease.run_id for append in appends],
+        [append.lease.token for append in appends],
+        [append.status.value for append in appends],
+        [append.reason for append in appends],
+        [len(append.payloads) for append in appends],
+        time.time(),
+        VERSION,
+        [run_id for run_id, _, _ in places],
+        [place for _, place, _ in places],
+        [payload for _, _, payload in places],
+    )
+    return {row["run_id"] for row in changed}
+
+
+# Group commit ---------------------------------------------------------------------------------------------------
+
+
+class _Job(PendingWrite[R]):
+    """A write that somebody waits for."""
+
+    __slots__ = ("append", "run_id", "work")
+
+    def __init__(
+        self, run_id: str, work: Callable[[Connection], Awaitable[R]], append: Append | None = None
+    ) -> None:
+        super().__init__()
+        self.run_id = run_id
+        self.work = work
+        self.append = append
+
+
+class PostgresWriter:
+    """Runs writes on one connection, many to a transaction.
+
+    Args:
+        database: Where to.
+    """
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+        self._jobs: list[_Job[Any]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def write(self, run_id: str, work: Callable[[Connection], Awaitable[R]]) -> R:
+        """Have a write of a run done; the server has it on its disk when this returns."""
+        return await self._queued(_Job(run_id, work)).outcome()
+
+    async def append(self, append: Append) -> None:
+        """Have entries added to a run; the server has them on its disk when this returns."""
+        await self._queued(_Job(append.lease.run_id, lambda db: write_entries(db, append), append)).outcome()
+
+    def _queued(self, job: _Job[R]) -> _Job[R]:
+        self._jobs.append(job)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._write_all())
+        return job
+
+    async def finish(self) -> None:
+        """Wait until everything that was submitted is written."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _write_all(self) -> None:
+        try:
+            while self._jobs:
+                batch, self._jobs = self._jobs[:_MOST_AT_ONCE], self._jobs[_MOST_AT_ONCE:]
+                await self._write(batch)
+        finally:
+            self._task = None
+
+    async def _write(self, jobs: list[_Job[Any]]) -> None:
+        failed = _NOT_WRITTEN
+        try:
+            async with self._database.writing() as connection:
+                transaction = SteppedTransaction(connection)
+                # A write that claims a run, or adds one, locks the caller's run and then its subagents'. Entries are
+                # added after it, or two processes that do both could wait for each other.
+                for job in sorted((job for job in jobs if job.append is None), key=_lock_order):
+                    await self._attempt(transaction, job)
+                appends = [job for job in jobs if job.append is not None]
+                for job in await self._append_together(transaction, appends):
+                    await self._attempt(transaction, job)
+                failed = _UNKNOWN
+                await transaction.commit()
+        except Exception as error:  # noqa: BLE001 - whatever it was, those who wait are told
+            self._fail(jobs, failed, error)
+        except asyncio.CancelledError:  # the event loop is being closed
+            self._fail(jobs, _UNKNOWN, ConnectionAbortedError("the event loop was closed"))
+            raise
+        finally:
+            for job in jobs:
+                job.settle()
+
+    async def _append_together(
+        self, transaction: SteppedTransaction, jobs: list[_Job[Any]]
+    ) -> list[_Job[Any]]:
+        """Add what can be added in one statement; returns the writes that are left, in the order of their locks."""
+        together = {job.run_id: job.append for job in reversed(jobs) if job.append is not None}
+        appended: set[str] = set()
+        if len(together) > 1:
+            try:
+                appended = await transaction.step(lambda db: write_all(db, list(together.values())))
+            except Exception:
+                if transaction.is_broken:
+                    raise  # else one of them is at fault, and each has its own try
+        left = [job for job in jobs if job.run_id not in appended or job.append is not together[job.run_id]]
+        return sorted(left, key=_lock_order)
+
+    async def _attempt(self, transaction: SteppedTransaction, job: _Job[Any]) -> None:
+        try:
+            job.value = await transaction.step(job.work)
+        except Exception as error:
+            if transaction.is_broken:
+                raise
+            self._fail([job], _NOT_WRITTEN, error)
+
+    def _fail(self, jobs: list[_Job[Any]], failed: str, error: Exception) -> None:
+        for job in jobs:
+            if job.error is None:
+                job.error = error if isinstance(error, MaverickError) else self._database.error(failed, error)
+
+
+def _lock_order(job: _Job[Any]) -> str:
+    return job.run_id
