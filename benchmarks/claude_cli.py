@@ -154,7 +154,7 @@ def _warmed(way: Callable[..., _Way], folder: Path, env: dict[str, str], pause: 
 
     async def ask() -> _Times:
         async with _Teller("teller", "You tell.", env=env) as agent:
-            await agent.warm_up(_context(folder))
+            await agent.warm_up(_context(folder), for_query=way is _asking)
             return await way(agent, folder, pause)()
 
     return ask

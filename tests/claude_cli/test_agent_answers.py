@@ -34,7 +34,7 @@ from maverick.agents import (
 )
 from maverick.agents.context import NO_BRANCH
 from maverick.config import AgentConfig, MaverickConfig
-from maverick.exceptions import LimitExceededError, MalformedResponseError, OutputValidationError
+from maverick.exceptions import LimitExceededError, OutputValidationError
 from wire.claude_answers import Answer, text
 from wire.claude_server import Served
 
@@ -63,7 +63,7 @@ async def test_an_agent_of_a_few_lines_executes_and_returns_a_result(
     assert result.errors == []
     assert result.terminate_reason is TerminateReason.COMPLETE
     assert result.turn_count == 1
-    assert set(result.metadata) == {"session_id", "duration_api_ms", "permission_denials"}
+    assert set(result.metadata) >= {"session_id", "duration_api_ms", "permission_denials"}
     usage = result.usage
     assert (usage.input_tokens, usage.output_tokens) == (118, 42)
     assert (usage.cache_read_tokens, usage.cache_write_tokens) == (11, 7)
@@ -253,6 +253,48 @@ async def test_tools_that_are_allowed_run_and_others_are_not_even_offered(
     assert "42" in str(api.requests[1]["messages"][-1]["content"])
 
 
+@pytest.mark.requirement("CLI-PERMISSIONS")
+async def test_an_agent_of_the_cli_works_by_itself_and_is_one_call_of_a_prompt(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "in.txt").write_text("what was written", encoding="utf-8")
+    task = {"description": "Read", "prompt": "Read it.", "subagent_type": "general-purpose"}
+    api.play(
+        calls(("Task", task)),
+        calls(("Read", {"file_path": str(tmp_path / "in.txt")})),
+        Answer([text("It says what was written.")]),
+        HELLO,
+    )
+
+    result = await Greeter(env=env, allowed_tools=["Task", "Read"]).run_prompt("Go.", context(tmp_path))
+
+    assert result.output == "Hello from the API.", result.error
+    assert [record.tool_name for record in result.tool_calls] in (["Task"], ["Agent"])
+    assert "It says what was written." in result.tool_calls[0].result
+    assert "what was written" in str(api.requests[2]["messages"][-1])
+    assert (len(api.requests), result.turn_count) == (4, 2)
+    assert result.usage.output_tokens == 4 * 42  # what the agent of the CLI has used is charged too
+
+
+@pytest.mark.requirement("000-FR-002")
+async def test_all_tools_of_a_server_can_be_allowed_and_called(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    @tool("add", "Add two numbers.", {"a": int, "b": int})
+    async def add(given: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
+
+    api.play(calls(("mcp__lab__add", {"a": 2, "b": 3})), HELLO)
+    servers = {"lab": create_sdk_mcp_server("lab", "1.0.0", [add])}
+    agent = Greeter(env=env, mcp_servers=servers, allowed_tools=["mcp__lab"], permission_mode="dontAsk")
+
+    result = await agent.run_prompt("Add.", context(tmp_path))
+
+    (record,) = result.tool_calls
+    assert (record.tool_name, record.result) == ("mcp__lab", "5")
+    assert record.arguments == {"tool": "mcp__lab__add", "arguments": {"a": 2, "b": 3}}
+
+
 class Sum(BaseModel):
     total: int
     terms: list[int]
@@ -260,39 +302,28 @@ class Sum(BaseModel):
 
 @pytest.mark.requirement("CLI-OUTPUT-TYPE")
 async def test_an_answer_can_be_a_value_of_a_type(api: CliApi, env: dict[str, str], tmp_path: Path) -> None:
-    api.play(calls(("StructuredOutput", {"total": 5, "terms": [2, 3]})), HELLO)
+    api.play(Answer([text("Five.")]), Answer([text('{"total": 5, "terms": [2, 3]}')]))
 
     result = await Greeter(env=env).run_prompt("Add.", context(tmp_path), output_type=Sum)
 
     assert result.success, result.error
     assert result.output == Sum(total=5, terms=[2, 3])
+    assert len(api.requests) == 2  # what is wrong with an answer is said, and it is asked for again
 
 
 @pytest.mark.requirement("CLI-OUTPUT-TYPE")
 async def test_an_answer_that_never_fits_the_type_is_a_failed_result(
     api: CliApi, env: dict[str, str], tmp_path: Path
 ) -> None:
-    api.play(Answer([text("About five, I think.")]))
+    api.play(Answer([text('{"totl": 5}')]))
 
-    result = await Greeter(env=env, max_turns=4).run_prompt("Add.", context(tmp_path), output_type=Sum)
+    result = await Greeter(env=env).run_prompt("Add.", context(tmp_path), output_type=Sum)
 
     assert not result.success
     assert result.output is None
     assert not result.validated
-    assert isinstance(result.errors[0], OutputValidationError | LimitExceededError)
-
-
-@pytest.mark.requirement("CLI-OUTPUT-TYPE", "000-EDGE-MALFORMED", "001-ERROR-MALFORMED")
-async def test_after_several_attempts_the_error_has_the_answer_as_it_was_written(
-    api: CliApi, env: dict[str, str], tmp_path: Path
-) -> None:
-    api.play(calls(("StructuredOutput", {"totl": 5}), words="Five."))
-
-    result = await Greeter(env=env).run_prompt("Add.", context(tmp_path), output_type=Sum)
-
-    (error,) = result.errors
-    assert isinstance(error, MalformedResponseError)
-    assert error.raw_response == '{"totl": 5}'
+    assert result.raw_content == '{"totl": 5}'
+    assert isinstance(result.errors[0], OutputValidationError)
 
 
 @pytest.mark.requirement("CLI-LIMITS", "000-FR-008")
@@ -300,7 +331,7 @@ async def test_after_several_attempts_the_error_has_the_answer_as_it_was_written
     ("limit", "reason"),
     [
         ({"max_turns": 1}, TerminateReason.MAX_TURNS),
-        ({"max_budget_usd": 0.0001}, TerminateReason.MAX_COST),
+        ({"max_budget_usd": 0.0012}, TerminateReason.MAX_COST),
     ],
     ids=["turns", "money"],
 )

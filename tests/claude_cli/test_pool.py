@@ -62,9 +62,9 @@ async def test_who_waits_too_long_for_a_cli_is_told_so(
     options = build_options(env=env, cwd=tmp_path)
     pool = SessionPool(1)
 
-    async with pool.session(options):
+    async with pool.session(CliSession(options)):
         with pytest.raises(TimeoutError, match=r"All 1 Claude CLIs were busy for 0\.01 s"):
-            async with pool.session(options, wait_seconds=0.01):
+            async with pool.session(CliSession(options), wait_seconds=0.01):
                 raise AssertionError("there is no second one")
 
 
@@ -76,7 +76,7 @@ async def test_a_session_with_other_options_takes_the_place_of_one_that_nobody_u
     pool = SessionPool(1)
 
     for folder in (tmp_path, other):
-        async with pool.session(build_options(env=env, cwd=folder)) as session:
+        async with pool.session(CliSession(build_options(env=env, cwd=folder))) as session:
             async for _ in session.ask("Hello?"):
                 pass
 

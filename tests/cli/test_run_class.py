@@ -1,4 +1,4 @@
-"""``maverick run`` with agents that are classes: the ready ones on the real CLI, and any other."""
+"""``maverick run`` with agents that are classes: the built-in ones on the real CLI, and any other."""
 
 from __future__ import annotations
 
@@ -57,25 +57,67 @@ def repository(folder: Folder) -> None:
 
 
 @pytest.mark.requirement("007-RUN", "005-READY")
-def test_the_answer_of_a_ready_agent_is_the_output_alone(folder: Folder, api: CliApi) -> None:
+def test_the_answer_of_a_builtin_agent_is_the_output_alone(folder: Folder, api: CliApi) -> None:
     repository(folder)
     api.play(Answer([text("Add a note on tea")]))
 
     done = folder.main("run", "commit-writer")
 
     assert (done.returncode, done.stdout) == (0, "Add a note on tea\n"), done.stderr
-    assert done.stderr.startswith("commit-writer: complete, 1 turn, ")
+    assert done.stderr.startswith("run_")
+    assert ": complete, 1 turn, " in done.stderr
     assert "Earl Grey" in str(api.requests[0]["messages"])
 
 
+@pytest.mark.requirement("007-RUN", "005-READY")
+def test_a_class_is_kept_limited_and_resumed_like_any_other_agent(folder: Folder, api: CliApi) -> None:
+    repository(folder)
+    fix = {"cause": "Tea.", "changes": [], "open_questions": []}
+    read = calls(("Read", {"file_path": str(folder.path / "tea.txt")}))
+    api.play(read, Answer([text(json.dumps(fix))]))
+
+    limited = folder.main("run", "issue-fixer", "-p", "No tea.", "--run-id", "tea", "--max-turns", "1")
+    shown = folder.main("runs", "show", "tea")
+    resumed = folder.main("runs", "resume", "tea", "--max-turns", "5")
+    replayed = folder.main("runs", "replay", "tea")
+
+    assert limited.returncode == 4, limited.stderr
+    assert "maverick runs resume tea --max-turns 2" in limited.stderr
+    assert "Read" in shown.stdout
+    assert (resumed.returncode, json.loads(resumed.stdout)) == (0, fix), resumed.stderr
+    assert json.loads(replayed.stdout.splitlines()[-1]) == fix
+    assert len(api.requests) == 2
+
+
+@pytest.mark.requirement("007-RUN", "P6")
+def test_a_mode_and_rules_about_our_tools_hold_for_those_of_the_cli(folder: Folder, api: CliApi) -> None:
+    folder.write("tea.txt", "Earl Grey\n")
+    write = ("Write", {"file_path": str(folder.path / "new.md"), "content": "x"})
+    api.play(calls(write, ("Read", {"file_path": str(folder.path / "tea.txt")})), Answer([text("Done.")]))
+
+    done = folder.main("run", "docs-writer", "-p", "tea", "--mode", "plan", "--json")
+
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    ended = [event["outcome"] for event in events if event["type"] == "tool_call_end"]
+    assert sorted(ended) == ["denied", "finished"]
+    assert not (folder.path / "new.md").exists()
+
+
+@pytest.mark.requirement("005-READY")
+def test_a_built_in_agent_works_offline_on_what_is_piped_in(folder: Folder) -> None:
+    done = folder.start("run", "commit-writer", "--model", "offline:", said="+ Earl Grey")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
 @pytest.mark.requirement("007-RUN-JSON", "005-READY")
-def test_what_a_ready_agent_does_and_finds_is_json_for_other_programs(folder: Folder, api: CliApi) -> None:
+def test_what_a_builtin_agent_does_and_finds_is_json_for_other_programs(folder: Folder, api: CliApi) -> None:
     folder.write("tea.txt", "Earl Grey\n")
     review = {"summary": "Fine.", "findings": []}
     api.play(
         calls(("Read", {"file_path": str(folder.path / "tea.txt")})),
-        calls(("StructuredOutput", review)),
-        Answer([text("Done.")]),
+        Answer([text(json.dumps(review))]),
     )
 
     done = folder.main("run", "code-reviewer", "-i", "diff=+tea", "--json")
@@ -83,7 +125,7 @@ def test_what_a_ready_agent_does_and_finds_is_json_for_other_programs(folder: Fo
     assert done.returncode == 0, done.stdout
     events = [json.loads(line) for line in done.stdout.splitlines()]
     made = [event for event in events if event["type"] == "tool_call_start"]
-    assert [event["tool_call"]["tool_name"] for event in made] == ["Read", "StructuredOutput"]
+    assert [event["tool_call"]["tool_name"] for event in made] == ["Read"]
     ended = [event for event in events if event["type"] == "tool_call_end"]
     assert "Earl Grey" in ended[0]["result"]
     assert events[-1]["type"] == "run_end"
@@ -91,7 +133,7 @@ def test_what_a_ready_agent_does_and_finds_is_json_for_other_programs(folder: Fo
 
 
 @pytest.mark.requirement("007-RUN", "P4")
-def test_words_of_a_ready_agent_are_shown_as_they_come_and_ctrl_c_stops_it(
+def test_words_of_a_builtin_agent_are_shown_as_they_come_and_ctrl_c_stops_it(
     folder: Folder, api: CliApi
 ) -> None:
     api.play(calls(("Read", {"file_path": str(folder.path / "tea.txt")})), endless)
@@ -105,7 +147,7 @@ def test_words_of_a_ready_agent_are_shown_as_they_come_and_ctrl_c_stops_it(
         assert terminal.end() == 130
 
     assert "(stopped)" in terminal.seen
-    assert "docs-writer: aborted" in terminal.seen
+    assert ": aborted" in terminal.seen
 
 
 @pytest.mark.requirement("007-RUN")
@@ -152,9 +194,11 @@ def test_any_class_is_stopped_with_ctrl_c(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("words", "advice"),
     [
-        (["--max-tool-calls", "3"], "--max-tool-calls is for agents that are definitions"),
-        (["--model", "x"], "has no model that could be set"),
-        (["--output-schema", "x"], "--output-schema is for agents that are definitions"),
+        (
+            ["--max-tool-calls", "3"],
+            "--max-tool-calls: the class of the agent 'plain' takes no max_tool_calls.",
+        ),
+        (["--model", "x"], "--model: the class of the agent 'plain' takes no model."),
     ],
 )
 def test_what_a_class_does_not_take_is_refused(words: list[str], advice: str, folder: Folder) -> None:
@@ -163,11 +207,11 @@ def test_what_a_class_does_not_take_is_refused(words: list[str], advice: str, fo
     assert advice in folder.refuse("run", "plain.py", *words)
 
 
-def test_what_a_ready_agent_can_not_do_is_one_line(folder: Folder) -> None:
+def test_what_a_builtin_agent_can_not_do_is_one_line(folder: Folder) -> None:
     done = folder.main("run", "commit-writer")
 
     assert (done.returncode, done.stdout) == (1, "")
     complaint, summary = done.stderr.splitlines()
     assert complaint.startswith("maverick: git could not tell what changed in ")
-    assert summary.startswith("commit-writer: error, 0 turns")
+    assert summary.startswith("not started: error, 0 turns")
     assert os.getcwd() == str(folder.path)  # noqa: PTH109 - the folder is as it was

@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing, suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from types import SimpleNamespace, TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, overload
 from weakref import WeakKeyDictionary, finalize
 
-from maverick.agents.answer import Answer
+from maverick.agents.class_definition import ON_THE_CLI, define, for_prompt
 from maverick.agents.context import AgentContext
 from maverick.agents.query import MessageStream, PartialAnswer, Stopping
 from maverick.agents.tool_names import BUILTIN_TOOLS, LATER_TOOLS, find_invalid_tool
 from maverick.config import DEFAULT
-from maverick.exceptions import AgentError, InvalidInputError, InvalidToolError
+from maverick.exceptions import AgentError, CLINotFoundError, InvalidInputError, InvalidToolError
+from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import AgentResult
-from maverick.providers.claude_cli import SessionPool, build_options, check_numbers, wrap_sdk_error
+from maverick.providers.claude_cli import (
+    CliSession,
+    SessionPool,
+    build_options,
+    check_numbers,
+    wrap_sdk_error,
+)
+from maverick.providers.claude_cli.client import CliClient
+from maverick.providers.claude_cli.options import built_in
 from maverick.providers.claude_cli.pool import DEFAULT_SIZE
+from maverick.providers.claude_cli.settings import CliSettings
+from maverick.providers.prices import PriceTable
 from maverick.providers.resolve import resolve_claude_code
-from maverick.runtime.interruption import AbortSignal
+from maverick.runtime import AbortSignal, AgentExecutor
 
 if TYPE_CHECKING:
-    from claude_agent_sdk import ClaudeAgentOptions, Message
+    from claude_agent_sdk import ClaudeAgentOptions, Message, ResultMessage
     from pydantic import BaseModel
 
     from maverick.config import AgentConfig
@@ -58,6 +71,34 @@ DEFAULT_TIMEOUT: float = 3600.0
 """How many seconds a query may take."""
 
 
+class PromptRunner(Protocol):
+    """What runs the prompts of an ``execute()`` in another way than by themselves, and hears of its queries."""
+
+    @property
+    def signal(self) -> AbortSignal | None:
+        """Aborts every query that is given no signal of its own."""
+        ...
+
+    def hear(self, message: Message) -> None:
+        """Take in a message of a query, or a piece of an answer."""
+        ...
+
+    async def run(
+        self,
+        agent: MaverickAgent,
+        prompt: str,
+        context: AgentContext | None,
+        output_type: type[BaseModel] | None,
+        signal: AbortSignal | None,
+    ) -> AgentResult[Any]:
+        """Run a prompt of an agent."""
+        ...
+
+
+prompt_runner: ContextVar[PromptRunner | None] = ContextVar("maverick_prompt_runner", default=None)
+"""What runs the prompts of the ``execute()`` that is going on; by default each is run by itself, and kept nowhere."""
+
+
 class MaverickAgent(ABC):
     """An agent that works through the Claude CLI. A subclass says what it is, and implements :meth:`execute`.
 
@@ -82,7 +123,8 @@ class MaverickAgent(ABC):
         partial_messages: Whether :meth:`query` also yields the pieces of answers, as ``StreamEvent``.
         max_processes: How many CLIs may run for the agent at once; further queries wait.
         warm: Whether to start a CLI in the current folder before it is asked for: at once where an event loop runs,
-            else with ``async with``. It takes some 250 MB until :meth:`aclose`, or the end of the event loop.
+            else with ``async with``. It takes some 250 MB until :meth:`aclose`, or the end of the event loop. It is for
+            :meth:`run_prompt`; with ``"query"``, for :meth:`query`.
         options: Any other field of the SDK's ``ClaudeAgentOptions``, such as ``max_turns`` or ``env``.
 
     Raises:
@@ -110,7 +152,7 @@ class MaverickAgent(ABC):
         timeout: float | None = DEFAULT_TIMEOUT,
         partial_messages: bool = False,
         max_processes: int = DEFAULT_SIZE,
-        warm: bool = False,
+        warm: bool | Literal["query"] = False,
         **options: Any,
     ) -> None:
         name = self.name or type(self).__name__ if name is None else name
@@ -133,10 +175,6 @@ class MaverickAgent(ABC):
         self.partial_messages = partial_messages
         self.max_processes = max_processes
         self.warm = warm
-        self.on_message: Callable[[Message], object] | None = None
-        """Told each message of every query, the pieces of answers too, by whoever shows what the agent does."""
-        self.signal: AbortSignal | None = None
-        """Aborts every query that is given no signal of its own."""
         self._chosen = options
         self._allowed_tools = _listed(self._class_tools if allowed_tools is None else allowed_tools)
         self._mcp_servers = dict(self._class_servers if mcp_servers is None else mcp_servers)
@@ -225,29 +263,70 @@ class MaverickAgent(ABC):
             output_type: The Pydantic model that the answer has to be.
             signal: Aborts the run.
         """
-        options = self._options_in(context)
-        if output_type is not None:
-            schema = {"type": "json_schema", "schema": output_type.model_json_schema()}
-            options = replace(options, output_format=schema)
-        answer = Answer(output_type)
-        try:
-            async with aclosing(self._ask(prompt, options, signal)) as messages:
-                async for message in messages:
-                    answer.see(message)
-        except AgentError as error:
-            return answer.failure(error)
-        return answer.result()
+        if (runner := prompt_runner.get()) is not None:
+            result = await runner.run(self, prompt, context, output_type, signal)
+        else:
+            report: dict[str, Any] = {}
+            executor = AgentExecutor(self.cli_client(context, report))
+            definition = for_prompt(self.definition(context), output_type)
+            result = await executor.execute(definition, inputs={"prompt": prompt}, signal=signal)
+            result = replace(result, metadata={**result.metadata, **report})
+        is_text = output_type is None and result.output is None
+        return replace(result, output="") if is_text else result
 
-    async def warm_up(self, context: AgentContext | None = None) -> None:
-        """Start a CLI for a query that is still to come, and wait until it is ready.
+    def definition(self, context: AgentContext | None = None) -> AgentDefinition[Any]:
+        """The agent as the definition that each of its prompts is run with.
 
         Args:
-            context: Where the query will be asked; by default, in the current folder.
+            context: Where it works, and the settings for what the agent leaves open.
+        """
+        about = (inspect.getdoc(type(self)) or "").partition("\n\n")[0].replace("\n", " ")
+        try:
+            options: Any = self._options_in(context)
+        except CLINotFoundError:  # without the SDK there is no CLI, but there are other models
+            options = SimpleNamespace(
+                system_prompt=self.system_prompt,
+                allowed_tools=self.allowed_tools,
+                tools=built_in(self.allowed_tools),
+                mcp_servers=self.mcp_servers,
+                model=self.model,
+                env={},
+                max_turns=self._chosen.get("max_turns"),
+                max_budget_usd=self._chosen.get("max_budget_usd"),
+            )
+        return define(self.name, about, options, self.timeout)
+
+    def cli_client(
+        self, context: AgentContext | None = None, report: dict[str, Any] | None = None
+    ) -> CliClient:
+        """The client for the agent's prompts, on a CLI that is started as the agent says.
+
+        Args:
+            context: Where it works, and the settings for what the agent leaves open.
+            report: Filled with what the CLI says of its session when an answer is there.
+        """
+
+        def note(result: ResultMessage) -> None:
+            if report is not None:
+                report["session_id"] = result.session_id
+                report["duration_api_ms"] = report.get("duration_api_ms", 0) + result.duration_api_ms
+                report["permission_denials"] = result.permission_denials or []
+
+        options = self._options_in(context)
+        model = f"{ON_THE_CLI}{options.model or ''}"
+        return CliClient(CliSettings(model, options, PriceTable(), note, self._pool()))
+
+    async def warm_up(self, context: AgentContext | None = None, *, for_query: bool = False) -> None:
+        """Start a CLI for a prompt that is still to come, and wait until it is ready.
+
+        Args:
+            context: Where the prompt will be asked; by default, in the current folder.
+            for_query: Whether it will be asked with :meth:`query`.
 
         Raises:
             AgentError: It could not be started.
         """
-        await self._pool().prepare(self._options_in(context))
+        await self._pool().prepare(self._session(context, for_query=for_query))
 
     async def aclose(self) -> None:
         """End the CLIs that were kept for later queries."""
@@ -338,16 +417,19 @@ class MaverickAgent(ABC):
         self, prompt: str, options: ClaudeAgentOptions, signal: AbortSignal | None
     ) -> AsyncGenerator[Message, None]:
         """Yield every message, then what is left of an answer that broke off, and raise why it did."""
-        partial = PartialAnswer()
+        partial, runner = PartialAnswer(), prompt_runner.get()
         stopping: Stopping | None = None
         try:
-            async with self._pool().session(options, wait_seconds=self.timeout) as session:
-                stopping = Stopping(self.timeout, signal or self.signal, session.kill)
+            wanted = CliSession(options)
+            async with self._pool().session(wanted, wait_seconds=self.timeout) as session:
+                stopping = Stopping(
+                    self.timeout, signal or (None if runner is None else runner.signal), session.kill
+                )
                 async with aclosing(session.ask(prompt)) as messages:
                     async for message in messages:
                         for told in partial.see(message):
-                            if self.on_message is not None:
-                                self.on_message(told)
+                            if runner is not None:
+                                runner.hear(told)
                             yield told
         except Exception as error:  # noqa: BLE001 - the SDK raises plain exceptions too; each becomes ours
             failure = self._wrap_sdk_error(error)
@@ -363,8 +445,14 @@ class MaverickAgent(ABC):
     def _begin_to_warm(self) -> None:
         """Have a CLI started in the background; that it cannot be is told to whoever asks."""
         with suppress(AgentError):
-            end_warming = self._pool().prepare_soon(self._build_options())
+            end_warming = self._pool().prepare_soon(self._session(None))
             finalize(self, end_warming).atexit = False  # the CLI ends with this process anyway
+
+    def _session(self, context: AgentContext | None, *, for_query: bool = False) -> CliSession:
+        """A session for the agent's next prompt, or for its next query if that is what it is kept warm for."""
+        if for_query or self.warm == "query":
+            return CliSession(self._options_in(context))
+        return self.cli_client(context).session_for(for_prompt(self.definition(context)))
 
     def _pool(self) -> SessionPool:
         """The CLIs of the agent in this event loop."""

@@ -25,6 +25,8 @@ class TaskAgent(MaverickAgent):
 
     inputs: ClassVar[Mapping[str, Input]] = {}
     """What it takes, from the context's ``extra``."""
+    piped: ClassVar[str] = "prompt"
+    """The input that takes what is piped into ``maverick run``."""
     output_type: ClassVar[type[BaseModel] | None] = None
     """What its answer is; text if there is no type."""
 
@@ -80,6 +82,7 @@ class CodeReviewer(TaskAgent):
         "base": Input(str, "The revision to compare the folder with.", default="HEAD"),
         "focus": Input(str, "What to look at in particular.", default="correctness, security and tests"),
     }
+    piped = "diff"
     output_type = Review
 
     def __init__(self, **options: Any) -> None:
@@ -116,6 +119,7 @@ class CommitWriter(TaskAgent):
         ),
         "style": Input(str, "How your messages are written.", default="plain sentences, no prefixes"),
     }
+    piped = "diff"
 
     def __init__(self, **options: Any) -> None:
         super().__init__(

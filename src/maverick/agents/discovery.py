@@ -27,10 +27,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from maverick.agents.context import AgentContext
 from maverick.agents.markdown import read_agent
 from maverick.agents.python_source import definitions_in, load_python
 from maverick.agents.registry import AgentRegistry, Registered, registry
 from maverick.agents.tool_names import CODING_TOOLS
+from maverick.config import MaverickConfig
 from maverick.config.loading import persons_home
 from maverick.config.trust import ADVICE, AGENT_FOLDERS, Trust
 from maverick.exceptions import AgentError, AgentNotFoundError, ErrorKind, InvalidInputError
@@ -93,6 +95,21 @@ class DiscoveredAgent:
     def definition(self) -> AgentDefinition[Any] | None:
         """The definition, if it is one."""
         return self.agent if isinstance(self.agent, AgentDefinition) else None
+
+    def runnable(self, config: MaverickConfig) -> AgentDefinition[Any] | None:
+        """What runs it in the current folder; ``None`` if it is a class that does not derive from ``MaverickAgent``.
+
+        Args:
+            config: The settings, for what a class leaves open.
+        """
+        if isinstance(self.agent, AgentDefinition):
+            return self.agent
+        from maverick.agents.base import MaverickAgent  # here, since few agents are classes
+        from maverick.agents.class_executor import define_class
+
+        if not issubclass(self.agent, MaverickAgent):
+            return None
+        return define_class(self.name, self.agent, AgentContext.from_cwd(Path.cwd(), config))
 
     @property
     def inputs(self) -> Mapping[str, Input] | None:

@@ -50,7 +50,7 @@ CLAUDE_MODELS: Mapping[str, str] = {
 }
 """The models that its agent files name in short."""
 
-_CLAUDE_TOOLS: Mapping[str, str] = {
+CLAUDE_TOOLS: Mapping[str, str] = {
     "Read": "read_file",
     "Write": "write_file",
     "Edit": "edit_file",
@@ -62,8 +62,9 @@ _CLAUDE_TOOLS: Mapping[str, str] = {
     "WebFetch": "web_fetch",
     "TodoWrite": "update_plan",
 }
+"""Our tools for those of Claude Code."""
 
-CODING_TOOLS: tuple[str, ...] = tuple(dict.fromkeys(_CLAUDE_TOOLS.values()))
+CODING_TOOLS: tuple[str, ...] = tuple(dict.fromkeys(CLAUDE_TOOLS.values()))
 """The tools an agent file can name."""
 
 _TOOL = re.compile(r"[\w.*-]+")
@@ -77,11 +78,16 @@ def find_invalid_tool(tools: Iterable[object], servers: Iterable[str]) -> str | 
     A tool is one of the CLI's, alone or with a rule such as ``Bash(git:*)``, or ``mcp__<server>__<tool>``, or
     ``mcp__<server>`` for all tools of a server.
     """
-    prefixes = {f"mcp__{name}" for server in servers for name in (server, _NOT_IN_NAMES.sub("_", server))}
+    prefixes = {prefix for server in servers for prefix in (f"mcp__{server}", server_prefix(server))}
     for tool in tools:
         if not isinstance(tool, str) or not (_is_built_in(tool) or _is_of_a_server(tool, prefixes)):
             return str(tool)
     return None
+
+
+def server_prefix(server: str) -> str:
+    """What the names of all tools of an MCP server begin with in the CLI."""
+    return f"mcp__{_NOT_IN_NAMES.sub('_', server)}"
 
 
 def _is_built_in(tool: str) -> bool:
@@ -113,7 +119,7 @@ def tools_for(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     ours: dict[str, None] = {}
     missing: list[str] = []
     for name in names:
-        tool = _CLAUDE_TOOLS.get(name)  # "Bash(git:*)" is less than Bash, so it has none
+        tool = CLAUDE_TOOLS.get(name)  # "Bash(git:*)" is less than Bash, so it has none
         if tool is None:
             missing.append(name)
         else:

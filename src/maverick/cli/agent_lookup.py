@@ -88,7 +88,7 @@ def _called_by_others(definitions: Sequence[AgentDefinition[Any]]) -> set[str]:
     }
 
 
-def find_agent(source: str, name: str) -> AgentDefinition[Any]:
+def find_agent(source: str, name: str, config: MaverickConfig | None = None) -> AgentDefinition[Any]:
     """The definition of an agent, from a Python file or module.
 
     Its definitions are those it registers, those it has as global names, and those that are tools of these.
@@ -96,6 +96,7 @@ def find_agent(source: str, name: str) -> AgentDefinition[Any]:
     Args:
         source: A path that ends with ``.py``, or the dotted name of a module.
         name: The agent's name.
+        config: The settings, for what a class leaves open; by default there are none.
 
     Raises:
         InvalidInputError: The source is missing or fails, or has several agents of this name.
@@ -103,6 +104,10 @@ def find_agent(source: str, name: str) -> AgentDefinition[Any]:
     """
     found = dict.fromkeys(with_subagents(definitions_from(source)))
     named = [definition for definition in found if definition.name == name]
+    if not named and name in registry:
+        registered = DiscoveredAgent(name, registry.get(name), Origin.REGISTERED, source)
+        if (definition := registered.runnable(config or MaverickConfig())) is not None:
+            return definition
     if not named:
         known = [definition.name for definition in found]
         problem = f"{source}: {describe_unknown('agent', name, known)}"

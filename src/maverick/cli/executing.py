@@ -50,11 +50,21 @@ async def executor_for(
         ConfigError: A file with permissions can not be read, or is wrong.
         MaverickError: An MCP server that the agent names can not be used.
     """
-    permissions = load_permissions(mode, usual=Mode.ASK if names_tools(definition) else Mode.YOLO)
+    executor_class, usual = AgentExecutor, None
+    if type(definition) is not AgentDefinition:
+        from maverick.agents.class_executor import (  # here, since few agents are classes
+            ClassExecutor,
+            needed_tools,
+        )
+
+        executor_class = ClassExecutor
+        definition, usual = needed_tools(definition)
+    usual = usual or (Mode.ASK if names_tools(definition) else Mode.YOLO)
+    permissions = load_permissions(mode, usual=usual)
     remark = None if screen is None else screen.remark
     async with (
         named_tools(definition, Path.cwd(), on_output=on_output, on_remark=remark) as tools,
-        AgentExecutor(
+        executor_class(
             None, tools, journal=journal, approve=approve, permissions=permissions, settings=settings
         ) as executor,
     ):

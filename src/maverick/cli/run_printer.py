@@ -158,8 +158,8 @@ class RunPrinter:
         if self.console.as_json:
             return
         screen = self.console.screen
-        screen.remark(f"{self._run_id}: {summary}")
-        if resumable and self._kept:
+        screen.remark(f"{self._run_id or 'not started'}: {summary}")
+        if resumable and self._kept and self._run_id:
             for line in pending_lines(self.console, await pending_in(self.console.journal, self._run_id)):
                 screen.remark(line)
             command = self.console.command("resume", self._run_id, *self._changes.words(self._agents))

@@ -26,6 +26,22 @@ class _Entry(Struct, frozen=True, kw_only=True, omit_defaults=True, tag=True):
     """When it happened, in seconds since the epoch. The loop reads no other clock."""
 
 
+class Execution(Struct, frozen=True, omit_defaults=True):
+    """The ``execute()`` of an agent that is a class, as far as resuming it needs it: its prompts are runs of their own."""
+
+    run_id: str
+    """The id of the whole, which is that of its first prompt."""
+    prompt: int
+    """Which prompt this is, from 1."""
+    inputs: dict[str, Any] = {}
+    """What it was given."""
+
+    @property
+    def prompt_run_id(self) -> str:
+        """The id of the prompt's run."""
+        return self.run_id if self.prompt == 1 else f"{self.run_id}.{self.prompt}"
+
+
 class RunStarted(_Entry, frozen=True, kw_only=True):
     """A run began."""
 
@@ -52,6 +68,8 @@ class RunStarted(_Entry, frozen=True, kw_only=True):
     """The run that called this one as a subagent."""
     worker: str = ""
     """The process that works on the run; kept with runs that can be resumed."""
+    execution: Execution | None = None
+    """What it is a prompt of, if its agent is a class."""
 
 
 class ModelCalled(_Entry, frozen=True, kw_only=True):

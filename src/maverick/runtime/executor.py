@@ -10,6 +10,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
 from typing_extensions import TypeVar
 
 from maverick.config import AgentConfig
@@ -17,7 +18,7 @@ from maverick.exceptions import InvalidInputError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.journal.records import Lease
 from maverick.loop.definition import AgentDefinition
-from maverick.loop.entries import Entry, RunStarted
+from maverick.loop.entries import Entry, Execution, RunStarted
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.machine import AgentLoop
 from maverick.loop.policy import Policy
@@ -94,6 +95,7 @@ class AgentExecutor:
         run_id: str | None = None,
         trace_id: str | None = None,
         user_id: str | None = None,
+        execution: Execution | None = None,
     ) -> AgentResult[T]:
         """Run an agent to its end.
 
@@ -106,6 +108,7 @@ class AgentExecutor:
             run_id: The run's id, if it is to have a certain one; without ``/``, which is for subagents' runs.
             trace_id: The id of the request it serves; it is on every event and log line.
             user_id: The verified user it acts for; tools see it, the model does not.
+            execution: What the run is a prompt of, if its agent is a class.
 
         Returns:
             How the run ended. A run that fails or is stopped has a result too; it does not raise.
@@ -131,6 +134,8 @@ class AgentExecutor:
             journaled=self._journal is not None,
             earlier=messages,
         )
+        if execution is not None:
+            start = msgspec.structs.replace(start, execution=execution)
         writer = None if self._journal is None else RunWriter(self._journal)
         driver = self._driver(agent, start, listeners_of(on_activity), writer, clock)
         return await driver.drive(signal)

@@ -192,7 +192,13 @@ def forked(
             f"turn: the run {start.run_id!r} has turns 1 to {turns}, not {turn}.", field="turn"
         )
     new_start = replace(
-        start, run_id=run_id, trace_id=trace_id, fingerprint=fingerprint, info=info, parent=None
+        start,
+        run_id=run_id,
+        trace_id=trace_id,
+        fingerprint=fingerprint,
+        info=info,
+        parent=None,
+        execution=None,
     )
     prefix: list[Entry] = [new_start, *entries[1 : begun[0]]]
     return prefix if edit is None else [*prefix, Edited(at=prefix[-1].at, content=edit)]

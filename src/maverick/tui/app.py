@@ -273,7 +273,7 @@ class MaverickApp(App[None]):
         """Ask for the agent's inputs, if it takes more than a prompt; says whether it does."""
         session = self.session
         found = next((one for one in self._backend.agents() if one.name == session.agent), None)
-        declared = None if found is None or found.definition is None else found.definition.inputs
+        declared = None if found is None else found.inputs
         if declared is None or set(declared) == {_PROMPT}:
             return False
 

@@ -95,10 +95,7 @@ class Sidebar(Vertical):
     def show_agents(self, agents: Sequence[DiscoveredAgent], selected: str) -> None:
         """List agents."""
         listed = self.query_one("#agents", OptionList)
-        listed.set_options(
-            Option(Text(one_line(found.name), style="" if found.definition else "dim"), found.name)
-            for found in agents
-        )
+        listed.set_options(Option(Text(one_line(found.name)), found.name) for found in agents)
         names = [found.name for found in agents]
         if selected in names:
             listed.highlighted = names.index(selected)

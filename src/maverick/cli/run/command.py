@@ -10,7 +10,7 @@ from typing import Any
 from maverick.cli.agent_lookup import look_up, split_source
 from maverick.cli.changes import Changes
 from maverick.cli.executing import executor_for, explain_stand_in, who_answers
-from maverick.cli.run.inputs import gather_inputs
+from maverick.cli.run.inputs import PROMPT, gather_inputs
 from maverick.cli.run_printer import RunPrinter, watch
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
@@ -35,16 +35,19 @@ def run_agent(options: argparse.Namespace) -> int:
     found = look_up(options.agent, config)
     if found.missing_tools:
         screen.remark(f"(without the tools {', '.join(found.missing_tools)}, which there are not here)")
-    if found.definition is None:
+    own = found.runnable(config)
+    if own is None:
         from maverick.cli.run.class_agent import run_class_agent  # here, since most agents are definitions
 
         return run_class_agent(found, options, config, screen)
-    inputs = gather_inputs(found.definition.inputs, options.inputs, options.prompt, screen)
+    inputs = gather_inputs(
+        found.inputs, options.inputs, options.prompt, screen, getattr(found.agent, "piped", PROMPT)
+    )
     changes = Changes.asked_for(vars(options))
-    answering = who_answers(found.definition, changes.model, config.agent)
+    answering = who_answers(own, changes.model, config.agent)
     if answering.is_stand_in:
         screen.remark(f"({explain_stand_in(answering)})")
-    definition = changes.applied_to(found.definition, answering.model)
+    definition = changes.applied_to(own, answering.model)
     return asyncio.run(_run(definition, inputs, changes, options, config, screen))
 
 
@@ -82,6 +85,10 @@ async def _run(
                     definition, inputs=inputs, signal=stop, on_activity=listen, run_id=options.run_id
                 ),
             )
+        if type(definition) is not AgentDefinition:
+            from maverick.cli.run.class_agent import with_words  # here, since few agents are classes
+
+            result = with_words(result, as_json=options.as_json)
         return await printer.conclude(result)
 
 

@@ -26,6 +26,7 @@ def gather_inputs(
     given: Sequence[tuple[str, str]],
     prompt: str | None,
     screen: Screen,
+    piped_into: str = PROMPT,
 ) -> dict[str, Any]:
     """The values of the inputs.
 
@@ -36,6 +37,7 @@ def gather_inputs(
         given: The inputs as they were written, in order; of two with one name, the last counts.
         prompt: The prompt as it was written.
         screen: Where to say that input is waited for.
+        piped_into: The input that takes what is piped in, if it is not the prompt.
 
     Raises:
         InvalidInputError: One is missing, or what is piped in is wanted twice or not there.
@@ -54,8 +56,8 @@ def gather_inputs(
                 f"{takes_all[0]}: nothing is piped in. Write: … | maverick run …", field="inputs"
             )
         texts[takes_all[0]] = piped
-    elif piped and (declared is None or PROMPT in declared):
-        texts[PROMPT] = f"{texts[PROMPT]}\n\n{piped}" if PROMPT in texts else piped
+    elif piped and (declared is None or piped_into in declared):
+        texts[piped_into] = f"{texts[piped_into]}\n\n{piped}" if piped_into in texts else piped
     if declared is None:
         return dict(texts)
     _check_complete(declared, texts)

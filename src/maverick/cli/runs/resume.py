@@ -183,8 +183,8 @@ def _agent_of(record: RunRecord, agents: str | None, config: MaverickConfig) -> 
     """
     name = record.agent.rpartition("/")[2]
     if agents is not None and not agents.endswith(".md"):
-        return find_agent(agents, name)
-    definition = look_up(agents or name, config).definition
+        return find_agent(agents, name, config)
+    definition = look_up(agents or name, config).runnable(config)
     if definition is None:
-        raise InvalidInputError(f"The agent {name!r} is a class, whose runs are not kept.", field="agents")
+        raise InvalidInputError(f"The agent {name!r} is a class that has no runs.", field="agents")
     return definition

@@ -59,8 +59,8 @@ def open_screen(options: argparse.Namespace) -> int:
 async def _show(options: argparse.Namespace, config: MaverickConfig) -> int:
     named = look_up(options.agent, config)
     # Errors in the model, the MCP servers and the journal are easier to read before the screen opens.
-    if named.definition is not None:
-        who_answers(named.definition, options.model, config.agent)
+    if (definition := named.runnable(config)) is not None:
+        who_answers(definition, options.model, config.agent)
     if options.mcp:
         from maverick.config.mcp_servers import load_mcp_servers  # here, since most users have none
 
@@ -179,16 +179,17 @@ class CommandLineBackend:
         Raises:
             ConfigError: Its model is not configured.
             AgentNotFoundError: There is no such agent.
-            InvalidInputError: It is a class, whose runs are not kept.
+            InvalidInputError: It is a class that does not derive from MaverickAgent, and has no runs.
         """
         found = self._named if name == self._named.name else look_up(name, self._config)
-        if found.definition is None:
+        own = found.runnable(self._config)
+        if own is None:
             raise InvalidInputError(
-                f"The agent {name!r} is a class, whose runs are not kept. Run it with: maverick run {name}",
+                f"The agent {name!r} is a class that has no runs. Run it with: maverick run {name}",
                 field="agent",
             )
-        answering = who_answers(found.definition, self._model, self._config.agent)
-        definition = self._changes.applied_to(found.definition, answering.model)
+        answering = who_answers(own, self._model, self._config.agent)
+        definition = self._changes.applied_to(own, answering.model)
         window = definition.model_config.context_window
         if window is None:
             window = model_info(open_client(answering), answering.model).context_window

@@ -7,11 +7,24 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from maverick.exceptions import InvalidInputError, ToolError
-from maverick.model import History, ModelInfo, Price, Request, Response, StreamItem, ToolCall
-from maverick.providers.claude_cli.options import CliSettings, max_tokens_of, sdk
+from maverick.loop import AgentDefinition
+from maverick.model import (
+    History,
+    ModelInfo,
+    Price,
+    Request,
+    RequestConfig,
+    Response,
+    StreamItem,
+    Tool,
+    ToolCall,
+)
+from maverick.providers.claude_cli.options import sdk
+from maverick.providers.claude_cli.session import CliSession
+from maverick.providers.claude_cli.settings import CliSettings, max_tokens_of
 from maverick.providers.claude_cli.tool import current_run
 from maverick.providers.client import Client
 from maverick.providers.network import check_network_allowed
@@ -19,7 +32,7 @@ from maverick.providers.prices import PriceTable
 
 if TYPE_CHECKING:
     from maverick.providers.claude_cli.conversation import Conversation
-    from maverick.providers.claude_cli.tool_calls import CallResult
+    from maverick.providers.claude_cli.gated_cli import CallResult
 
 PROVIDER = "claude-code"
 
@@ -46,14 +59,14 @@ def connect(
         prices: Prices that replace, or add to, those Maverick knows.
     """
     named = {"ANTHROPIC_API_KEY": api_key, "ANTHROPIC_BASE_URL": base_url}
-    settings = CliSettings(
-        model=f"{PROVIDER}:{model.removeprefix(f'{PROVIDER}:')}",
-        cwd=str(Path.cwd() if cwd is None else Path(cwd)),
-        cli_path=None if cli_path is None else str(cli_path),
-        env={**(env or {}), **{name: value for name, value in named.items() if value is not None}},
-        prices=PriceTable(prices),
+    start = {
+        "cwd": str(Path.cwd() if cwd is None else Path(cwd)),
+        "cli_path": None if cli_path is None else str(cli_path),
+        "env": {**(env or {}), **{name: value for name, value in named.items() if value is not None}},
+    }
+    return CliClient(
+        CliSettings(f"{PROVIDER}:{model.removeprefix(f'{PROVIDER}:')}", start, PriceTable(prices))
     )
-    return CliClient(settings)
 
 
 class CliClient(Client):
@@ -86,6 +99,21 @@ class CliClient(Client):
         async with self._run_for(request) as run, aclosing(run.stream(request)) as items:
             async for item in items:
                 yield item
+
+    def session_for(self, definition: AgentDefinition[Any]) -> CliSession:
+        """A session for runs of a definition, to be started before there is one.
+
+        Args:
+            definition: The agent; it has none but the CLI's own tools.
+        """
+        sdk()  # or else it says what to install
+        from maverick.providers.claude_cli.gated_cli import GatedCli
+
+        system, _ = definition.render({"prompt": ""})
+        tools = [tool for tool in definition.tool_config.tools if isinstance(tool, Tool)]
+        model = definition.model_config
+        config = RequestConfig(model.max_tokens, model=model.model or "")
+        return GatedCli(self._settings, Request((), tools, system=system, config=config))
 
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model: its context window and price."""

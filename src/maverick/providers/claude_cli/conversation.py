@@ -1,28 +1,18 @@
-"""A conversation with one CLI, turn by turn, in which the CLI does nothing that the loop has not asked for.
-
-The CLI drives itself: it calls its model, runs tools, and calls its model again. Three gates hold it: a call of a tool
-of ours waits in the :func:`~maverick.providers.claude_cli.tool_calls.tool_server`, a call of its own tools in the hook before the tool, and its next question to
-the model in the hook after the tools.
-"""
+"""A conversation with one CLI, turn by turn."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import ExitStack, aclosing
-from pathlib import Path
+from contextlib import AsyncExitStack, ExitStack, aclosing
 from typing import Any
 
 import msgspec
 from claude_agent_sdk import (
     AssistantMessage,
-    HookMatcher,
-    PermissionResultAllow,
-    PermissionResultDeny,
     ResultMessage,
     StreamEvent,
     SystemMessage,
-    ToolPermissionContext,
     ToolResultBlock,
     UserMessage,
 )
@@ -31,27 +21,21 @@ from maverick.exceptions import InvalidToolError, MalformedResponseError, Proces
 from maverick.model import Message, Part, Request, Response, Role, StopReason, StreamItem, ToolCall, Usage
 from maverick.providers.claude.response import API, SERVICE, MessageAccumulator
 from maverick.providers.claude_cli.errors import result_error
-from maverick.providers.claude_cli.options import FOREVER_SECONDS, CliSettings, max_tokens_of, own_tools
-from maverick.providers.claude_cli.session import CliSession
-from maverick.providers.claude_cli.tool import CliTool
-from maverick.providers.claude_cli.tool_calls import (
-    SERVER,
+from maverick.providers.claude_cli.gated_cli import (
     CallResult,
+    GatedCli,
     Leave,
-    WaitingCalls,
-    answer_of,
-    dangerous,
+    call_result,
     own_name,
-    tool_server,
     wire_name,
 )
+from maverick.providers.claude_cli.session import CliSession
+from maverick.providers.claude_cli.settings import CliSettings, max_tokens_of
+from maverick.providers.claude_cli.tool import CliTool, McpServerTool, unwrapped
 from maverick.providers.claude_cli.transcript import divide, transcript_file, write_transcript
 from maverick.providers.claude_cli.usage import hidden_usage
 from maverick.providers.client import requested_model
 from maverick.providers.http.exchange import Exchange
-
-_ALLOW = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}
-_ASK = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask"}}
 
 
 class Conversation:
@@ -71,55 +55,42 @@ class Conversation:
         self._settings = settings
         self._model = requested_model(request, settings.model)
         self._request = request
-        self._calls = WaitingCalls()
         self._inbox: asyncio.Queue[StreamEvent | ResultMessage | Exception] = asyncio.Queue()
-        self._leave_to_ask = asyncio.Semaphore(0)
-        """One for each time that the CLI may ask its model after it has run tools."""
         self._told_to_ask = True
         """Whether the model's next answer is one that the loop has asked for."""
-        self._charged = Usage()
         self._fault = ""
         self._files = ExitStack()
-        self._cli: CliSession | None = None
+        self._borrowed = AsyncExitStack()
+        self._cli = GatedCli(settings, request)
         self._reading: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Start the CLI, and hand it the conversation so far."""
         earlier, prompt = divide(self._request.messages)
-        transcript: Path | None = None
         if earlier:
-            written = write_transcript(earlier, self._model, self._wire_name)
+            written = write_transcript(earlier, self._model, self._on_the_wire)
             transcript = self._files.enter_context(transcript_file(written))
-        hooks: dict[Any, list[HookMatcher]] = {  # the SDK does not name all the hooks the CLI has
-            "PreToolUse": [
-                HookMatcher(hooks=[self._before_tool], timeout=FOREVER_SECONDS, on_failure="block")
-            ],
-            "PostToolBatch": [HookMatcher(hooks=[self._after_tools], timeout=FOREVER_SECONDS)],
-        }
-        server = tool_server(own_tools(self._request), self._calls)
-        options = self._settings.options(
-            self._request,
-            resume=None if transcript is None else str(transcript),
-            mcp_servers={SERVER: {"type": "sdk", "name": SERVER, "instance": server}},
-            hooks=hooks,
-            can_use_tool=self._may_use,
-        )
-        self._cli = CliSession(options)
+            self._cli = GatedCli(self._settings, self._request, transcript)
+        if self._settings.pool is None:
+            self._borrowed.push_async_callback(self._cli.aclose)
+        else:
+            self._cli = await self._borrowed.enter_async_context(self._settings.pool.session(self._cli))
+        self._cli.begin()
         await self._cli.open()
         self._reading = asyncio.create_task(self._read(self._cli))
-        await self._send(self._cli, prompt)
+        await self._send(prompt)
 
     async def close(self) -> None:
-        """End the CLI and whatever it has started."""
+        """End the CLI and whatever it has started, or let the next conversation have it."""
         self.over = True
-        if self._reading is not None:
-            self._reading.cancel()
         try:
-            if self._cli is not None:
-                await self._cli.aclose(at_once=True)
+            if self._reading is not None:
+                self._reading.cancel()
+                await asyncio.wait([self._reading])
         finally:
-            self._calls.cut_off()
+            self._cli.calls.cut_off()
             self._files.close()
+            await self._borrowed.aclose()
 
     # What the loop has it do --------------------------------------------------------------------------------------
 
@@ -134,16 +105,17 @@ class Conversation:
         if self.over or len(results) != len(self.asked) or bool(said) is bool(results):
             return False
         for call_id, result in zip(self.asked, results, strict=True):
-            self._calls.decide(call_id, CallResult(result.content, result.is_error))
+            self._cli.calls.decide(call_id, CallResult(result.content, result.is_error))
         self._told_to_ask = True
-        if said and self._cli is not None:
-            await self._send(self._cli, "\n\n".join(said))
+        self._cli.busy = True
+        if said:
+            await self._send("\n\n".join(said))
         return True
 
     async def turn(self) -> AsyncGenerator[StreamItem, None]:
         """Its next turn, as it arrives; the last item is the whole of it."""
         if self.asked:
-            self._leave_to_ask.release()
+            self._cli.let_ask()
         answer: MessageAccumulator | None = None
         while answer is None or answer.response is None:
             event = await self._next_event()
@@ -157,7 +129,7 @@ class Conversation:
 
     def tool_finished(self, call_id: str, content: str, *, failed: bool) -> None:
         """Hand it the result of a call; the call of another tool may have to wait for this one in the CLI."""
-        self._calls.decide(call_id, CallResult(content, is_error=failed))
+        self._cli.calls.decide(call_id, CallResult(content, is_error=failed))
 
     def waits_with(self, call_id: str) -> bool:
         """Whether it waits with a call."""
@@ -165,8 +137,8 @@ class Conversation:
 
     async def perform(self, call_id: str, *, approved: bool) -> CallResult:
         """Let it run a call that it waits with, and say what came of it."""
-        self._calls.decide(call_id, Leave(approved))
-        return await self._calls[call_id].result
+        self._cli.calls.decide(call_id, Leave(approved))
+        return await self._cli.calls[call_id].result
 
     # What a turn is -----------------------------------------------------------------------------------------------
 
@@ -176,16 +148,17 @@ class Conversation:
             case StreamEvent():
                 return item.event
             case ResultMessage(is_error=True):
+                self._report(item)
                 raise result_error(item, error=self._fault)
             case ResultMessage():
                 raise MalformedResponseError("The Claude CLI ended its turn without an answer. Try again.")
         raise item
 
     async def _conclude(self, response: Response) -> Response:
-        self._charged += response.usage
+        self._cli.charged += response.usage
         if response.stop_reason is StopReason.TOOL_USE:
             self.asked = tuple(call.id for call in response.tool_calls)
-            return _response(response, _own_names(response.parts), response.usage)
+            return _response(response, [*map(self._as_known, response.parts)], response.usage)
         self.asked = ()
         if response.stop_reason is not StopReason.COMPLETE:
             self.over = True  # the CLI would ask its model again by itself
@@ -197,18 +170,24 @@ class Conversation:
         while True:
             item = await self._inbox.get()
             if isinstance(item, ResultMessage) and not item.is_error:
-                hidden = hidden_usage(item, self._charged)
-                self._charged += hidden
+                self._cli.busy = False
+                self._report(item)
+                hidden = hidden_usage(item, self._cli.charged)
+                self._cli.charged += hidden
                 return _response(response, response.parts, response.usage + hidden)
             if not isinstance(item, StreamEvent) or item.event["type"] == "message_start":
                 self.over = True  # it has its answer, and whatever this is comes too late to matter
                 return response
 
+    def _report(self, result: ResultMessage) -> None:
+        if self._settings.on_result is not None:
+            self._settings.on_result(result)
+
     # What the CLI says --------------------------------------------------------------------------------------------
 
-    async def _send(self, cli: CliSession, prompt: str) -> None:
+    async def _send(self, prompt: str) -> None:
         try:
-            await cli.send(prompt)
+            await self._cli.send(prompt)
         except ProcessError as error:
             error.retryable = True  # another CLI can be handed the conversation
             raise
@@ -222,7 +201,7 @@ class Conversation:
             if isinstance(error, ProcessError):
                 error.retryable = True  # as above
             self.over = True
-            self._calls.cut_off()
+            self._cli.calls.cut_off()
             self._inbox.put_nowait(error)
 
     def _take(self, message: object) -> None:
@@ -232,10 +211,10 @@ class Conversation:
                 self._inbox.put_nowait(message)
             case ResultMessage():
                 self._inbox.put_nowait(message)
-            case UserMessage(content=list(blocks)):
+            case UserMessage(content=list(blocks), parent_tool_use_id=None):
                 for block in blocks:
                     if isinstance(block, ToolResultBlock):
-                        self._calls.finish(block.tool_use_id, answer_of(block))
+                        self._cli.calls.finish(block.tool_use_id, call_result(block))
             case AssistantMessage(error=str(fault)):
                 self._fault = fault
             case SystemMessage(subtype="init", data=data):
@@ -256,46 +235,32 @@ class Conversation:
 
     def _check_tools(self, has: Sequence[str]) -> None:
         for tool in self._request.tools:
-            if isinstance(tool, CliTool) and tool.name not in has:
+            if isinstance(tool, CliTool) and not tool.optional and tool.name not in has:
                 own = [name for name in has if own_name(name) is None]
                 what = describe_unknown("tool of the Claude CLI", tool.name, own)
                 self._inbox.put_nowait(InvalidToolError(what, tool_name=tool.name, available_tools=own))
 
-    async def _before_tool(self, data: Any, call_id: str | None, _context: object) -> Any:  # noqa: ANN401 - the SDK's
-        if own_name(data["tool_name"]) is not None:
-            return _ALLOW  # it waits in the tool server
-        decision = await self._calls[call_id or ""].decision
-        return _ALLOW if isinstance(decision, Leave) else _ASK
+    def _on_the_wire(self, call: ToolCall) -> ToolCall:
+        """A call of the conversation as the CLI knows it."""
+        of_the_cli = any(
+            tool.name == call.tool_name for tool in self._request.tools if isinstance(tool, CliTool)
+        )
+        return (
+            unwrapped(call)
+            if of_the_cli
+            else msgspec.structs.replace(call, tool_name=wire_name(call.tool_name))
+        )
 
-    async def _may_use(
-        self, _name: str, _arguments: object, context: ToolPermissionContext
-    ) -> PermissionResultAllow | PermissionResultDeny:
-        """Answer a question of the CLI itself: about a call the loop refused, or one it takes for dangerous."""
-        decision = await self._calls[context.tool_use_id or ""].decision
-        match decision:
-            case Leave(approved=True):
-                return PermissionResultAllow()
-            case Leave():
-                return PermissionResultDeny(message=dangerous(context))
-        return PermissionResultDeny(message=decision.content)
-
-    async def _after_tools(self, _data: object, _call_id: object, _context: object) -> Any:  # noqa: ANN401 - the SDK's
-        await self._leave_to_ask.acquire()
-        return {}
-
-    def _wire_name(self, name: str) -> str:
-        of_the_cli = any(tool.name == name for tool in self._request.tools if isinstance(tool, CliTool))
-        return name if of_the_cli else wire_name(name)
-
-
-def _own_names(parts: Sequence[Part]) -> list[Part]:
-    """The parts with our names for our tools."""
-    return [
-        ToolCall(part.id, own_name(part.tool_name) or part.tool_name, part.arguments, part.malformed)
-        if isinstance(part, ToolCall)
-        else part
-        for part in parts
-    ]
+    def _as_known(self, part: Part) -> Part:
+        """A part of an answer with our names for tools."""
+        if not isinstance(part, ToolCall):
+            return part
+        if (name := own_name(part.tool_name)) is not None:
+            return msgspec.structs.replace(part, tool_name=name)
+        if any(tool.name == part.tool_name for tool in self._request.tools):
+            return part
+        servers = [tool for tool in self._request.tools if isinstance(tool, McpServerTool)]
+        return next((call for server in servers if (call := server.wrapped(part)) is not None), part)
 
 
 def _response(like: Response, parts: Sequence[Part], usage: Usage) -> Response:

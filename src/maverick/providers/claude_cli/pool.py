@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from maverick.exceptions import AgentError, InvalidInputError, TimeoutError
 from maverick.providers.claude_cli.session import CliSession
 
-if TYPE_CHECKING:
-    from claude_agent_sdk import ClaudeAgentOptions
+S = TypeVar("S", bound=CliSession)
 
 DEFAULT_SIZE = 4
 """How many CLIs run at once; each needs about 250 MB."""
@@ -41,15 +37,13 @@ class SessionPool:
         self._warming: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def session(
-        self, options: ClaudeAgentOptions, *, wait_seconds: float | None = None
-    ) -> AsyncIterator[CliSession]:
+    async def session(self, wanted: S, *, wait_seconds: float | None = None) -> AsyncIterator[S]:
         """A session for one conversation; nothing of an earlier one is in it.
 
         Leaving the block before the answer is complete ends the CLI at once.
 
         Args:
-            options: What the CLI is started with.
+            wanted: A session that was not started yet; one that was kept and is like it takes its place.
             wait_seconds: How long to wait for one of the others to be done; ``None`` is as long as it takes.
 
         Raises:
@@ -57,7 +51,7 @@ class SessionPool:
         """
         await self._wait_for_slot(wait_seconds)
         try:
-            session = await self._taken(options)
+            session = await self._taken(wanted)
             try:
                 yield session
             finally:
@@ -66,21 +60,21 @@ class SessionPool:
             self._slots.release()
             self._busy -= 1
 
-    async def prepare(self, options: ClaudeAgentOptions) -> None:
+    async def prepare(self, wanted: CliSession) -> None:
         """Start a CLI for a conversation that is still to come, unless one is there or there is no room for it.
 
         From now on, sessions that are done are kept.
 
         Args:
-            options: What that conversation will want the CLI to be started with.
+            wanted: The session that the conversation will want.
 
         Raises:
             AgentError: It could not be started.
         """
         self.keep = True
-        session = self._kept_for(options)
+        session = self._kept_like(wanted)
         if session is None and len(self._idle) + self._busy < self._size:
-            session = CliSession(options)
+            session = wanted
             self._idle.append(session)
         if session is not None:
             try:
@@ -90,19 +84,19 @@ class SessionPool:
                     self._idle.remove(session)
                 raise
 
-    def prepare_soon(self, options: ClaudeAgentOptions) -> Callable[[], None]:
+    def prepare_soon(self, wanted: CliSession) -> Callable[[], None]:
         """Do the same in the background, and end what is kept with the event loop at the latest.
 
         That a CLI could not be started is told to whoever asks for it.
 
         Args:
-            options: As for :meth:`prepare`.
+            wanted: As for :meth:`prepare`.
 
         Returns:
             What ends it earlier; it may be called in any thread.
         """
         loop = asyncio.get_running_loop()
-        warming = self._warming = asyncio.create_task(self._keep_warm(options))
+        warming = self._warming = asyncio.create_task(self._keep_warm(wanted))
 
         def end() -> None:
             with suppress(RuntimeError):  # the event loop is closed, and the task with it
@@ -110,10 +104,10 @@ class SessionPool:
 
         return end
 
-    async def _keep_warm(self, options: ClaudeAgentOptions) -> None:
+    async def _keep_warm(self, wanted: CliSession) -> None:
         try:
             with suppress(AgentError):
-                await self.prepare(options)
+                await self.prepare(wanted)
             await asyncio.Event().wait()  # until it is cancelled
         finally:
             await self.aclose()
@@ -138,23 +132,22 @@ class SessionPool:
             ) from error
         self._busy += 1
 
-    async def _taken(self, options: ClaudeAgentOptions) -> CliSession:
-        if (session := self._kept_for(options)) is not None:
+    async def _taken(self, wanted: S) -> S:
+        if (session := self._kept_like(wanted)) is not None:
             self._idle.remove(session)
             return session
         while self._idle and len(self._idle) + self._busy > self._size:
             await self._idle.pop(0).aclose()
-        return CliSession(options)
+        return wanted
 
-    def _kept_for(self, options: ClaudeAgentOptions) -> CliSession | None:
-        wanted = _spelled_out(options)
+    def _kept_like(self, wanted: S) -> S | None:
         for session in reversed(self._idle):
-            if session.reusable and _spelled_out(session.options) == wanted:
+            if isinstance(session, type(wanted)) and session.reusable and session.key == wanted.key:
                 return session
         return None
 
     async def _give_back(self, session: CliSession) -> None:
-        if self.keep and session.reusable:
+        if self.keep and session.reusable and session.key is not None:
             try:
                 await session.forget()
             except AgentError:
@@ -163,8 +156,3 @@ class SessionPool:
                 self._idle.append(session)
                 return
         await session.aclose()
-
-
-def _spelled_out(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
-    """The options with what they leave to this process: its folder, and its environment."""
-    return replace(options, cwd=Path(options.cwd or "").absolute(), env={**os.environ, **options.env})

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maverick.exceptions import AgentError, ProcessError
@@ -42,12 +45,20 @@ class CliSession:
 
     def __init__(self, options: ClaudeAgentOptions) -> None:
         self.options = options
+        self.key: object = self.key_of(options)
+        """What a kept session is found by; ``None`` is one that is never found."""
+        self.busy = False
+        """Whether an answer is outstanding."""
         self._transport: GuardedTransport | None = None
         self._client: ClaudeSDKClient | None = None
-        self._answering = False
         self._forgetting = False
         self._killed = False
         self._opening = asyncio.Lock()
+
+    @staticmethod
+    def key_of(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
+        """The options with what they leave to this process: its folder, and its environment."""
+        return replace(options, cwd=Path(options.cwd or "").absolute(), env={**os.environ, **options.env})
 
     @property
     def pid(self) -> int | None:
@@ -58,7 +69,7 @@ class CliSession:
     def reusable(self) -> bool:
         """Whether a question can be asked: the CLI runs or starts, and nothing of the last answer is outstanding."""
         ready = self._transport is not None and self._transport.is_ready()
-        return not self._answering and not self._killed and (ready or self._opening.locked())
+        return not self.busy and not self._killed and (ready or self._opening.locked())
 
     @property
     def client(self) -> ClaudeSDKClient:
@@ -68,7 +79,7 @@ class CliSession:
         return self._client
 
     async def open(self, *, warm: bool = False) -> None:
-        """Start the CLI, if it does not run yet.
+        """Start the CLI if it does not run yet, and wait until it has forgotten its last conversation.
 
         Args:
             warm: Whether to wait until it has done what it does only once, which it leaves to the first prompt.
@@ -81,7 +92,8 @@ class CliSession:
                 await self._connect()
                 if warm:
                     await self.forget()
-                    await self._forgotten()
+            if self._forgetting:
+                await self._forgotten()
 
     async def _connect(self) -> None:
         module = sdk()
@@ -91,8 +103,14 @@ class CliSession:
         client: ClaudeSDKClient = module.ClaudeSDKClient(self.options, transport=self._transport)
         if self._killed:
             self._transport.kill()
+        connecting = asyncio.create_task(client.connect())
         try:
-            await client.connect()
+            await asyncio.shield(connecting)
+        except asyncio.CancelledError:  # the SDK would leave things open
+            self.kill()
+            await asyncio.gather(connecting, return_exceptions=True)
+            await client.disconnect()
+            raise
         except Exception as error:  # the SDK raises plain exceptions too
             raise self._wrapped(error) from error
         self._client = client
@@ -103,9 +121,8 @@ class CliSession:
         Raises:
             AgentError: The CLI or the API failed, or a limit was reached; what had come until then was yielded.
         """
-        self._answering = True
+        self.busy = True
         await self.open()
-        await self._forgotten()
         await self.send(prompt)
         failed = answer = ""
         async with aclosing(self.messages()) as messages:
@@ -114,7 +131,7 @@ class CliSession:
                     if not _answers_us(message):
                         yield message
                         continue
-                    self._answering = False
+                    self.busy = False
                     yield message
                     if message.is_error:
                         raise result_error(message, error=failed, answer=answer)
@@ -153,7 +170,7 @@ class CliSession:
             at_once: Whether to kill it in any case. One that is told that its input has ended takes every open
                 question for a no, and asks its model what to do next.
         """
-        if at_once or self._answering or self._opening.locked():
+        if at_once or self.busy or self._opening.locked():
             self.kill()
         closing = asyncio.create_task(self._close())
         _closing.add(closing)
@@ -191,13 +208,12 @@ class CliSession:
             raise self._wrapped(error) from error
 
     async def _forgotten(self) -> None:
-        """Wait for the end of the last conversation, if it was told to end."""
-        if self._forgetting:
-            async with aclosing(self.messages()) as messages:
-                async for message in messages:
-                    if isinstance(message, sdk().ResultMessage) and _answers_us(message):
-                        self._forgetting = False
-                        return
+        """Wait for the end of the last conversation, which was told to end."""
+        async with aclosing(self.messages()) as messages:
+            async for message in messages:
+                if isinstance(message, sdk().ResultMessage) and _answers_us(message):
+                    self._forgetting = False
+                    return
 
     async def messages(self) -> AsyncGenerator[Message, None]:
         """Yield what comes from the CLI; that it ends is an error.

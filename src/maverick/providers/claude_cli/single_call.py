@@ -18,10 +18,10 @@ from claude_agent_sdk import (
 )
 
 from maverick.model import Request, ToolCall
-from maverick.providers.claude_cli.options import CliSettings
+from maverick.providers.claude_cli.gated_cli import CallResult, call_result, refusal
 from maverick.providers.claude_cli.session import CliSession
-from maverick.providers.claude_cli.tool import cli_tool
-from maverick.providers.claude_cli.tool_calls import CallResult, answer_of, dangerous
+from maverick.providers.claude_cli.settings import CliSettings
+from maverick.providers.claude_cli.tool import class_tools, unwrapped
 from maverick.providers.claude_cli.transcript import transcript_file, write_pending_call
 from maverick.providers.client import requested_model
 
@@ -50,16 +50,16 @@ async def run_single_call(settings: CliSettings, call: ToolCall, *, approved: bo
     ) -> PermissionResultAllow | PermissionResultDeny:
         if approved:
             return PermissionResultAllow()
-        return PermissionResultDeny(message=dangerous(context))
+        return PermissionResultDeny(message=refusal(context, is_class=settings.is_class))
 
-    request = Request([], [cli_tool(call.tool_name)])
+    call = unwrapped(call)
+    request = Request([], class_tools([call.tool_name], ()))
     with transcript_file(write_pending_call(call, requested_model(request, settings.model))) as transcript:
-        options = msgspec.structs.replace(settings, env={**settings.env, **_NO_MODEL}).options(
-            request,
-            resume=str(transcript),
-            # Not as allowed_tools, with which the SDK takes the question about dangerous calls for a mistake.
-            settings=msgspec.json.encode({"permissions": {"allow": [call.tool_name]}}).decode(),
-            can_use_tool=may_use,
+        # Not as allowed_tools, with which the SDK takes the question about dangerous calls for a mistake.
+        allowed = msgspec.json.encode({"permissions": {"allow": [call.tool_name]}}).decode()
+        rules = {} if settings.is_class else {"settings": allowed}
+        options = settings.options(
+            request, env=_NO_MODEL, resume=str(transcript), can_use_tool=may_use, **rules
         )
         cli = CliSession(options)
         try:
@@ -76,5 +76,5 @@ async def _result(cli: CliSession, call_id: str) -> CallResult:
                 break
             for block in message.content if isinstance(message, UserMessage) else ():
                 if isinstance(block, ToolResultBlock) and block.tool_use_id == call_id:
-                    return answer_of(block)
+                    return call_result(block)
     return CallResult(_NOT_RUN, is_error=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -10,6 +10,12 @@ from maverick.exceptions import InvalidToolError, ToolError, describe_unknown
 from maverick.model import Effect, ToolCall, ToolContext
 
 _READING = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read", "WebFetch", "WebSearch"})
+_ACCESS = {
+    **dict.fromkeys(("Edit", "MultiEdit", "NotebookEdit", "Write"), "edit"),
+    **dict.fromkeys(("WebFetch", "WebSearch"), "network"),
+    "TodoWrite": "read",
+}
+"""How far tools reach that neither only look nor may do anything."""
 _AGENTS = frozenset({"Agent", "Task"})
 
 
@@ -40,6 +46,7 @@ class CliTool:
         approval: bool | str = False,
         timeout: float | None = None,
         max_output: int | None = None,
+        optional: bool = False,
     ) -> None:
         self.name = name
         self.description = f"The tool {name} of the Claude Code CLI."
@@ -48,6 +55,12 @@ class CliTool:
         self.approval = approval
         self.timeout = timeout
         self.max_output = max_output
+        self.optional = optional
+        """Whether a CLI may be without it, as newer ones are without some of the older tools."""
+        self.access: str | None = None
+        """How far it reaches, for permissions; by default what its effect says."""
+        self.narrowed = False
+        """Whether a rule such as ``Bash(git:*)`` allows only some of its calls."""
 
     async def execute(self, args: dict[str, Any], context: ToolContext | None = None, /) -> str:
         """Have the CLI of this run carry out the call.
@@ -66,6 +79,51 @@ class CliTool:
 
     def __repr__(self) -> str:
         return f"<cli tool {self.name}>"
+
+
+class McpServerTool(CliTool):
+    """All tools of an MCP server that the CLI itself connects to, and whose names are known to the CLI alone.
+
+    A call has two arguments: ``tool``, as the CLI names it, and its ``arguments``.
+
+    Args:
+        name: What the names of all these tools begin with: ``mcp__<server>``.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, effect=Effect.IRREVERSIBLE, optional=True)
+
+    def wrapped(self, call: ToolCall) -> ToolCall | None:
+        """The call of this tool that a call of the CLI's model stands for; ``None`` if it is no call of this server's."""
+        if not call.tool_name.startswith(f"{self.name}__"):
+            return None
+        return ToolCall(
+            call.id, self.name, {"tool": call.tool_name, "arguments": call.arguments}, call.malformed
+        )
+
+
+def unwrapped(call: ToolCall) -> ToolCall:
+    """A call as the CLI knows it."""
+    match call.arguments:
+        case {"tool": str(name), "arguments": dict(arguments)} if name.startswith(f"{call.tool_name}__"):
+            return ToolCall(call.id, name, arguments, call.malformed)
+    return call
+
+
+def class_tools(names: Iterable[str], servers: Iterable[str]) -> list[CliTool]:
+    """The tools of an agent that is a class. Which calls of them may run is up to the rules the CLI was started with.
+
+    Args:
+        names: The CLI's own tools and those of MCP servers, by name.
+        servers: What the names of all tools of an MCP server begin with, for each server.
+    """
+    wanted = dict.fromkeys(names)
+    if wanted.keys() & _AGENTS:  # the CLI has had both names for one tool
+        wanted |= dict.fromkeys(sorted(_AGENTS))
+    tools = [CliTool(name, effect=_usual_effect(name), optional=True) for name in wanted]
+    for tool in tools:
+        tool.access = _ACCESS.get(tool.name)
+    return [*tools, *map(McpServerTool, servers)]
 
 
 def cli_tool(
@@ -97,7 +155,11 @@ def cli_tool(
             tool_name=name,
         )
     if effect is None:
-        effect = Effect.PURE if name in _READING else Effect.IRREVERSIBLE
+        effect = _usual_effect(name)
     if effect not in list(Effect):
         raise InvalidToolError(describe_unknown("effect", str(effect), list(Effect)), tool_name=name)
     return CliTool(name, effect=Effect(effect), approval=approval, timeout=timeout, max_output=max_output)
+
+
+def _usual_effect(name: str) -> Effect:
+    return Effect.PURE if name in _READING else Effect.IRREVERSIBLE

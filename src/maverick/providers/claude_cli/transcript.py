@@ -19,8 +19,8 @@ GO_ON = "Continue from where you left off."
 
 _BEGINNING_OF_TIME = "1970-01-01T00:00:00.000Z"
 
-WireName = Callable[[str], str]
-"""What the CLI calls a tool of ours."""
+OnTheWire = Callable[[ToolCall], ToolCall]
+"""A call as the CLI knows it."""
 
 
 def divide(messages: Sequence[Message]) -> tuple[Sequence[Message], str]:
@@ -32,13 +32,13 @@ def divide(messages: Sequence[Message]) -> tuple[Sequence[Message], str]:
     return messages[:end], said or GO_ON
 
 
-def write_transcript(messages: Iterable[Message], model: str, wire_name: WireName) -> bytes:
+def write_transcript(messages: Iterable[Message], model: str, on_the_wire: OnTheWire) -> bytes:
     """The conversation as the lines of a transcript.
 
     Args:
         messages: The conversation.
         model: The model that is going to read it; the CLI drops thoughts that it takes for another model's.
-        wire_name: What the CLI calls a tool of ours.
+        on_the_wire: Makes of a call what the CLI knows it as.
     """
     lines = _Lines()
     for role, group in groupby(messages, key=lambda message: message.role):
@@ -46,7 +46,7 @@ def write_transcript(messages: Iterable[Message], model: str, wire_name: WireNam
             lines.add("user", {"role": "user", "content": [_result(message) for message in group]})
             continue
         for message in group:
-            blocks = [block for part in message.parts if (block := _block(part, wire_name)) is not None]
+            blocks = [block for part in message.parts if (block := _block(part, on_the_wire)) is not None]
             if blocks and role is Role.USER:
                 lines.add("user", {"role": "user", "content": blocks})
             elif blocks:
@@ -128,13 +128,13 @@ def _answer(blocks: list[dict[str, Any]], model: str) -> dict[str, Any]:
     }
 
 
-def _block(part: Part, wire_name: WireName) -> dict[str, Any] | None:
+def _block(part: Part, on_the_wire: OnTheWire) -> dict[str, Any] | None:
     match part:
         case Text():
             return {"type": "text", "text": part.text}
         case ToolCall():
-            name = wire_name(part.tool_name)
-            return {"type": "tool_use", "id": part.id, "name": name, "input": part.arguments}
+            call = on_the_wire(part)
+            return {"type": "tool_use", "id": call.id, "name": call.tool_name, "input": call.arguments}
         case Thought() if part.redacted:
             return {"type": "redacted_thinking", "data": part.redacted}
         case Thought() if part.signature:

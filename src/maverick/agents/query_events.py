@@ -1,4 +1,4 @@
-"""Tells what an agent on the Claude SDK does in the events that every other agent's run is told in."""
+"""The messages of a query as the events of a run."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ if TYPE_CHECKING:
     from claude_agent_sdk import Message, ToolResultBlock
 
 
-class Narration:
-    """Makes events of messages.
+class QueryEvents:
+    """Makes events of the messages of queries, which are no runs.
 
     Args:
         agent: The agent's name.
+        run_id: The id of what they are part of.
     """
 
-    def __init__(self, agent: str) -> None:
-        self._ids: dict[str, Any] = {"run_id": agent, "trace_id": os.urandom(16).hex(), "agent": (agent,)}
+    def __init__(self, agent: str, run_id: str) -> None:
+        self._ids: dict[str, Any] = {"run_id": run_id, "trace_id": os.urandom(16).hex(), "agent": (agent,)}
         self._begun: dict[str, float] = {}
 
-    def tell(self, message: Message) -> Iterator[AgentActivityEvent]:
+    def of(self, message: Message) -> Iterator[AgentActivityEvent]:
         """The events that a message stands for; of subagents, what they do but not what they say."""
         from claude_agent_sdk import (
             AssistantMessage,

@@ -1,0 +1,338 @@
+"""Runs agents that are classes where any other agent is run: with a journal, permissions, limits and another model.
+
+Running such an agent is entering its ``execute()``. Each prompt in it is a run of its own: the first has the id of the
+whole, ``ID``, and those after it ``ID.2``, ``ID.3`` and so on. Resuming enters ``execute()`` again with what it was given.
+Prompts that are done answer from the journal, the one that was cut short goes on, and the others are run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from maverick.agents.base import MaverickAgent, prompt_runner
+from maverick.agents.class_definition import definition_name, for_prompt, is_on_the_cli, with_own_tools
+from maverick.agents.context import AgentContext
+from maverick.agents.named_tools import coding_registry
+from maverick.agents.query_events import QueryEvents
+from maverick.agents.registry import Agent, make_agent
+from maverick.agents.tool_names import CLAUDE_TOOLS
+from maverick.exceptions import AbortedError, InvalidInputError, RunNotFoundError
+from maverick.loop import AgentDefinition, Input, InputConfig, OutputConfig, PromptConfig, TerminateReason
+from maverick.loop.entries import Execution
+from maverick.loop.policy import Policy, PolicyDecision
+from maverick.loop.result import AgentResult, AgentUsage
+from maverick.model import LLMClient, Message, Tool, ToolCall
+from maverick.providers.claude_cli.tool import CliTool
+from maverick.runtime import AbortSignal, AgentExecutor
+from maverick.runtime.event_log import Listener
+from maverick.runtime.replay import load_beginning
+from maverick.tools import ToolRegistry
+from maverick.tools.permissions.mode import Mode
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import Message as SDKMessage
+    from pydantic import BaseModel
+
+_MODES = {"plan": Mode.PLAN, "acceptEdits": Mode.ACCEPT_EDITS, "bypassPermissions": Mode.YOLO}
+"""Our modes for those of the CLI; the others refuse what is not allowed, or ask."""
+_GRACE_SECONDS = 0.5
+"""How long an ``execute()`` that is stopped may take to return a result of its own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassDefinition(AgentDefinition[Any]):
+    """An agent that is a class, where a definition is wanted; :func:`define_class` makes one."""
+
+    agent: MaverickAgent | None = None
+    context: AgentContext | None = None
+    """Where it works."""
+
+    @property
+    def place(self) -> tuple[MaverickAgent, AgentContext]:
+        """The agent, and where it works."""
+        assert self.agent is not None  # noqa: S101 - only define_class makes one
+        assert self.context is not None  # noqa: S101 - as above
+        return self.agent, self.context
+
+
+def define_class(name: str, cls: type[Agent], context: AgentContext, **options: Any) -> ClassDefinition:
+    """A class of agents as a definition that a :class:`ClassExecutor` can run.
+
+    Args:
+        name: What it is registered as.
+        cls: The class; a :class:`~maverick.agents.MaverickAgent`.
+        context: Where it works; what it is asked with comes with each run.
+        options: What the class's constructor takes.
+
+    Raises:
+        InvalidInputError: The class has no prompts that could be run.
+    """
+    agent = make_agent(name, cls, **options)
+    if not isinstance(agent, MaverickAgent):
+        raise InvalidInputError(
+            f"{name}: expected a class that derives from MaverickAgent, got {cls!r}.", field="cls"
+        )
+    own = agent.definition(context)
+    given: dict[str, Any] = {field.name: getattr(own, field.name) for field in fields(own) if field.init}
+    inputs: Mapping[str, Input] = getattr(cls, "inputs", {"prompt": Input(str, "What to do.", default="")})
+    output_type = getattr(cls, "output_type", None)
+    given |= {
+        "name": definition_name(name),
+        "prompt_config": PromptConfig(
+            own.prompt_config.system_prompt, ["${prompt}" if "prompt" in inputs else "Do your work."]
+        ),
+        "input_config": InputConfig(inputs),
+        "output_config": None if output_type is None else OutputConfig("answer", output_type),
+    }
+    return ClassDefinition(**given, agent=agent, context=context)
+
+
+class ClassExecutor(AgentExecutor):
+    """An :class:`~maverick.AgentExecutor` that runs classes too, and takes the same arguments.
+
+    A definition that :func:`define_class` has made is run by entering its agent's ``execute()``; any other is run as it is.
+    """
+
+    def __init__(
+        self, client: LLMClient | None = None, tool_registry: ToolRegistry | None = None, **options: Any
+    ) -> None:
+        super().__init__(client, tool_registry, **options)
+        self._client = client
+        self._tools = tool_registry
+        self._options = options
+
+    async def execute(
+        self,
+        definition: AgentDefinition[Any],
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        signal: AbortSignal | None = None,
+        on_activity: Listener | None = None,
+        messages: Sequence[Message] = (),
+        run_id: str | None = None,
+        **ids: Any,
+    ) -> AgentResult[Any]:
+        """Run an agent to its end; see :meth:`AgentExecutor.execute`."""
+        given: dict[str, Any] = {"signal": signal, "on_activity": on_activity, **ids}
+        if not isinstance(definition, ClassDefinition):
+            return await super().execute(definition, inputs=inputs, messages=messages, run_id=run_id, **given)
+        if messages and inputs and "prompt" in inputs:  # a conversation goes on, without the class
+            executor, prompted = self._for_prompt(definition)
+            prompt = {"prompt": inputs["prompt"]}
+            return await executor.execute(prompted, inputs=prompt, messages=messages, run_id=run_id, **given)
+        execution = Execution(run_id or f"run_{os.urandom(8).hex()}", 1, _kept(inputs or {}))
+        prompts = _Prompts(self, definition, execution, given, resumes=False)
+        return await prompts.enter(dict(inputs or {}), signal)
+
+    async def resume(
+        self,
+        run_id: str,
+        definition: AgentDefinition[Any],
+        *,
+        signal: AbortSignal | None = None,
+        on_activity: Listener | None = None,
+        accept_changes: bool = False,
+    ) -> AgentResult[Any]:
+        """Go on with a run; see :meth:`AgentExecutor.resume`."""
+        given: dict[str, Any] = {
+            "signal": signal,
+            "on_activity": on_activity,
+            "accept_changes": accept_changes,
+        }
+        if not isinstance(definition, ClassDefinition):
+            return await super().resume(run_id, definition, **given)
+        execution = (await load_beginning(self._kept_runs(), run_id)).execution
+        if execution is None:  # a fork, or a conversation that went on without the class
+            executor, prompted = self._for_prompt(definition)
+            return await executor.resume(run_id, prompted, **given)
+        prompts = _Prompts(self, definition, execution, given, resumes=True)
+        return await prompts.enter(dict(execution.inputs), signal)
+
+    async def fork(self, run_id: str, definition: AgentDefinition[Any], **options: Any) -> AgentResult[Any]:
+        """Run a prompt again from a turn on; see :meth:`AgentExecutor.fork`."""
+        if not isinstance(definition, ClassDefinition):
+            return await super().fork(run_id, definition, **options)
+        executor, prompted = self._for_prompt(definition)
+        return await executor.fork(run_id, prompted, **options)
+
+    def _for_prompt(
+        self, definition: ClassDefinition, report: dict[str, Any] | None = None
+    ) -> tuple[AgentExecutor, AgentDefinition[Any]]:
+        agent, context = definition.place
+        return self.for_prompt(agent, definition, context, report)
+
+    def for_prompt(
+        self,
+        agent: MaverickAgent,
+        definition: AgentDefinition[Any],
+        context: AgentContext | None,
+        report: dict[str, Any] | None = None,
+        output_type: type[BaseModel] | None = None,
+    ) -> tuple[AgentExecutor, AgentDefinition[Any]]:
+        """What runs a prompt, and the definition it is run with: on the agent's CLI, or with our tools elsewhere."""
+        client, permissions = self._client, self._options.get("permissions")
+        if client is None and is_on_the_cli(definition):
+            client = agent.cli_client(context, report)
+            if permissions is not None:
+                folder = Path.cwd() if context is None else context.cwd
+                permissions = _ForCliTools(permissions, coding_registry(folder))
+        else:
+            definition = with_own_tools(definition)
+        executor = AgentExecutor(client, self._tools, **self._options | {"permissions": permissions})
+        executor.metrics = self.metrics
+        return executor, for_prompt(definition, output_type)
+
+    async def has(self, run_id: str) -> bool:
+        """Whether the journal has a run."""
+        try:
+            await self._kept_runs().get(run_id)
+        except RunNotFoundError:
+            return False
+        return True
+
+
+def needed_tools(definition: AgentDefinition[Any]) -> tuple[AgentDefinition[Any], Mode | None]:
+    """An agent with the tools it has on its model, and how much it may do with them where nobody has said a mode.
+
+    With the CLI's tools that is up to the CLI's rules. With ours, it is what the class lets the CLI do.
+    """
+    if not isinstance(definition, ClassDefinition) or is_on_the_cli(definition):
+        return definition, None
+    agent, _ = definition.place
+    return with_own_tools(definition), _MODES.get(agent.permission_mode, Mode.ASK)
+
+
+class _Prompts:
+    """Runs the prompts of one ``execute()``, each under its number."""
+
+    def __init__(
+        self,
+        executor: ClassExecutor,
+        definition: ClassDefinition,
+        execution: Execution,
+        given: dict[str, Any],
+        *,
+        resumes: bool,
+    ) -> None:
+        self._executor = executor
+        self._definition = definition
+        self._execution = execution
+        self._given = given
+        self._resumes = resumes
+        self._count = 0
+        self._events = QueryEvents(definition.name, execution.run_id)
+
+    @property
+    def signal(self) -> AbortSignal | None:
+        """Aborts the queries that are given no signal of their own."""
+        signal: AbortSignal | None = self._given["signal"]
+        return signal
+
+    def hear(self, sdk_message: SDKMessage) -> None:
+        """Tell of a query, which is no run and is kept nowhere."""
+        if (listener := self._given["on_activity"]) is not None:
+            for event in self._events.of(sdk_message):
+                listener(event)
+
+    async def enter(self, inputs: dict[str, Any], signal: AbortSignal | None) -> AgentResult[Any]:
+        """Do the agent's work."""
+        agent, context = self._definition.place
+        token = prompt_runner.set(self)
+        try:
+            return await until_stopped(agent.execute(replace(context, extra=inputs)), signal)
+        finally:
+            prompt_runner.reset(token)
+
+    async def run(
+        self,
+        agent: MaverickAgent,
+        prompt: str,
+        context: AgentContext | None,
+        output_type: type[BaseModel] | None,
+        signal: AbortSignal | None,
+    ) -> AgentResult[Any]:
+        """Run the next prompt, or take its answer from the journal."""
+        self._count += 1
+        execution = msgspec.structs.replace(self._execution, prompt=self._count)
+        is_own = agent is self._definition.agent
+        definition: AgentDefinition[Any] = self._definition if is_own else agent.definition(context)
+        report: dict[str, Any] = {}
+        executor, prompted = self._executor.for_prompt(agent, definition, context, report, output_type)
+        given = self._given | ({} if signal is None else {"signal": signal})
+        if self._resumes and await self._executor.has(execution.prompt_run_id):
+            result = await executor.resume(execution.prompt_run_id, prompted, **given)
+        else:
+            given.pop("accept_changes", None)
+            result = await executor.execute(
+                prompted,
+                inputs={"prompt": prompt},
+                run_id=execution.prompt_run_id,
+                execution=execution,
+                **given,
+            )
+        return replace(result, metadata={**result.metadata, **report})
+
+
+class _ForCliTools:
+    """Holds the CLI's tools to a policy that is about ours: a rule about ``shell`` holds for ``Bash``."""
+
+    def __init__(self, policy: Policy, ours: ToolRegistry) -> None:
+        self._policy = policy
+        self._ours = ours
+
+    def decide(self, call: ToolCall, tool: Tool) -> PolicyDecision:
+        """The stricter of what the policy says of the call, and of the same call of our tool."""
+        decision = self._policy.decide(call, tool)
+        name = CLAUDE_TOOLS.get(tool.name) if isinstance(tool, CliTool) else None
+        if name is None:
+            return decision
+        (ours,) = self._ours.find(name)
+        arguments = {("path" if key == "file_path" else key): value for key, value in call.arguments.items()}
+        same = self._policy.decide(ToolCall(call.id, name, arguments), ours)
+        return max(decision, same, key=lambda one: one.verdict.strictness)
+
+
+async def until_stopped(
+    work: Coroutine[Any, Any, AgentResult[Any]], signal: AbortSignal | None
+) -> AgentResult[Any]:
+    """The result of an ``execute()``, or of its being stopped: at once where it does not end by itself.
+
+    Args:
+        work: The ``execute()``.
+        signal: Stops it.
+    """
+    running = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    unsubscribe = None
+
+    def stop() -> None:
+        loop.call_later(_GRACE_SECONDS, running.cancel)
+
+    if signal is not None:
+        unsubscribe = signal.subscribe(stop)
+    try:
+        return await running
+    except asyncio.CancelledError:
+        if signal is None or not signal.aborted or not running.cancelled():
+            running.cancel()
+            await asyncio.wait([running])
+            raise
+        stopped = AbortedError("The agent was stopped.", reason=signal.reason)
+        nothing = AgentResult.failure_result([stopped], AgentUsage(0, 0, None, 0))
+        return replace(nothing, terminate_reason=TerminateReason.ABORTED)
+    finally:
+        if unsubscribe is not None:
+            unsubscribe()
+
+
+def _kept(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs in a form that a journal can keep."""
+    kept: dict[str, Any] = msgspec.to_builtins(dict(inputs), enc_hook=str, str_keys=True)
+    return kept
