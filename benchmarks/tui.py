@@ -95,7 +95,8 @@ def _laid_out(events: list[ContentChunk]) -> str:
         model.tell(event)
         if number % _FRAME == 0:
             layout.update(_WIDTH)
-    return "\n".join(layout.line(y).text for y in range(layout.height))
+    layout.settle(0, 0, 10_000_000)
+    return "\n".join(layout.line(y).plain for y in range(layout.height))
 
 
 async def _watch() -> None:

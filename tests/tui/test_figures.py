@@ -6,10 +6,10 @@ import pytest
 
 from maverick.loop.limits import Limits
 from maverick.model import Usage
-from maverick.tui.diff import DiffLine, is_diff, read_diff
 from maverick.tui.gauge import Gauge, age, duration, money, tokens
 from maverick.tui.plain_text import one_line, plain, visible
 from maverick.tui.status_line import GaugeLine
+from maverick.tui.tool_lines import diff_styles
 from tui.desk import Desk
 
 
@@ -81,18 +81,8 @@ async def test_the_last_figures_of_a_gauge_give_way_where_there_is_no_room(width
 def test_a_removed_line_that_looks_like_a_files_head_is_still_a_removed_line() -> None:
     lines = ["text", "--- a", "+++ a", "@@ -1,2 +1,2 @@", "--- old", "+new", " same", "after"]
 
-    assert list(read_diff(lines)) == [
-        None,
-        DiffLine.FILE,
-        DiffLine.FILE,
-        DiffLine.HUNK,
-        DiffLine.REMOVED,
-        DiffLine.ADDED,
-        DiffLine.CONTEXT,
-        None,
-    ]
-    assert is_diff("\n".join(lines))
-    assert not is_diff("see @@ -here")
+    styles = ["", "hunk", "hunk", "hunk", "removed", "added", "", ""]
+    assert list(diff_styles(lines)) == styles
 
 
 @pytest.mark.requirement("007-TUI-SAFE")

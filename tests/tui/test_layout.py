@@ -6,59 +6,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.text import Text
 
 from maverick.loop.limits import Limits
 from maverick.model import Message
 from maverick.tui.block import ToolUse, Words
 from maverick.tui.conversation import ConversationModel
 from maverick.tui.layout import ConversationLayout
-from maverick.tui.line import Ink, Line
-from maverick.tui.wrapping import WrappedText, cut, wrapped
+from maverick.tui.renderer import LineStyle, Renderer
 from tui.desk import DIFF
 from tui.telling import Teller
 
 WORDS = st.text(alphabet=st.sampled_from("ab é語😀 \n"), max_size=60)
 
 
-@pytest.mark.requirement("007-TUI-STREAM")
-@given(pieces=st.lists(WORDS, max_size=8), width=st.integers(1, 20))
-def test_text_that_comes_in_pieces_is_broken_as_if_it_had_come_at_once(pieces: list[str], width: int) -> None:
-    grown = WrappedText(width)
-    for piece in pieces:
-        grown.append(piece)
-
-    assert grown.lines == wrapped("".join(pieces), width)
-
-
 @given(text=WORDS, width=st.integers(2, 20))
 def test_no_line_is_wider_than_the_screen_and_no_word_is_lost(text: str, width: int) -> None:
-    lines = wrapped(text, width)
+    lines = [line.plain for line in Renderer().wrap(text, width)]
 
     assert all(cell_len(line) <= width for line in lines)
     assert "".join("".join(lines).split()) == "".join(text.split())
 
 
-def test_lines_break_between_words_and_keep_the_indent_of_code() -> None:
-    assert wrapped("one two three", 8) == ["one two", "three"]
-    assert wrapped("    indented\nnot", 20) == ["    indented", "not"]
-    assert wrapped("abcdefghij", 4) == ["abcd", "efgh", "ij"]
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"), [("short", "short"), ("a long text", "a lon…"), ("語語語語", "語語…")]
-)
-def test_what_is_too_wide_is_cut_with_an_ellipsis(text: str, shown: str) -> None:
-    assert cut(text, 6) == shown
-
-
-def laid_out(model: ConversationModel, width: int = 40, *, thinking: bool = True) -> list[Line]:
+def laid_out(model: ConversationModel, width: int = 40, *, thinking: bool = True) -> list[Text]:
     layout = ConversationLayout(model)
     layout.update(width, thinking=thinking)
+    return lines_of(layout)
+
+
+def lines_of(layout: ConversationLayout) -> list[Text]:
+    """All lines, laid out."""
+    layout.settle(0, 0, 10_000_000)
     return [layout.line(y) for y in range(layout.height)]
 
 
 def shown(model: ConversationModel, width: int = 40) -> list[str]:
-    return [line.text.rstrip() for line in laid_out(model, width)]
+    return [line.plain.rstrip() for line in laid_out(model, width)]
 
 
 @pytest.fixture
@@ -115,11 +98,13 @@ def test_the_lines_of_a_difference_have_their_colours(teller: Teller) -> None:
     teller.call("call_1", "edit", path="greet.py")
     teller.result("call_1", DIFF)
 
-    inks = {line.text.strip(" │"): line.spans[-1].ink for line in laid_out(teller.model, 60) if line.spans}
-    assert inks['-    return "Hi " + name'] is Ink.REMOVED
-    assert inks['+    return f"Hello, {name}!"'] is Ink.ADDED
-    assert inks["@@ -1,3 +1,3 @@"] is Ink.HUNK
-    assert inks["def greet(name):"] is Ink.PLAIN
+    styles = {
+        line.plain.strip(" │"): line.spans[-1].style for line in laid_out(teller.model, 60) if line.spans
+    }
+    assert styles['-    return "Hi " + name'] == LineStyle.REMOVED
+    assert styles['+    return f"Hello, {name}!"'] == LineStyle.ADDED
+    assert styles["@@ -1,3 +1,3 @@"] == LineStyle.HUNK
+    assert styles["def greet(name):"] == LineStyle.DIM  # of the margin alone
 
 
 @pytest.mark.requirement("007-TUI-MODEL")
@@ -127,10 +112,10 @@ def test_thinking_is_dimmed_and_can_be_hidden(teller: Teller) -> None:
     teller.think("Hm.")
     teller.say("So.")
 
-    assert Ink.THOUGHT in {span.ink for line in laid_out(teller.model) for span in line.spans}
+    assert LineStyle.THINKING in {line.style for line in laid_out(teller.model)}
     hidden = laid_out(teller.model, thinking=False)
-    assert "Hm." not in "".join(line.text for line in hidden)
-    assert hidden[-1].text == "So."
+    assert "Hm." not in "".join(line.plain for line in hidden)
+    assert hidden[-1].plain == "So."
 
 
 def test_subagents_are_indented(teller: Teller) -> None:
@@ -150,7 +135,7 @@ def test_a_hundred_thousand_pieces_are_shown_as_they_were_sent(teller: Teller) -
 
     (answer,) = (block for block in teller.model.blocks if isinstance(block, Words) and block.turn == 1)
     assert answer.text == "".join(pieces)
-    shown_lines = " ".join(layout.line(y).text for y in range(layout.top_of(answer), layout.height))
+    shown_lines = " ".join(line.plain for line in lines_of(layout)[layout.top_of(answer) :])
     assert shown_lines.split() == "".join(pieces).split()
 
 
@@ -160,24 +145,26 @@ def test_of_what_a_person_said_at_great_length_the_beginning_is_laid_out_and_the
     model.begin("run", [Message.user("word " * 200_000)], Limits(), None)
     layout = ConversationLayout(model)
     layout.update(80)
+    lines = [line.plain for line in lines_of(layout)]
 
-    assert layout.height < 500
-    assert layout.line(1).text.startswith("  word word")
-    assert "980,000 more characters" in layout.line(layout.height - 1).text
+    assert len(lines) < 500
+    assert lines[1].startswith("  word word")
+    assert "980,000 more characters" in lines[-1]
     assert len(model.blocks[0].text) == 1_000_000
 
 
 @pytest.mark.requirement("007-TUI-STREAM")
 def test_only_what_has_changed_is_laid_out_again(teller: Teller) -> None:
-    teller.say("word " * 1_003)
+    teller.say("word " * 1_003, "\n\n", "last")
     layout = ConversationLayout(teller.model)
     layout.update(40)
-    before = [layout.line(y) for y in range(layout.height)]
-    teller.say("more")
+    before = lines_of(layout)
+    teller.say(" and more")
     layout.update(40)
+    after = lines_of(layout)
 
-    assert all(layout.line(y) is line for y, line in enumerate(before[:-1]))
-    assert layout.line(layout.height - 1).text.endswith("word more")
+    assert all(old is new for old, new in zip(before[:-2], after, strict=False))
+    assert after[-1].plain == "last and more"
 
 
 def test_a_narrower_screen_lays_everything_out_again(teller: Teller) -> None:
@@ -206,7 +193,7 @@ def test_a_line_is_found_again_on_a_narrower_screen_and_below_what_has_grown(tel
         layout.update(width)
         line = layout.line_at(mark)
         assert line is not None
-        assert "needle" in "".join(layout.line(y).text for y in range(line - 1, line + 2))
+        assert "needle" in "".join(layout.line(y).plain for y in range(line - 1, line + 2))
     teller.model.blocks.pop()
     layout.update(30)
     assert layout.line_at(mark) is None
@@ -219,7 +206,7 @@ def test_lines_are_found_whatever_their_case(teller: Teller) -> None:
     layout = ConversationLayout(teller.model)
     layout.update(40)
 
-    assert [layout.line(y).text for y in layout.find("needle")] == ["One Needle", "another NEEDLE"]
+    assert [layout.line(y).plain for y in layout.find("needle")] == ["One Needle", "another NEEDLE"]
     assert isinstance(layout.block_at(layout.find("hay")[0]), Words)
     assert layout.block_at(layout.height) is None
 
@@ -237,7 +224,7 @@ def test_nothing_a_model_or_a_tool_says_reaches_the_terminal_as_a_command(teller
         if isinstance(block, ToolUse):
             teller.model.fold(block, folded=False)
 
-    text = "".join(line.text for line in laid_out(teller.model))
+    text = "".join(line.plain for line in laid_out(teller.model))
     assert not {*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), "\u202e", "\u2066", "\ud800"} & {*text}
     text.encode()
 
@@ -246,4 +233,23 @@ def test_nothing_a_model_or_a_tool_says_reaches_the_terminal_as_a_command(teller
 def test_what_a_person_decides_on_hides_nothing(teller: Teller) -> None:
     teller.ask("call_1", "shell", command="ls\u200b \x1b[8m; rm -rf ~")
 
-    assert "ls\\u200b \\x1b[8m; rm -rf ~" in "".join(line.text for line in laid_out(teller.model, 80))
+    assert "ls\\u200b \\x1b[8m; rm -rf ~" in "".join(line.plain for line in laid_out(teller.model, 80))
+
+
+@pytest.mark.requirement("007-TUI-LARGE")
+def test_of_a_very_long_conversation_only_what_is_in_view_is_laid_out() -> None:
+    model = ConversationModel()
+    messages = [Message.user(f"question {number}\n\nwith **more**") for number in range(2_000)]
+    model.begin("run", messages, Limits(), None)
+    layout = ConversationLayout(model)
+    layout.update(80)
+
+    last = layout.settle(layout.height - 1, 20, 1)
+    shown = [layout.line(y).plain for y in range(last - 20, layout.height)]
+    found = layout.find("question 17 ")
+    again = layout.find("question 17")
+
+    assert "  with **more**" in shown
+    assert layout.height > 6_000
+    assert found == []
+    assert layout.line(again[0]).plain == "› question 17"

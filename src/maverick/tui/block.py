@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from maverick.loop.result import ToolOutcome
+
+HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@", re.MULTILINE)
+"""The head of a hunk in a unified diff."""
 
 
 class Speaker(StrEnum):
@@ -103,6 +107,11 @@ class ToolUse(Block):
     def is_failure(self) -> bool:
         """Whether the call did not finish."""
         return self.outcome not in (None, ToolOutcome.FINISHED)
+
+    @property
+    def has_diff(self) -> bool:
+        """Whether its result has a unified diff in it."""
+        return "@@ -" in self.result and HUNK.search(self.result) is not None
 
     @property
     def text(self) -> str:

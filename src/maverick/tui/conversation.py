@@ -29,7 +29,6 @@ from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOu
 from maverick.model import Message, Role, Text, Thought, ToolCall
 from maverick.model.untrusted import unmarked
 from maverick.tui.block import Block, Remark, Speaker, Tone, ToolState, ToolUse, TurnMark, Words
-from maverick.tui.diff import is_diff
 from maverick.tui.gauge import Gauge, duration, money, tokens
 
 _LONGEST_OUTPUT = 4_000
@@ -335,7 +334,7 @@ class ConversationModel:
 def _settle(tool: ToolUse, result: str, outcome: ToolOutcome, duration_ms: int) -> None:
     tool.state, tool.outcome, tool.duration_ms = ToolState.OVER, outcome, duration_ms
     tool.result = unmarked(result)  # the marks of untrusted content are for the model
-    tool.folded = not is_diff(result)  # changes to files are what the user wants to see
+    tool.folded = not tool.has_diff  # changes to files are what the user wants to see
     tool.revision += 1
 
 

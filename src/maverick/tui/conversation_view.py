@@ -1,7 +1,8 @@
-"""The conversation on the screen: draws the lines of its layout that are in sight, and no others."""
+"""The conversation on the screen: draws the lines of its layout that are in view, and no others."""
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -17,21 +18,39 @@ from maverick.tui.block import Block, ToolUse
 from maverick.tui.conversation import ConversationModel
 from maverick.tui.keys import CONVERSATION, bindings
 from maverick.tui.layout import ConversationLayout
-from maverick.tui.line import Ink, Line
+from maverick.tui.renderer import LineStyle, Renderer
+
+_STYLES = {
+    **{style.value: f"line--{style.value}" for style in LineStyle if style},
+    "markdown.h1": "line--title",
+    **{f"markdown.h{level}": "line--heading" for level in range(2, 7)},
+    "markdown.code": "line--code",
+    "markdown.code_block": "line--code",
+    "markdown.link": "line--link",
+    "markdown.link_url": "line--dim",
+    "markdown.block_quote": "line--quote",
+    "markdown.item.bullet": "line--dim",
+    "markdown.item.number": "line--dim",
+    "markdown.hr": "line--dim",
+    "markdown.table.border": "line--dim",
+    "markdown.table.header": "line--strong",
+}
+"""The name of each style for Rich, and for the style sheet."""
+_CURSOR, _MATCH = "line--cursor", "line--match"
 
 
 class ConversationView(ScrollView, can_focus=True):
-    """Draws a conversation, with a cursor on one of its lines. At the last line it follows what comes."""
+    """Draws a conversation, with a cursor on one of its lines. At the last line it follows new output."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(CONVERSATION)
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *(f"ink--{ink.value}" for ink in Ink),
-        "ink--cursor",
-        "ink--found",
+        *_STYLES.values(),
+        _CURSOR,
+        _MATCH,
     }
 
     class Searched(Message):
-        """A search was made, or went on.
+        """A search was made.
 
         Args:
             match: Which match the cursor is at, from 1; 0 when there is none.
@@ -48,9 +67,11 @@ class ConversationView(ScrollView, can_focus=True):
         self.cursor = 0
         """The line the cursor is on."""
         self.thinking = True
-        """Whether thinking is shown."""
+        """Whether the model's thinking is shown."""
         self._model = ConversationModel()
-        self._layout = ConversationLayout(self._model)
+        self._styles: dict[str, Style] = {}
+        self._renderer = Renderer()
+        self._layout = ConversationLayout(self._model, self._renderer)
         self._drawn: object = None
         self._follows = True
         self._wanted = ""
@@ -58,37 +79,34 @@ class ConversationView(ScrollView, can_focus=True):
 
     @property
     def block(self) -> Block | None:
-        """What is at the cursor."""
+        """The block under the cursor."""
         return self._layout.block_at(self.cursor)
 
     def show(self, model: ConversationModel) -> None:
         """Show a conversation, from its end."""
         if model is not self._model:
-            self._model, self._layout, self._follows = model, ConversationLayout(model), True
+            self._model, self._layout, self._follows = model, ConversationLayout(model, self._renderer), True
             self.draw()
 
     def draw(self) -> None:
-        """Draw what has changed since the last time, if anything has; what the cursor is on stays where it is."""
+        """Draw what has changed since the last time; the line of the cursor stays where it is."""
         width = self.scrollable_content_region.width
-        state = (id(self._model), self._model.revision, width, self.thinking)
+        state = (id(self._model), self._model.revision, width, self.size.height, self.thinking)
         if state == self._drawn or width <= 0:
             return
+        if self._drawn is None:
+            self._load_styles()
         self._drawn = state
-        mark, below = self._layout.bookmark(self.cursor), self.cursor - round(self.scroll_y)
+        mark, row = self._layout.bookmark(self.cursor), self.cursor - round(self.scroll_y)
         self._layout.update(width, thinking=self.thinking)
-        last = max(self._layout.height - 1, 0)
-        self.virtual_size = Size(width, self._layout.height)
         line = None if self._follows or mark is None else self._layout.line_at(mark)
         if line is None:
-            self.cursor = last
-            self.scroll_end(animate=False, immediate=True)
-        elif line != self.cursor:
-            self.cursor = min(line, last)
-            self.scroll_to(y=self.cursor - below, animate=False, immediate=True)
-        self.refresh()
+            self._go_to(self._layout.height - 1)
+        else:
+            self._go_to(line, row)
 
     def search(self, wanted: str) -> None:
-        """Find a text, unfolding what has it, and go to the nearest place; an empty one ends the search."""
+        """Find a text, expanding the tool calls that have it, and go to the nearest match; an empty one ends it."""
         self._wanted = wanted
         before = {id(tool) for tool in self._unfolded}
         found = [
@@ -110,20 +128,22 @@ class ConversationView(ScrollView, can_focus=True):
         self.refresh()
 
     def find_next(self, step: int) -> None:
-        """Go to another place that has the text: the next, the one before, or the one nearest above."""
-        places = self._layout.find(self._wanted) if self._wanted else []
-        if not places:
+        """Go to another match: the next (1), the previous one (-1), or the nearest above (0)."""
+        mark = self._layout.bookmark(self.cursor)
+        matches = self._layout.find(self._wanted) if self._wanted else []
+        if not matches:
             self.post_message(self.Searched(0, 0))
             return
-        here = sum(place <= self.cursor for place in places) - 1
-        if step < 0 and here >= 0 and places[here] != self.cursor:
-            step += 1  # the one before is the nearest above
-        index = (here + step) % len(places)
-        self._go_to(places[index])
-        self.post_message(self.Searched(index + 1, len(places)))
+        cursor = mark and self._layout.line_at(mark)
+        here = sum(match <= (cursor or 0) for match in matches) - 1
+        if step < 0 and here >= 0 and matches[here] != cursor:
+            step += 1  # the previous one is the nearest above
+        index = (here + step) % len(matches)
+        self._go_to(matches[index])
+        self.post_message(self.Searched(index + 1, len(matches)))
 
     def fold_all(self) -> None:
-        """Fold all tool calls, or unfold them if they are."""
+        """Collapse all tool calls, or expand them if they are collapsed."""
         tools = [block for block in self._model.blocks if isinstance(block, ToolUse)]
         folded = any(not tool.folded for tool in tools)
         for tool in tools:
@@ -131,7 +151,7 @@ class ConversationView(ScrollView, can_focus=True):
         self.draw()
 
     def action_fold(self) -> None:
-        """Fold or unfold the tool call at the cursor."""
+        """Collapse or expand the tool call under the cursor."""
         block = self.block
         if isinstance(block, ToolUse):
             self._follows = False
@@ -164,7 +184,7 @@ class ConversationView(ScrollView, can_focus=True):
         self._go_to(self._layout.height - 1)
 
     def on_click(self, event: Click) -> None:
-        """Go to the line; a tool call's first line folds and unfolds it."""
+        """Go to a line; a click on the first line of a tool call collapses or expands it."""
         line = event.y + round(self.scroll_y)
         if 0 <= line < self._layout.height:
             self._go_to(line)
@@ -175,48 +195,58 @@ class ConversationView(ScrollView, can_focus=True):
         """Lay out anew."""
         self.draw()
 
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Lay out what comes into view, whether keys, the wheel or the scrollbar have moved it there."""
+        super().watch_scroll_y(old_value, new_value)
+        top, cursor = round(new_value), self._layout.bookmark(self.cursor)
+        now = self._layout.settle(top, 0, self.size.height)
+        if cursor is not None:
+            self.cursor = self._layout.line_at(cursor) or 0
+        self._set_height()
+        if now != top:
+            self.scroll_to(y=now, animate=False, immediate=True)
+
     def notify_style_update(self) -> None:
-        """Draw in the new colours."""
+        """Draw in the new styles."""
         super().notify_style_update()
         self._drawn = None
 
     def render_line(self, y: int) -> Strip:
-        """One line of what is in sight."""
-        line, width = y + self.scroll_offset.y, self.size.width
-        over = Style.null()
-        if line == self.cursor and (self.has_focus or self._wanted):
-            over = self.get_component_rich_style("ink--cursor", partial=True)
-        shown = self._segments(self._layout.line(line), over) if line < self._layout.height else []
-        return Strip(shown).crop_extend(0, width, self.rich_style + over)
+        """One line of what is in view."""
+        at, over = y + self.scroll_offset.y, Style.null()
+        if at == self.cursor and (self.has_focus or self._wanted):
+            over = self.get_component_rich_style(_CURSOR, partial=True)
+        if at >= self._layout.height:
+            return Strip.blank(self.size.width, self.rich_style)
+        line = self._layout.line(at)
+        if self._wanted:
+            line = line.copy()
+            match = self.get_component_rich_style(_MATCH, partial=True)
+            line.highlight_regex(re.compile(re.escape(self._wanted), re.IGNORECASE), match)
+        segments = Segment.apply_style(self._renderer.segments(line), self.rich_style, over)
+        return Strip(segments).crop_extend(0, self.size.width, self.rich_style + over)
 
-    def _segments(self, line: Line, over: Style) -> list[Segment]:
-        segments = []
-        found = self.get_component_rich_style("ink--found", partial=True)
-        for span in line.spans:
-            style = self.get_component_rich_style(f"ink--{span.ink.value}") + over
-            segments += _marked(span.text, style, self._wanted, found)
-        return segments
+    def _load_styles(self) -> None:
+        """Take the styles over from the style sheet; if they have changed, everything is laid out again."""
+        styles = {name: self.get_component_rich_style(part) for name, part in _STYLES.items()}
+        if styles != self._styles:
+            self._styles = styles
+            self._renderer = Renderer(styles, dark=self.app.current_theme.dark)
+            self._layout = ConversationLayout(self._model, self._renderer)
 
-    def _go_to(self, line: int) -> None:
-        last = max(self._layout.height - 1, 0)
-        self.cursor = min(max(line, 0), last)
-        self._follows = self.cursor == last
-        top, height = round(self.scroll_y), max(self.size.height, 1)
-        if self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False, immediate=True)
-        elif self.cursor >= top + height:
-            self.scroll_to(y=self.cursor - height + 1, animate=False, immediate=True)
+    def _set_height(self) -> None:
+        self.virtual_size = Size(self.scrollable_content_region.width, self._layout.height)
+
+    def _go_to(self, line: int, row: int | None = None) -> None:
+        """Put the cursor on a line, shown in a row of the view; by default, the view moves as little as it has to."""
+        height = max(self.size.height, 1)
+        line = min(max(line, 0), max(self._layout.height - 1, 0))
+        if row is None:
+            row = min(max(line - round(self.scroll_y), 0), height - 1)
+        is_last = line == self._layout.height - 1
+        line = self._layout.settle(line, row, height - row)
+        self.cursor = max(self._layout.height - 1, 0) if is_last else line
+        self._follows = self.cursor == max(self._layout.height - 1, 0)
+        self._set_height()
+        self.scroll_to(y=self.cursor - row, animate=False, immediate=True)
         self.refresh()
-
-
-def _marked(text: str, style: Style, wanted: str, found: Style) -> list[Segment]:
-    """The text in its style, with what is searched for marked."""
-    lower = text.casefold()
-    if not wanted or len(lower) != len(text):  # some characters have a lower case of another length
-        return [Segment(text, style)]
-    segments, begin = [], 0
-    while (at := lower.find(wanted.casefold(), begin)) >= 0:
-        end = at + len(wanted)
-        segments += [Segment(text[begin:at], style), Segment(text[at:end], style + found)]
-        begin = end
-    return [*segments, Segment(text[begin:], style)]

@@ -19,9 +19,9 @@ from textual.widgets import Button, Input, Label, Static
 from maverick.loop import Input as Declared
 from maverick.loop.inputs import REQUIRED
 from maverick.tui.keys import DIALOG, GROUPS, bindings
-from maverick.tui.line import Line
 from maverick.tui.plain_text import one_line, plain
 from maverick.tui.prompt import PromptBox
+from maverick.tui.renderer import Renderer
 from maverick.tui.session import Question
 from maverick.tui.tool_lines import argument_lines
 
@@ -79,8 +79,8 @@ class ApprovalDialog(ModalScreen[ApprovalChoice]):
         """Fit the arguments to the width."""
         shown = self.query_one("#arguments", Static)
         width = max(self.query_one(VerticalScroll).scrollable_content_region.width - 1, 20)
-        lines = list(argument_lines(self._question.arguments, width))
-        shown.update(Text("\n").join(map(_written, lines)) if lines else Text("no arguments", "dim"))
+        lines = list(argument_lines(self._question.arguments, width, Renderer()))
+        shown.update(Text("\n").join(lines) if lines else Text("no arguments", "dim"))
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Answer with a button."""
@@ -90,10 +90,6 @@ class ApprovalDialog(ModalScreen[ApprovalChoice]):
         """Answer, unless the dialog has only just appeared."""
         if time.monotonic() - self._shown_at >= self._grace:
             _ = self.dismiss(ApprovalChoice(answer))
-
-
-def _written(line: Line) -> Text:
-    return Text.assemble(*((span.text, "dim" if span.ink == "faint" else "") for span in line.spans))
 
 
 class ForkDialog(ModalScreen[str | None]):

@@ -1,69 +1,87 @@
-"""The lines that a conversation takes on a screen: which there are, and what each of them shows."""
+"""The lines of a conversation. Only what comes into view is laid out, and only what has changed is laid out again."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
+
+from rich.text import Text
 
 from maverick.tui.block import Block, Remark, Speaker, Tone, ToolUse, TurnMark, Words
 from maverick.tui.conversation import ConversationModel
-from maverick.tui.line import Ink, Line, Span
+from maverick.tui.message_lines import INDENT, MessageLines, Part
 from maverick.tui.plain_text import plain
-from maverick.tui.spoken_lines import SpokenLines
+from maverick.tui.renderer import LineStyle, Renderer
 from maverick.tui.tool_lines import tool_lines
-from maverick.tui.wrapping import wrapped
 
-_INDENT = 2
-_TONES = {Tone.PLAIN: Ink.FAINT, Tone.GOOD: Ink.GOOD, Tone.BAD: Ink.BAD, Tone.ASKING: Ink.ASKING}
+_MOST_MATCHES = 1_000
+"""Lines that a search finds, the last ones of the conversation: all of them have to be laid out."""
+_SHORT = 200
+"""Parts of a conversation that is laid out at once, with a hundred characters each: no estimates, a steady scrollbar."""
+_TONES = {
+    Tone.PLAIN: LineStyle.DIM,
+    Tone.GOOD: LineStyle.GOOD,
+    Tone.BAD: LineStyle.BAD,
+    Tone.ASKING: LineStyle.ASKING,
+}
 
 
 class Place(NamedTuple):
     """Where a line comes from."""
 
-    block: int
+    part: Part
     line: int
 
 
 class Bookmark(NamedTuple):
-    """A line, so that it is found again when everything is laid out anew."""
+    """A line, so that it is found again after an update."""
 
-    block: Block
-    line: int
+    place: Place
+    number: int
+    """Which part of its block it is in."""
     lines: int
-    """How many lines the block had."""
+    """How many lines that part had."""
 
 
 @dataclass(slots=True)
 class _Laid:
-    """A block's lines as they were when it had a certain revision."""
+    """A block's parts as they were when it had a certain revision."""
 
     block: Block
     revision: int = -1
-    lines: list[Line] = field(default_factory=list)
-    spoken: SpokenLines | None = None
-    """What makes the lines, if the block is words."""
+    parts: list[Part] = field(default_factory=list)
+    message: MessageLines | None = None
+    """What makes the parts, if the block is a message."""
 
 
 class ConversationLayout:
-    """Lays a conversation out, and again only what has changed.
+    """Lays a conversation out.
 
     Args:
         model: The conversation.
+        renderer: Makes the lines.
     """
 
-    def __init__(self, model: ConversationModel) -> None:
+    def __init__(self, model: ConversationModel, renderer: Renderer | None = None) -> None:
         self._model = model
+        self._renderer = renderer or Renderer()
         self._width = 0
         self._thinking = True
         self._laid: list[_Laid] = []
-        self._tops: list[int] = []
-        self.height = 0
-        """How many lines there are."""
+        self._parts: list[Part] = []
+        self._tops: list[int] = [0]
+        """The first line of each part, and the line after the last part."""
+
+    @property
+    def height(self) -> int:
+        """How many lines there are; an estimate for those that were not in view."""
+        return self._tops[-1]
 
     def update(self, width: int, *, thinking: bool = True) -> None:
-        """Bring the lines up to date.
+        """Take in what has changed.
 
         Args:
             width: How many cells a line has.
@@ -71,94 +89,148 @@ class ConversationLayout:
         """
         if (width, thinking) != (self._width, self._thinking):
             self._width, self._thinking, self._laid = width, thinking, []
-        blocks, laid = self._model.blocks, self._laid
-        kept = next(
-            (
-                index
-                for index, (one, block) in enumerate(zip(laid, blocks, strict=False))
-                if one.block is not block
-            ),
-            min(len(laid), len(blocks)),
+        kept, blocks = self._unchanged(), self._model.blocks
+        known = {id(one.block): one for one in self._laid[kept:]}
+        del self._laid[kept:]
+        begin = next((one.parts[-1].index + 1 for one in reversed(self._laid) if one.parts), 0)
+        del self._parts[begin:]
+        for block in blocks[kept:]:
+            one = known.get(id(block)) or _Laid(block)
+            if one.revision != block.revision:
+                self._lay_out(one, self._laid[-1].block if self._laid else None)
+            self._laid.append(one)
+            self._parts += one.parts
+        is_short = (
+            len(self._parts) <= _SHORT and sum(len(part.source) for part in self._parts) <= _SHORT * 100
         )
-        del laid[kept:]
-        laid += [_Laid(block) for block in blocks[kept:]]
-        self._tops, top = [], 0
-        for index, one in enumerate(laid):
-            if one.revision != one.block.revision:
-                self._lay(one, laid[index - 1].block if index else None)
-            self._tops.append(top)
-            top += len(one.lines)
-        self.height = top
+        for index in range(begin, len(self._parts)):
+            part = self._parts[index]
+            part.index = index
+            if is_short:
+                _ = part.lines
+        self._measure(begin)
 
-    def line(self, y: int) -> Line:
+    def settle(self, y: int, above: int, below: int) -> int:
+        """Lay out the lines around a line, so that their number is exact; returns where that line is now."""
+        if not 0 <= y < self.height:
+            return y
+        place = self.place(y)
+        first = last = place.part.index
+        down, up = place.line + below - len(place.part.lines), above - place.line
+        while down > 0 and last + 1 < len(self._parts):
+            last += 1
+            down -= len(self._parts[last].lines)
+        while up > 0 and first > 0:
+            first -= 1
+            up -= len(self._parts[first].lines)
+        self._measure(first)
+        return self.line_of(place)
+
+    def line(self, y: int) -> Text:
         """A line, counted from the top."""
         place = self.place(y)
-        return self._laid[place.block].lines[place.line]
+        lines = place.part.lines
+        return lines[place.line] if place.line < len(lines) else Text()
 
     def place(self, y: int) -> Place:
-        """The block a line is of, and which of its lines it is."""
+        """The part a line belongs to, and which of its lines it is."""
         index = bisect_right(self._tops, y) - 1
-        return Place(index, y - self._tops[index])
+        return Place(self._parts[index], y - self._tops[index])
+
+    def line_of(self, place: Place) -> int:
+        """Where a place is after something else was laid out."""
+        return self._tops[place.part.index] + min(place.line, max(place.part.height - 1, 0))
 
     def block_at(self, y: int) -> Block | None:
-        """The block a line is of, if there is such a line."""
-        return self._laid[self.place(y).block].block if 0 <= y < self.height else None
+        """The block a line belongs to, if there is such a line."""
+        return self.place(y).part.block if 0 <= y < self.height else None
 
     def top_of(self, block: Block) -> int:
         """The first line of a block."""
-        return next(top for top, one in zip(self._tops, self._laid, strict=True) if one.block is block)
+        return self._tops[self._find(block).parts[0].index]
 
     def bookmark(self, y: int) -> Bookmark | None:
         """What is at a line, if there is such a line."""
         if not 0 <= y < self.height:
             return None
         place = self.place(y)
-        one = self._laid[place.block]
-        return Bookmark(one.block, place.line, len(one.lines))
+        one = self._find(place.part.block)
+        return Bookmark(place, place.part.index - one.parts[0].index, place.part.height)
 
     def line_at(self, mark: Bookmark) -> int | None:
-        """Where what was at a line is now; nowhere if its block is gone."""
-        for top, one in zip(self._tops, self._laid, strict=True):
-            if one.block is mark.block:
-                return top + mark.line * len(one.lines) // mark.lines
+        """Where a bookmark is after an update; ``None`` if its block is gone."""
+        part = mark.place.part
+        if part.index < len(self._parts) and self._parts[part.index] is part:
+            return self.line_of(mark.place)
+        for one in self._laid:
+            if one.block is part.block and one.parts:
+                part = one.parts[min(mark.number, len(one.parts) - 1)]
+                line = mark.place.line * len(part.lines) // mark.lines
+                self._measure(part.index)
+                return self._tops[part.index] + line
         return None
 
     def find(self, wanted: str) -> list[int]:
-        """The lines that have a text in them, upper and lower case being the same."""
+        """The lines that have a text in them, ignoring case."""
         wanted = wanted.casefold()
-        return [
-            top + index
-            for top, one in zip(self._tops, self._laid, strict=True)
-            for index, line in enumerate(one.lines)
-            if wanted in line.text.casefold()
-        ]
+        words = wanted.split()
+        found: list[Place] = []
+        for part in reversed(self._parts):
+            source = part.source.casefold()
+            if all(word in source for word in words):  # what is shown has no marks of Markdown between words
+                lines = [index for index, line in enumerate(part.lines) if wanted in line.plain.casefold()]
+                found += (Place(part, index) for index in reversed(lines))
+            if len(found) >= _MOST_MATCHES:
+                break
+        self._measure(0)
+        return [self.line_of(place) for place in reversed(found)]
 
-    def _lay(self, one: _Laid, before: Block | None) -> None:
-        block, indent = one.block, " " * (_INDENT * one.block.depth)
+    def _unchanged(self) -> int:
+        """How many blocks at the beginning are as they were."""
+        blocks = self._model.blocks
+        for index, (one, block) in enumerate(zip(self._laid, blocks, strict=False)):
+            if one.block is not block or one.revision != block.revision:
+                return index
+        return min(len(self._laid), len(blocks))
+
+    def _find(self, block: Block) -> _Laid:
+        return next(one for one in self._laid if one.block is block)
+
+    def _measure(self, begin: int) -> None:
+        """Count the lines from a part on."""
+        heights = (part.height for part in self._parts[begin:])
+        self._tops[begin:] = accumulate(heights, initial=self._tops[begin] if begin else 0)
+
+    def _lay_out(self, one: _Laid, before: Block | None) -> None:
+        block, one.revision = one.block, one.block.revision
         if isinstance(block, Words):
             if block.speaker is Speaker.THOUGHT and not self._thinking:
-                one.lines = []
-            else:
-                one.spoken = one.spoken or self._spoken(block, indent, before)
-                one.spoken.update()
-                one.lines = one.spoken.lines
+                one.parts = []
+                return
+            apart = block.depth == 0 and before is not None and not isinstance(before, TurnMark)
+            one.message = one.message or MessageLines(block, self._width, self._renderer, apart=apart)
+            one.parts = one.message.update()
         else:
-            one.lines = [line.indented(indent) for line in self._lines_of(block, self._width - len(indent))]
-        one.revision = block.revision
+            height = 2 if isinstance(block, TurnMark) else 1
+            one.parts = [Part(block, block.text, height, lambda: self._lines(block))]
+            if isinstance(block, ToolUse) and not block.folded:
+                one.parts[0].height += block.text.count("\n")
 
-    def _spoken(self, words: Words, indent: str, before: Block | None) -> SpokenLines:
-        apart = words.depth == 0 and before is not None and not isinstance(before, TurnMark)
-        return SpokenLines(words, self._width, indent, apart=apart)
+    def _lines(self, block: Block) -> list[Text]:
+        indent = INDENT * block.depth
+        lines = list(self._block_lines(block, self._width - indent))
+        for line in lines:
+            line.pad_left(indent)
+        return lines
 
-    def _lines_of(self, block: Block, width: int) -> Iterator[Line]:
+    def _block_lines(self, block: Block, width: int) -> Iterable[Text]:
         if isinstance(block, ToolUse):
-            yield from tool_lines(block, width)
+            yield from tool_lines(block, width, self._renderer)
         elif isinstance(block, TurnMark):
             title = f"── turn {block.turn} "
-            yield Line()
-            yield Line((Span(title + "─" * max(width - len(title), 0), Ink.FAINT),))
+            yield Text()
+            yield Text(title + "─" * max(width - len(title), 0), LineStyle.DIM)
         elif isinstance(block, Remark):
-            for index, text in enumerate(wrapped(plain(block.words), width - 2)):
-                yield Line(
-                    (Span("  " if index else "· ", _TONES[block.tone]), Span(text, _TONES[block.tone]))
-                )
+            style = _TONES[block.tone]
+            for index, line in enumerate(self._renderer.wrap(plain(block.words), width - 2, style)):
+                yield Text.assemble(("  " if index else "· ", style), line)

@@ -1,125 +1,116 @@
-"""A tool call on the screen: in one line when it is folded, with arguments and result when it is not."""
+"""A tool call on the screen: one line when it is collapsed, with arguments and result when it is expanded."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.cells import cell_len
+from rich.text import Text
 
 from maverick.loop.result import ToolOutcome
-from maverick.tui.block import ToolState, ToolUse
-from maverick.tui.diff import DiffLine, read_diff
+from maverick.tui.block import HUNK, ToolState, ToolUse
 from maverick.tui.gauge import duration
-from maverick.tui.line import Ink, Line, Span
 from maverick.tui.plain_text import one_line, plain, visible
-from maverick.tui.wrapping import cut, wrapped
+from maverick.tui.renderer import LineStyle, Renderer
 
-_DIFF_INKS = {
-    DiffLine.ADDED: Ink.ADDED,
-    DiffLine.REMOVED: Ink.REMOVED,
-    DiffLine.HUNK: Ink.HUNK,
-    DiffLine.FILE: Ink.HUNK,
-    DiffLine.CONTEXT: Ink.PLAIN,
-}
 _MARGIN = "  │ "
 _LAST_LINES = 5
-"""How many lines of what a tool says are shown while it runs."""
-_FIRST_LOOK = 300
-"""How many characters of an argument are looked at for a line."""
+"""How many lines of a running tool's output are shown."""
+_SUMMARY = 300
+"""How many characters of an argument are looked at for a summary in one line."""
 
 
-def tool_lines(tool: ToolUse, width: int) -> Iterator[Line]:
+def tool_lines(tool: ToolUse, width: int, renderer: Renderer) -> Iterator[Text]:
     """The lines of a tool call."""
+    inner = width - len(_MARGIN)
     yield _head(tool, width)
     if tool.state is ToolState.RUNNING and tool.output:
-        for text in wrapped(plain(tool.output).rstrip("\n"), width - len(_MARGIN))[-_LAST_LINES:]:
-            yield Line((Span(_MARGIN, Ink.FAINT), Span(text, Ink.FAINT)))
+        yield from _beside(renderer.wrap(tool.output.rstrip("\n"), inner, LineStyle.DIM)[-_LAST_LINES:])
     if tool.folded:
         return
     if tool.question:
-        for text in wrapped(plain(tool.question), width - len(_MARGIN)):
-            yield Line((Span(_MARGIN, Ink.FAINT), Span(text, Ink.ASKING)))
-    for line in argument_lines(tool.arguments, width - len(_MARGIN)):
-        yield Line((Span(_MARGIN, Ink.FAINT), *line.spans))
+        yield from _beside(renderer.wrap(tool.question, inner, LineStyle.ASKING))
+    yield from _beside(argument_lines(tool.arguments, inner, renderer))
     if tool.decision:
-        yield Line((Span("  ├─ ", Ink.FAINT), Span(plain(tool.decision), Ink.ASKING)))
+        yield Text.assemble(("  ├─ ", LineStyle.DIM), (plain(tool.decision), LineStyle.ASKING))
     if tool.state is ToolState.OVER:
-        yield Line((Span("  ├─ ", Ink.FAINT), Span(_outcome_words(tool), _outcome_ink(tool))))
-        for line in result_lines(tool.result, width - len(_MARGIN)):
-            yield Line((Span(_MARGIN, Ink.FAINT), *line.spans))
+        outcome = (tool.outcome or ToolOutcome.UNKNOWN).value
+        text = f"{outcome} after {duration(tool.duration_ms / 1000)}"
+        yield Text.assemble(("  ├─ ", LineStyle.DIM), (text, _state_style(tool)))
+        lines = plain(tool.result).removesuffix("\n").split("\n")
+        for line, style in zip(lines, diff_styles(lines), strict=True):
+            yield from _beside(renderer.wrap(line, inner, style))
 
 
-def argument_lines(arguments: dict[str, Any], width: int) -> Iterator[Line]:
-    """The arguments in full, nothing in them unseen, since people decide on what they read here."""
+def argument_lines(arguments: dict[str, Any], width: int, renderer: Renderer) -> Iterator[Text]:
+    """The arguments in full, with nothing invisible in them, since users approve what they read here."""
     for name, value in arguments.items():
         written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
         shown, label = visible(written), visible(name)
         if "\n" not in shown and cell_len(label) + 2 + cell_len(shown) <= width:
-            yield Line((Span(f"{label}: ", Ink.FAINT), Span(shown, Ink.PLAIN)))
+            yield Text.assemble((f"{label}: ", LineStyle.DIM), shown)
             continue
-        yield Line((Span(f"{label}:", Ink.FAINT),))
-        for text in wrapped(shown, width - 2):
-            yield Line((Span("  ", Ink.PLAIN), Span(text, Ink.PLAIN)))
+        yield Text.assemble((f"{label}:", LineStyle.DIM))
+        for line in renderer.wrap(shown, width - 2):
+            line.pad_left(2)
+            yield line
 
 
-def result_lines(result: str, width: int) -> Iterator[Line]:
-    """A result in full, differences coloured."""
-    lines = plain(result).removesuffix("\n").split("\n")
-    for line, kind in zip(lines, read_diff(lines), strict=True):
-        ink = Ink.PLAIN if kind is None else _DIFF_INKS[kind]
-        for text in wrapped(line, width):
-            yield Line((Span(text, ink),))
+def diff_styles(lines: Iterable[str]) -> Iterator[LineStyle]:
+    """The style of each line of a text that may have unified diffs in it.
+
+    A hunk says how many lines it has, so that a removed line that looks like the head of a file is not taken for one.
+    """
+    old = new = 0
+    for line in lines:
+        if old > 0 or new > 0:
+            old -= not line.startswith("+")
+            new -= not line.startswith("-")
+            yield {"+": LineStyle.ADDED, "-": LineStyle.REMOVED}.get(line[:1], LineStyle.PLAIN)
+        elif hunk := HUNK.match(line):
+            old, new = (1 if count is None else int(count) for count in hunk.groups())
+            yield LineStyle.HUNK
+        else:
+            yield LineStyle.HUNK if line.startswith(("--- ", "+++ ")) else LineStyle.PLAIN
 
 
-def _head(tool: ToolUse, width: int) -> Line:
-    fold = "▸ " if tool.folded else "▾ "
-    state = _state_words(tool)
-    name = cut(one_line(tool.name), width - len(fold) - cell_len(state) - 1)
-    room = width - len(fold) - cell_len(name) - cell_len(state) - 3
-    told = cut(_told(tool), max(room, 0)) if tool.folded else ""
-    gap = width - len(fold) - cell_len(name) - cell_len(told) - cell_len(state) - 1
-    return Line(
-        (
-            Span(fold, Ink.FAINT),
-            Span(name, Ink.TOOL),
-            Span(f" {told}", Ink.FAINT),
-            Span(" " * max(gap, 1), Ink.PLAIN),
-            Span(state, _outcome_ink(tool)),
-        )
+def _beside(lines: Iterable[Text]) -> Iterator[Text]:
+    return (Text.assemble((_MARGIN, LineStyle.DIM), line) for line in lines)
+
+
+def _head(tool: ToolUse, width: int) -> Text:
+    state = _state(tool)
+    head = Text.assemble(
+        ("▸ " if tool.folded else "▾ ", LineStyle.DIM),
+        (one_line(tool.name), LineStyle.TOOL),
+        (f" {_summary(tool.arguments)}" if tool.folded else "", LineStyle.DIM),
+    )
+    head.truncate(max(width - cell_len(state) - 1, 0), overflow="ellipsis", pad=True)
+    return Text.assemble(head, " ", (state, _state_style(tool)))
+
+
+def _summary(arguments: dict[str, Any]) -> str:
+    """The arguments in a line."""
+    short = {name: one_line(str(value)[:_SUMMARY]) for name, value in arguments.items()}
+    return ", ".join(
+        value if len(short) == 1 else f"{one_line(name)}={value}" for name, value in short.items()
     )
 
 
-def _told(tool: ToolUse) -> str:
-    """The arguments in a line."""
-    if len(tool.arguments) == 1:
-        (value,) = tool.arguments.values()
-        return _short(value)
-    return ", ".join(f"{one_line(name)}={_short(value)}" for name, value in tool.arguments.items())
-
-
-def _short(value: Any) -> str:  # noqa: ANN401 - whatever the model put there
-    return one_line(str(value)[:_FIRST_LOOK])
-
-
-def _state_words(tool: ToolUse) -> str:
+def _state(tool: ToolUse) -> str:
     if tool.state is ToolState.ASKED:
-        return "? waits for you"
+        return "? needs approval"
     if tool.state is ToolState.RUNNING:
         return "… running"
     decided = f"{tool.decision.partition(' ')[0]}, " if tool.decision else ""
     return f"{'✗' if tool.is_failure else '✓'} {decided}{duration(tool.duration_ms / 1000)}"
 
 
-def _outcome_words(tool: ToolUse) -> str:
-    outcome = (tool.outcome or ToolOutcome.UNKNOWN).value
-    return f"{outcome} after {duration(tool.duration_ms / 1000)}"
-
-
-def _outcome_ink(tool: ToolUse) -> Ink:
+def _state_style(tool: ToolUse) -> LineStyle:
     if tool.state is ToolState.ASKED:
-        return Ink.ASKING
+        return LineStyle.ASKING
     if tool.state is ToolState.RUNNING:
-        return Ink.FAINT
-    return Ink.BAD if tool.is_failure else Ink.GOOD
+        return LineStyle.DIM
+    return LineStyle.BAD if tool.is_failure else LineStyle.GOOD
