@@ -195,7 +195,7 @@ def _condition(server: MCPServer) -> tuple[Health, str, str]:
 
     if unset := server.unset_variables():
         return Health.MISSING, f", {' and '.join(unset)} not set", f"export {unset[0]}=…"
-    address = ServerAddress.of(server.address())
+    address = ServerAddress(**server.address())
     if address.url and not is_address(address.url):
         return Health.WRONG, ", is no web address", "correct its url, or the variables in it"
     try:

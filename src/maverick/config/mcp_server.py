@@ -145,7 +145,7 @@ class MCPServer(Struct, frozen=True, kw_only=True):
         )
 
     def address(self, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Where it is, with the values of its variables: what :meth:`ServerAddress.of` takes.
+        """Where it is, with the values of its variables: what a ``ServerAddress`` is made of.
 
         Raises:
             ConfigError: A variable is not set, or does not fit where it is used.

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns?|Raises|Yields|Examples?|Notes?):\s*$")
 _PARAMETER = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
 _FIELD = re.compile(r"^:param\s+(?:[^:]*\s)?(\w+):\s*(.*)$")
+_SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_Schema: TypeAlias = dict[str, Any]
 
 
 def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
@@ -55,11 +57,6 @@ def _read_parameter(line: str, latest: str, parameters: dict[str, str]) -> str:
     if latest and line.strip():
         parameters[latest] = f"{parameters[latest]} {line.strip()}".strip()
     return latest
-
-
-_SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}
-
-_Schema: TypeAlias = dict[str, Any]
 
 
 class _NotPlainError(Exception):

@@ -275,14 +275,14 @@ async def test_a_tool_outside_a_run_says_so(toolset: MCPToolset) -> None:
     ("settings", "complaint"),
     [
         ({}, "either a command or a url"),
-        ({"command": "x", "url": "http://y"}, "either a command or a url"),
+        ({"command": ["x"], "url": "http://y"}, "either a command or a url"),
         ({"url": "ftp://y"}, "http:// or https://"),
-        ({"comand": "x"}, "comand: unknown setting"),
+        ({"command": "x"}, "expected a list"),
     ],
 )
-def test_an_address_that_is_none_is_refused(settings: dict[str, Any], complaint: str) -> None:
+def test_an_invalid_address_is_refused(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(InvalidInputError, match=complaint):
-        ServerAddress.of(settings)
+        ServerAddress(**settings)
 
 
 def test_no_credential_is_shown() -> None:

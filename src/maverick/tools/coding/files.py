@@ -20,6 +20,16 @@ SKIPPED = frozenset({".git", ".maverick", ".venv", "__pycache__", "node_modules"
 
 _MOST_ENTRIES = 200_000
 """A tree with more is cut off there, so that no walk takes forever."""
+LARGEST_FILE = 8_000_000
+"""Bytes of the largest file that is read whole."""
+_MOST_CHARACTERS = 40_000
+_MOST_LISTED = 1_000
+_MOST_DIFF_LINES = 400
+_MOST_COMPARED = 1_000_000
+"""Pairs of an old and a new line, beyond which it would take long to find out which of them belong together."""
+_AROUND = 3
+"""Unchanged lines that are shown before and after a change."""
+_HUNK = re.compile(r"@@ -(\d+)(\S*) \+(\d+)(\S*) @@")
 
 
 class Found(NamedTuple):
@@ -74,18 +84,6 @@ def _entries(workspace: Workspace, folder: tuple[str, ...]) -> list[Found]:
 def named(pattern: str) -> PathGlob:
     """A pattern for paths below a folder; without a slash it is for names, in any folder."""
     return PathGlob(pattern.removeprefix("./") if "/" in pattern else f"**/{pattern}")
-
-
-LARGEST_FILE = 8_000_000
-"""Bytes of the largest file that is read whole."""
-_MOST_CHARACTERS = 40_000
-_MOST_LISTED = 1_000
-_MOST_DIFF_LINES = 400
-_MOST_COMPARED = 1_000_000
-"""Pairs of an old and a new line, beyond which it would take long to find out which of them belong together."""
-_AROUND = 3
-"""Unchanged lines that are shown before and after a change."""
-_HUNK = re.compile(r"@@ -(\d+)(\S*) \+(\d+)(\S*) @@")
 
 
 class FileTools:

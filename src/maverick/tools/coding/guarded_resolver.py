@@ -1,4 +1,4 @@
-"""Which addresses the web tool may reach: public ones, so that no model looks around inside a network.
+"""Which addresses the web tool may reach: public ones, so that no model looks around inside a network (SSRF).
 
 This module loads aiohttp, so it is imported on use.
 """

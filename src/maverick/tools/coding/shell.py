@@ -25,6 +25,11 @@ _MOST = 100_000_000
 """Bytes after which a program has said more than anybody wants to know."""
 FOLDER = (".maverick", "output")
 """Where long outputs are kept, in the workspace."""
+_log = logging.getLogger("maverick.tools")
+LONGEST = 600.0
+"""Seconds of the longest command."""
+OnOutput: TypeAlias = Callable[[ToolContext, str], object]
+"""Told what a command says, while it says it."""
 
 
 class Output:
@@ -85,15 +90,6 @@ class Output:
         with suppress(OSError):
             self._file.write(wanted)
             self._kept += len(wanted)
-
-
-_log = logging.getLogger("maverick.tools")
-
-LONGEST = 600.0
-"""Seconds of the longest command."""
-
-OnOutput: TypeAlias = Callable[[ToolContext, str], object]
-"""Told what a command says, while it says it."""
 
 
 class Shell:

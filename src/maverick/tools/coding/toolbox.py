@@ -36,6 +36,10 @@ _INSTALLERS: Mapping[str, AbstractSet[str]] = {
     "composer": _INSTALL | {"require", "update"},
     "apk": frozenset({"add"}),
 }
+_SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
+# They are part of what the tool is: a decision on a command in the sandbox is not one on the same command without it.
+_IN_SANDBOX = "It runs in a sandbox, where there is no network and only the workspace can be changed."
+_WITH_ALL_RIGHTS = "It runs with all rights of the user."
 
 
 def install_question(command: str) -> str:
@@ -51,9 +55,6 @@ def install_question(command: str) -> str:
         if verbs is not None and next(rest, "") in verbs:
             return f"it installs packages ({program}), which runs code of others on this computer."
     return ""
-
-
-_SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 
 
 class PlanStep(TypedDict):
@@ -73,11 +74,6 @@ async def update_plan(steps: list[PlanStep]) -> str:
         raise ToolError("Only one step can be in progress. Finish one before you begin the next.")
     lines = [f"{_SIGNS[step['status']]} {' '.join(step['step'].split())}" for step in steps]
     return "\n".join(lines) or "The plan is empty."
-
-
-# They are part of what the tool is: a decision on a command in the sandbox is not one on the same command without it.
-_IN_SANDBOX = "It runs in a sandbox, where there is no network and only the workspace can be changed."
-_WITH_ALL_RIGHTS = "It runs with all rights of the user."
 
 
 class CodingTool(FunctionTool[Any, Any]):

@@ -58,24 +58,6 @@ class ServerAddress:
         if self.url and not self.url.startswith(("http://", "https://")):
             raise InvalidInputError("url: expected an http:// or https:// address.", field="url")
 
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Self:
-        """An address from settings: ``command`` with ``args``, ``env`` and ``cwd``, or ``url`` with ``headers``.
-
-        Raises:
-            InvalidInputError: A setting is unknown, or there is neither a command nor a URL.
-        """
-        known = {"command", "args", "env", "cwd", "url", "headers"}
-        if unknown := sorted(settings.keys() - known):
-            raise InvalidInputError(
-                f"{unknown[0]}: unknown setting of an MCP server. The settings are {', '.join(sorted(known))}.",
-                field=unknown[0],
-            )
-        command = settings.get("command", ())
-        words = [command] if isinstance(command, str) and command else list(command)
-        rest = {name: settings[name] for name in ("env", "cwd", "url", "headers") if name in settings}
-        return cls(command=[*words, *settings.get("args", ())], **rest)
-
     def with_credentials(
         self, *, env: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> Self:

@@ -107,7 +107,7 @@ class ConfiguredServer:
         server = self.server
         pins = ToolPins(own_folder() / "mcp-tools.json", project=server.project)
         try:
-            address = ServerAddress.of(server.address())
+            address = ServerAddress(**server.address())
         except InvalidInputError as error:
             raise self._wrong(str(error)) from error
         return _toolset_of(server, address, pins, prefix_of(server.name))
@@ -180,7 +180,7 @@ def _toolset(file: Path, name: str, server: object, pins: ToolPins | None) -> MC
     settings = MCPServer.read(name, {key: server[key] for key in server if key in SETTINGS}, str(file))
     users = server.get("users")
     try:
-        address = ServerAddress.of(settings.address())
+        address = ServerAddress(**settings.address())
         for_user = None if users is None else _with_credentials(name, address, users)
     except (InvalidInputError, TypeError, AttributeError) as error:
         raise ConfigError(f"{file}: {name}: {error}", source=str(file), field=name) from error

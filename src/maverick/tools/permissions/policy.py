@@ -24,6 +24,9 @@ _HARM = {
     Access.NETWORK: "reaches other machines",
     Access.EXECUTE: "may do anything",
 }
+_ADVICE = "Do it another way, or tell the user what you would need."
+_FILE = Path(PERMISSIONS_FILE)
+_LISTS = ("allow", "ask", "deny")
 
 
 class Permissions:
@@ -86,9 +89,6 @@ class Permissions:
         return _Strictest((self, *others))
 
 
-_ADVICE = "Do it another way, or tell the user what you would need."
-
-
 class ToolQuestions:
     """The default policy: everything runs, unless the tool itself wants a person to be asked."""
 
@@ -120,10 +120,6 @@ def _rules(field: str, texts: Iterable[str]) -> tuple[Rule, ...]:
     if isinstance(texts, str):
         raise InvalidInputError(f"{field}: expected a list of rules, got {texts!r}.", field=field)
     return tuple(Rule(text) for text in texts)
-
-
-_FILE = Path(PERMISSIONS_FILE)
-_LISTS = ("allow", "ask", "deny")
 
 
 def load_permissions(

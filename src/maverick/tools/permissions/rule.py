@@ -22,6 +22,8 @@ from maverick.tools.permissions.web_address import WebAddress
 _CONTROL = ";&|<>$`\n\r(){}"
 """The characters with which one command line becomes several commands, or reads and writes files."""
 _BETWEEN_COMMANDS = re.compile(f"[{re.escape(_CONTROL)}]+")
+_RULE = re.compile(r"([A-Za-z0-9_*?-]+)(?:\((.*)\))?", re.DOTALL)
+_NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
 class Subject(ABC):
@@ -115,10 +117,6 @@ class UrlSubject(Subject):
 def shown(value: object) -> str:
     """An argument as the text that patterns are compared with."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-_RULE = re.compile(r"([A-Za-z0-9_*?-]+)(?:\((.*)\))?", re.DOTALL)
-_NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
 class Rule:
