@@ -40,16 +40,7 @@ def working_in(folder: Path) -> list[int]:
 
 def parent_of(pid: int) -> int:
     """The process that a process is a child of."""
-    return int(_status(pid)[1])
-
-
-def state_of(pid: int) -> str:
-    """The letter of a process's state, such as ``Z`` for one that has died and is not buried yet."""
-    return _status(pid)[0]
-
-
-def _status(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return int(Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[1])
 
 
 async def until(condition: Callable[[], bool], within: float = DEADLINE) -> bool:

@@ -9,7 +9,8 @@ from maverick.tools.function import FunctionTool, tool
 from maverick.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
-    from maverick.tools.coding import Workspace, coding_tools
+    from maverick.tools.coding.toolbox import coding_tools
+    from maverick.tools.coding.workspace import Workspace
     from maverick.tools.permissions import Permissions, load_permissions
 
 __all__ = [
@@ -24,8 +25,8 @@ __all__ = [
 
 _HOMES = {
     "Permissions": "maverick.tools.permissions",
-    "Workspace": "maverick.tools.coding",
-    "coding_tools": "maverick.tools.coding",
+    "Workspace": "maverick.tools.coding.workspace",
+    "coding_tools": "maverick.tools.coding.toolbox",
     "load_permissions": "maverick.tools.permissions",
 }
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 from maverick.exceptions import ToolError
 from maverick.model import ToolContext
 from maverick.tools import Workspace, coding_tools
-from maverick.tools.coding import CodingTool
+from maverick.tools.coding.toolbox import CodingTool
 
 SECRET = "CANARY-7d1f"
 
