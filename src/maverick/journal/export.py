@@ -1,4 +1,4 @@
-"""Runs as JSON lines: what ``maverick runs export`` prints, and what a recording is made of.
+"""Runs as JSON lines: what ``maverick runs export`` prints, and what a recording (a cassette) is.
 
 ::
 
@@ -11,15 +11,25 @@ recording may name a run again to continue it, and keeps the pieces in which an 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Literal, TypeAlias
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
-from maverick.journal.codec import encode_json
+import msgspec
+from msgspec import Struct
+
+from maverick.exceptions import AgentError, InvalidInputError, JournalError
+from maverick.journal.codec import decode_entry, decode_error, encode_json
+from maverick.journal.playback import Delta, Exchange, Json, exchanges_of
 from maverick.journal.records import RunRecord
 from maverick.journal.store import Journal
+from maverick.loop.entries import Entry, RunStarted
+from maverick.model import ModelInfo, Part, Response, StopReason, Usage
+from maverick.model.response import NO_USAGE
 
-Delta: TypeAlias = tuple[Literal["text", "thinking"], str]
-"""A piece of a streamed answer."""
+_OLD_VERSION = 1
 
 
 async def export_run(journal: Journal, run_id: str) -> AsyncIterator[bytes]:
@@ -50,3 +60,163 @@ def entry_line(seq: int, version: int, payload: bytes, deltas: Sequence[Delta] |
     """The line of an entry; ``deltas`` are the pieces in which its answer was streamed."""
     streamed = b"" if deltas is None else b',"deltas":%b' % encode_json(deltas)
     return b'{"seq":%d,"version":%d,"entry":%b%b}\n' % (seq, version, payload, streamed)
+
+
+# Reading --------------------------------------------------------------------------------------------------------
+
+
+class Recording(Struct, frozen=True):
+    """What the file of a recording holds."""
+
+    runs: Sequence[Sequence[Exchange]]
+    models: dict[str, ModelInfo]
+    """What the recorded client knew of each model."""
+    intact: int
+    """The length in bytes of what could be read: less than the file's if its last line was cut short."""
+
+
+def read_recording(path: Path) -> Recording:
+    """Read the file of a recording.
+
+    Raises:
+        InvalidInputError: It cannot be read, is no recording, or is damaged before its end.
+    """
+    with file_errors(path):
+        content = path.read_bytes()
+    *lines, tail = content.split(b"\n")
+    reader = _Reader()
+    intact = len(content)
+    for number, line in enumerate([*lines, tail], start=1):
+        try:
+            if line.strip():
+                reader.take(number, line)
+        except (ValueError, TypeError, KeyError, RecursionError, JournalError, InvalidInputError) as error:
+            if number > len(lines):  # its writer was stopped in the middle of it
+                intact -= len(tail)
+                break
+            raise _unusable(path, number, error) from error
+    return Recording(reader.runs(path), reader.models, intact)
+
+
+class _Reader:
+    """Sorts the lines of a file by run."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, ModelInfo] = {}
+        self._entries: dict[str, list[tuple[int, Entry, Sequence[Delta] | None]]] = {}
+        self._old = _OldCassette(self.models)
+        self._run: list[tuple[int, Entry, Sequence[Delta] | None]] = []
+
+    def take(self, number: int, line: bytes) -> None:
+        value = json.loads(line)
+        if "run" in value:
+            self._run = self._entries.setdefault(value["run"]["run_id"], [])
+        elif "entry" in value:
+            entry = decode_entry(encode_json(value["entry"]), value["version"])
+            self._run.append((number, entry, msgspec.convert(value.get("deltas"), list[Delta] | None)))
+            if isinstance(entry, RunStarted):
+                self.models["" if entry.fingerprint is None else entry.fingerprint.model] = entry.info
+        else:
+            self._old.take(number, value)
+
+    def runs(self, path: Path) -> list[Sequence[Exchange]]:
+        runs: list[Sequence[Exchange]] = [[exchange] for exchange in self._old.exchanges]
+        for entries in self._entries.values():
+            try:
+                runs.append(list(exchanges_of(entries)))
+            except InvalidInputError as error:
+                raise _unusable(path, entries[0][0], error) from error
+        return runs
+
+
+def _unusable(path: Path, line: int, error: Exception) -> InvalidInputError:
+    problem = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
+    return InvalidInputError(
+        f"Line {line} of the cassette {path} cannot be used: {problem}. Repair the line, or record it again.",
+        field="path",
+        cause=error,
+    )
+
+
+@contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Turn what is wrong with a file into an error that says what to do."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise InvalidInputError(
+            f"There is no cassette at {path}. Check the path, or record one with RecordingClient(client, path).",
+            field="path",
+        ) from error
+    except OSError as error:
+        raise InvalidInputError(
+            f"The cassette {path} cannot be used: {error.strerror or error}. Check the path and its permissions.",
+            field="path",
+        ) from error
+
+
+# Cassettes of 0.1.0: one line an exchange, which names an earlier one that it continues --------------------------
+
+
+class _Response(Struct, frozen=True):
+    stop_reason: StopReason
+    content: str | list[Part] = ""
+    usage: Usage = NO_USAGE
+    model: str = ""
+    request_id: str = ""
+
+
+class _Answer(Struct, frozen=True):
+    response: _Response | None = None
+    error: dict[str, Any] | None = None
+    deltas: list[Delta] | None = None
+
+
+class _OldCassette:
+    """Reads the lines of a cassette of the first form.
+
+    Args:
+        models: Where to put what the recorded client knew of its models.
+    """
+
+    def __init__(self, models: dict[str, ModelInfo]) -> None:
+        self.exchanges: list[Exchange] = []
+        self._models = models
+        self._asked: dict[str, Json] = {}
+
+    def take(self, number: int, line: Json) -> None:
+        """Read a line.
+
+        Raises:
+            ValueError: It is none of a cassette.
+        """
+        match line["type"]:
+            case "cassette":
+                if line["version"] != _OLD_VERSION:
+                    raise InvalidInputError(f"its format is version {line['version']}. Update Maverick")
+            case "model":
+                self._models[line["model"]] = msgspec.convert(line["info"], ModelInfo)
+            case "exchange":
+                self._take_exchange(number, line)
+            case other:
+                raise InvalidInputError(f"a cassette has no {other!r}")
+
+    def _take_exchange(self, number: int, line: Json) -> None:
+        earlier: Json = {"system": line.get("request", {}).get("system", ""), "messages": []}
+        if continued := line.get("continues"):
+            if continued not in self._asked:
+                raise InvalidInputError(f"it continues {continued!r}, which is not above it")
+            earlier = self._asked[continued]
+        asked = {"system": earlier["system"], "messages": [*earlier["messages"], *line["messages"]]}
+        self._asked[line["id"]] = asked
+        written = msgspec.convert(line["answer"], _Answer)
+        answer: Response | AgentError | None = None if written.error is None else decode_error(written.error)
+        if (response := written.response) is not None:
+            answer = Response(
+                response.content,
+                usage=response.usage,
+                stop_reason=response.stop_reason,
+                model=response.model,
+                request_id=response.request_id,
+            )
+        self.exchanges.append(Exchange(number, asked, answer, written.deltas))

@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Struct
 
 from maverick.exceptions import AgentError, CassetteMissError, InvalidInputError
 from maverick.journal.codec import to_plain
 from maverick.journal.compare import Divergence, first_difference
-from maverick.journal.export import Delta
 from maverick.journal.redaction import redact, redact_text
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Entry, Interrupted, ModelFailed, ModelReplied, RunStarted
@@ -26,6 +25,8 @@ from maverick.loop.steps import CallModel
 from maverick.model import History, Message, Request, Response, Text
 
 Json: TypeAlias = dict[str, Any]
+Delta: TypeAlias = tuple[Literal["text", "thinking"], str]
+"""A piece of a streamed answer."""
 
 _PLAIN_MESSAGES = object()  # the key of the JSON form of a history's messages
 _SHOWN = 160  # characters of a value in an error message

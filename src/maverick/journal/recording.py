@@ -1,6 +1,6 @@
-"""The file of a recording (a cassette): runs as JSON lines, added as requests are answered.
+"""Writes a recording (a cassette): runs as JSON lines, added as requests are answered.
 
-A recording is what ``maverick runs export`` prints, written by a client that only sees requests and answers. A request
+It is written for a client that only sees requests and answers. A request
 that follows from a run in the file by the results of its tools, or tries it again, continues that run; any other is
 the beginning of a new one. Secrets are removed before anything is written. An answer is in the file before its caller
 has it; if the process is killed meanwhile, the last line may be cut short and is ignored.
@@ -12,21 +12,17 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
-from maverick.exceptions import AgentError, InvalidInputError, JournalError
+from maverick.exceptions import AgentError, InvalidInputError
 from maverick.journal.codec import VERSION, decode_entry, encode_json, to_plain
-from maverick.journal.export import Delta, entry_line, run_line
-from maverick.journal.first_cassettes import FirstCassette
-from maverick.journal.playback import Exchange, Json, bare_loop, exchanges_of, plain_messages
+from maverick.journal.export import entry_line, file_errors, read_recording, run_line
+from maverick.journal.playback import Delta, Json, bare_loop, plain_messages
 from maverick.journal.records import RunRecord, RunStatus
 from maverick.journal.redaction import redact, redact_text
 from maverick.loop.entries import (
@@ -52,70 +48,6 @@ Existing: TypeAlias = Literal["refuse", "append", "replace", "reuse"]
 _UNLIMITED = 1 << 40
 
 
-class Recording(Struct, frozen=True):
-    """What the file of a recording holds."""
-
-    runs: Sequence[Sequence[Exchange]]
-    models: dict[str, ModelInfo]
-    """What the recorded client knew of each model."""
-    intact: int
-    """The length in bytes of what could be read: less than the file's if its last line was cut short."""
-
-
-def read_recording(path: Path) -> Recording:
-    """Read the file of a recording.
-
-    Raises:
-        InvalidInputError: It cannot be read, is no recording, or is damaged before its end.
-    """
-    with _file_errors(path):
-        content = path.read_bytes()
-    *lines, tail = content.split(b"\n")
-    reader = _Reader()
-    intact = len(content)
-    for number, line in enumerate([*lines, tail], start=1):
-        try:
-            if line.strip():
-                reader.take(number, line)
-        except (ValueError, TypeError, KeyError, RecursionError, JournalError, InvalidInputError) as error:
-            if number > len(lines):  # its writer was stopped in the middle of it
-                intact -= len(tail)
-                break
-            raise _unusable(path, number, error) from error
-    return Recording(reader.runs(path), reader.models, intact)
-
-
-class _Reader:
-    """Sorts the lines of a file by run."""
-
-    def __init__(self) -> None:
-        self.models: dict[str, ModelInfo] = {}
-        self._entries: dict[str, list[tuple[int, Entry, Sequence[Delta] | None]]] = {}
-        self._first = FirstCassette(self.models)
-        self._run: list[tuple[int, Entry, Sequence[Delta] | None]] = []
-
-    def take(self, number: int, line: bytes) -> None:
-        value = json.loads(line)
-        if "run" in value:
-            self._run = self._entries.setdefault(value["run"]["run_id"], [])
-        elif "entry" in value:
-            entry = decode_entry(encode_json(value["entry"]), value["version"])
-            self._run.append((number, entry, msgspec.convert(value.get("deltas"), list[Delta] | None)))
-            if isinstance(entry, RunStarted):
-                self.models["" if entry.fingerprint is None else entry.fingerprint.model] = entry.info
-        else:
-            self._first.take(number, value)
-
-    def runs(self, path: Path) -> list[Sequence[Exchange]]:
-        runs: list[Sequence[Exchange]] = [[exchange] for exchange in self._first.exchanges]
-        for entries in self._entries.values():
-            try:
-                runs.append(list(exchanges_of(entries)))
-            except InvalidInputError as error:
-                raise _unusable(path, entries[0][0], error) from error
-        return runs
-
-
 class RecordingWriter:
     """Writes the file of a recording.
 
@@ -131,7 +63,7 @@ class RecordingWriter:
         self._path = path
         self._open: list[_LiveRun] = []
         self._last: _LiveRun | None = None
-        with _file_errors(path):
+        with file_errors(path):
             if not path.exists() or existing == "replace":
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(b"")
@@ -171,7 +103,7 @@ class RecordingWriter:
         lines = run.unwritten()
         if run is not self._last:
             self._last, lines = run, run_line(run.record) + lines
-        with _file_errors(self._path), self._path.open("ab") as file:
+        with file_errors(self._path), self._path.open("ab") as file:
             file.write(lines)
 
     def _mend(self, intact: int) -> None:
@@ -293,28 +225,3 @@ def _without_secrets(deltas: Sequence[Delta]) -> Iterator[Delta]:
             yield from pieces
         else:
             yield (kind, clean)
-
-
-def _unusable(path: Path, line: int, error: Exception) -> InvalidInputError:
-    problem = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
-    return InvalidInputError(
-        f"Line {line} of the cassette {path} cannot be used: {problem}. Repair the line, or record it again.",
-        field="path",
-        cause=error,
-    )
-
-
-@contextmanager
-def _file_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise InvalidInputError(
-            f"There is no cassette at {path}. Check the path, or record one with RecordingClient(client, path).",
-            field="path",
-        ) from error
-    except OSError as error:
-        raise InvalidInputError(
-            f"The cassette {path} cannot be used: {error.strerror or error}. Check the path and its permissions.",
-            field="path",
-        ) from error

@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from maverick.exceptions import AgentError, CassetteMissError, InvalidInputError, StreamingError
-from maverick.journal.export import Delta
-from maverick.journal.playback import Exchange, Json, Playback, plain_request
-from maverick.journal.recording import Existing, RecordingWriter, read_recording
+from maverick.journal.export import read_recording
+from maverick.journal.playback import Delta, Exchange, Json, Playback, plain_request
+from maverick.journal.recording import Existing, RecordingWriter
 from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem, TextDelta, ThinkingDelta
 from maverick.model.client import UNKNOWN_MODEL
 from maverick.providers.catalog import connect as connect_live

@@ -16,10 +16,10 @@ from msgspec import Struct
 
 from maverick.exceptions import LeaseLostError, MaverickError, RunExistsError, RunNotFoundError
 from maverick.journal.codec import VERSION
-from maverick.journal.pending_write import PendingWrite
 from maverick.journal.postgres.database import PostgresDatabase, SteppedTransaction
 from maverick.journal.postgres.schema import Connection
 from maverick.journal.records import Lease, RunRecord, RunStatus
+from maverick.journal.transaction import PendingWrite
 
 R = TypeVar("R")
 

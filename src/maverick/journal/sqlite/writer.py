@@ -21,9 +21,9 @@ from typing import Any, TypeAlias, TypeVar
 
 from maverick.exceptions import JournalError, LeaseLostError, MaverickError
 from maverick.journal.codec import VERSION
-from maverick.journal.pending_write import PendingWrite
 from maverick.journal.records import Lease, RunStatus
 from maverick.journal.sqlite.database import WriteLock, begin, journal_error
+from maverick.journal.transaction import PendingWrite
 
 R = TypeVar("R")
 
