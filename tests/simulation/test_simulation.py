@@ -12,7 +12,7 @@ from maverick.loop.result import TerminateReason, ToolOutcome
 from simulation.simulator import Simulation, retrace
 from simulation.world import TOOLS
 
-BATCHES = 24
+BATCHES = 6
 """Spread over the cores; a batch is a range of seeds."""
 
 

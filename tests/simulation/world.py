@@ -51,6 +51,11 @@ helper = AgentDefinition(
 
 TOOLS = {made.name: made for made in (search, delete, helper.as_tool())}
 NAMES = [*TOOLS, "search", "unknown", ""]
+PROMPTS = PromptConfig("Be ${how}.", ["Do ${what}."])
+TOOL_CONFIG = ToolConfig(tools=list(TOOLS.values()))
+INPUT_CONFIG = InputConfig({"how": str, "what": str})
+OUTPUTS = [OutputConfig("numbers", list[int], max_repairs=repairs) for repairs in (0, 1, 2)]
+"""Made once: a validator takes longer to build than a run takes."""
 IDS = ["", "a", "a", "b", "c", "d", "e"]
 
 
@@ -73,7 +78,7 @@ class World:
         self.definition: AgentDefinition[Any] = AgentDefinition(
             "simulated",
             "Runs in a simulation.",
-            prompt_config=PromptConfig("Be ${how}.", ["Do ${what}."]),
+            prompt_config=PROMPTS,
             model_config=ModelConfig(
                 max_tokens=rng.choice([0, 50, 400]), context_window=rng.choice([None, 1000, 1500, 4000])
             ),
@@ -88,11 +93,9 @@ class World:
                 else None,
                 max_retries=rng.choice([0, 1, 3]),
             ),
-            tool_config=ToolConfig(tools=list(TOOLS.values())),
-            input_config=InputConfig({"how": str, "what": str}),
-            output_config=rng.choice(
-                [None, OutputConfig("numbers", list[int], max_repairs=rng.choice([0, 1, 2]))]
-            ),
+            tool_config=TOOL_CONFIG,
+            input_config=INPUT_CONFIG,
+            output_config=rng.choice([None, rng.choice(OUTPUTS)]),
         )
         self.info = ModelInfo(price=PRICE if self.priced else None, native_output=rng.random() < 0.5)
 
