@@ -145,7 +145,7 @@ class AgentExecutor:
     ) -> AsyncGenerator[AgentActivityEvent, None]:
         """Run an agent and yield its events; the last one is ``RunEnd``, with the result.
 
-        Takes what :meth:`execute` takes, but for ``on_activity``. Leaving the loop early stops the run.
+        Takes what :meth:`execute` takes, except ``on_activity``. Leaving the loop early stops the run.
         """
         if "on_activity" in options:
             raise InvalidInputError("on_activity: stream() yields the events itself.", field="on_activity")
