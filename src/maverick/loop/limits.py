@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from maverick.loop.conversation import estimate_tokens
 from maverick.loop.result import TerminateReason
 from maverick.model import Price, Usage
+from maverick.model.response import NO_USAGE
 
 N = TypeVar("N", int, float)
 
@@ -34,17 +35,20 @@ class Limits(Struct, frozen=True, omit_defaults=True):
         )
 
 
+NO_LIMITS = Limits()
+
+
 class Ledger:
     """The limits of one run and what has been spent of them, subagents included."""
 
     __slots__ = ("_price", "limits", "tool_calls", "turns", "usage")
 
-    def __init__(self, limits: Limits, price: Price | None = None) -> None:
+    def __init__(self, limits: Limits = NO_LIMITS, price: Price | None = None) -> None:
         self.limits = limits
         self._price = price
         self.turns = 0
         self.tool_calls = 0
-        self.usage = Usage()
+        self.usage = NO_USAGE
 
     def breach(self, elapsed: float) -> TerminateReason | None:
         """The limit that forbids another turn, if one does."""

@@ -35,7 +35,7 @@ from maverick.loop.entries import (
     ToolFinished,
     ToolsStarted,
 )
-from maverick.loop.limits import Ledger, Limits
+from maverick.loop.limits import Ledger
 from maverick.loop.output import repair_prompt
 from maverick.loop.policy import Verdict
 from maverick.loop.result import RESUMABLE, AgentResult, AgentUsage, TerminateReason, ToolRecord
@@ -66,7 +66,7 @@ class AgentLoop(Generic[T]):
         self.text = ""
         """The newest text of the model."""
         self.conversation = Conversation("", (), 0)
-        self.ledger = Ledger(Limits())
+        self.ledger = Ledger()
         self.tool_round = NO_TOOLS
         """The tool calls of the turn; empty when there are none."""
         self.closed_round = NO_TOOLS

@@ -25,10 +25,9 @@ from maverick.loop.entries import (
     RunStarted,
     ToolsStarted,
 )
-from maverick.loop.limits import Ledger, Limits
+from maverick.loop.limits import Ledger
 from maverick.loop.policy import Policy
 from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOutcome
-from maverick.loop.run_settings import RunSettings
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall
 from maverick.model.client import RunScope, run_scope
@@ -73,7 +72,7 @@ class Driver(Generic[T]):
         self._permissions = PermissionGate(run, permissions)
         self._start_agent = start_agent
         self._partial: list[str] = []
-        self._lost = Ledger(Limits())
+        self._lost = Ledger()
         """What subagents had used when they were cut short."""
         self._scope: RunScope | None = None
 
@@ -98,7 +97,7 @@ class Driver(Generic[T]):
         return Resumed(
             at=self.run.clock.now(),
             limits=start.limits if start.parent else definition.run_config.limits,
-            settings=RunSettings.of(definition, self.run.toolset.tools),
+            settings=self.run.toolset.settings,
             worker=worker_name(),
         )
 

@@ -15,7 +15,6 @@ from maverick.loop.definition import AgentDefinition, ModelConfig
 from maverick.loop.entries import RunStarted
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
-from maverick.loop.run_settings import RunSettings
 from maverick.model import LLMClient, Message, ModelInfo, model_info
 from maverick.model.client import NO_DEFAULTS, RequestDefaults, own_model, request_defaults
 from maverick.providers import Client
@@ -83,7 +82,7 @@ class PreparedAgent(NamedTuple, Generic[T]):
             limits=limits if grant is None else limits.within(grant),
             info=self.info,
             fingerprint=self.fingerprint if journaled else None,
-            settings=RunSettings.of(definition, self.toolset.tools) if journaled else None,
+            settings=self.toolset.settings,
             worker=worker_name() if journaled else "",
             user_id=user_id,
             parent=None if caller is None else caller.run_id,

@@ -9,6 +9,7 @@ from typing import Any
 from maverick.exceptions import InvalidToolError
 from maverick.loop.definition import AgentDefinition, AgentTool, check_tool
 from maverick.loop.fingerprint import Fingerprint
+from maverick.loop.run_settings import RunSettings
 from maverick.loop.tool_round import PlannedCall
 from maverick.model import Effect, Outcome, Tool, ToolContext
 from maverick.tools import FunctionTool, ToolRegistry
@@ -47,7 +48,7 @@ class Toolset:
         InvalidToolError: A named tool is not in the registry, or has the name of another.
     """
 
-    __slots__ = ("_fingerprint", "ready", "tools")
+    __slots__ = ("_fingerprint", "ready", "settings", "tools")
 
     def __init__(self, definition: AgentDefinition[Any], registry: ToolRegistry) -> None:
         config = definition.tool_config
@@ -56,6 +57,8 @@ class Toolset:
         for named in config.tools:
             for tool in registry.find(named) if isinstance(named, str) else (named,):
                 self._add(tool)
+        self.settings = RunSettings.of(definition, self.tools)
+        """What a run with these tools is decided by."""
         self.ready = {
             name: ReadyTool(tool, config.timeout_ms / 1000, config.max_output)
             for name, tool in self.tools.items()
