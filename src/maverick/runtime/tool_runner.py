@@ -134,7 +134,9 @@ class ToolRunner:
         """Run the tool and make a result of what it returns, or raises."""
         arguments = planned.call.arguments
         data: dict[str, Any] | None = None
-        watched = watchdog.enter(planned.call, self._run)
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a batch runs each call in a task
+        watchdog.enter(task, planned.call, self._run)
         try:
             if not ready.validates:  # what a tool does to its arguments must not change what the model said
                 arguments = deepcopy(arguments)
@@ -155,7 +157,7 @@ class ToolRunner:
             outcome, content = ToolOutcome.FAILED, cap(_description(error), ready.max_output)
             log_failure(logging.DEBUG, "tool_failed", error, self._run.ids | {"tool": planned.call.tool_name})
         finally:
-            watchdog.leave(watched)
+            watchdog.leave(task)
         end_if_forked(self._process)
         return self._finished(planned, outcome, _marked(ready, content), began, data)
 

@@ -17,7 +17,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from maverick.model import ToolCall
 from maverick.runtime.run import Run
@@ -32,11 +34,10 @@ _IDLE_TICKS = 20
 """How long the thread keeps ticking without tools, so that it is not woken for each of many short calls."""
 
 
-class _Running(NamedTuple):
+class _Running(Struct, frozen=True, gc=False):
     """A tool call that runs."""
 
     call: ToolCall
-    loop: asyncio.AbstractEventLoop
     run: Run[Any]
     began: float
 
@@ -64,24 +65,22 @@ class Watchdog:
 
     def reset(self) -> None:
         """Begin again: the copy that a fork makes has no threads."""
-        self._calls: dict[asyncio.Task[Any] | None, _Running] = {}
+        self._calls: dict[asyncio.Task[Any], _Running] = {}
         self._left: deque[tuple[_Running, float]] = deque(maxlen=100)
         self._pulses: dict[asyncio.AbstractEventLoop, _Pulse] = {}
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._ticked = 0.0
 
-    def enter(self, call: ToolCall, run: Run[Any]) -> asyncio.Task[Any] | None:
-        """Name this call from here on if the event loop is blocked in this task; what is returned is for :meth:`leave`."""
-        task = asyncio.current_task()
-        self._calls[task] = _Running(call, asyncio.get_running_loop(), run, time.monotonic())
+    def enter(self, task: asyncio.Task[Any], call: ToolCall, run: Run[Any]) -> None:
+        """Name this call from here on if the event loop is blocked in its task."""
+        self._calls[task] = _Running(call, run, time.monotonic())
         if not self._wake.is_set():
             self._ticked = time.monotonic()
             self._wake.set()
             self._start()
-        return task
 
-    def leave(self, task: asyncio.Task[Any] | None) -> None:
+    def leave(self, task: asyncio.Task[Any]) -> None:
         """The call is over."""
         if (running := self._calls.pop(task, None)) is not None:
             self._left.append((running, time.monotonic()))
@@ -107,13 +106,13 @@ class Watchdog:
     def _tick(self, now: float) -> None:
         held = now - self._ticked - _TICK
         self._ticked = now
-        running = list(self._calls.values())
+        calls = list(self._calls.items())
         if held >= _BLOCKED:
             self._pulses.clear()
-            ended = [*self._left, *((call, now) for call in running)]
-            _report([call for call, end in ended if end - call.began >= _SHARE * held], held)
+            ended = [*self._left, *((running, now) for _, running in calls)]
+            _report([running for running, end in ended if end - running.began >= _SHARE * held], held)
         self._left.clear()
-        loops = {call.loop for call in running}
+        loops = {task.get_loop() for task, _ in calls}
         for gone in self._pulses.keys() - loops:
             del self._pulses[gone]
         for loop in loops:
@@ -129,9 +128,9 @@ class Watchdog:
                 del self._pulses[loop]
         elif now - pulse.sent >= pulse.patience:
             pulse.patience *= 2
-            culprit = self._calls.get(asyncio.current_task(loop))
-            here = [call for call in list(self._calls.values()) if call.loop is loop]
-            _report(here if culprit is None else [culprit], now - pulse.sent)
+            here = {task: call for task, call in list(self._calls.items()) if task.get_loop() is loop}
+            current = asyncio.current_task(loop)
+            _report([here[current]] if current in here else here.values(), now - pulse.sent)
 
 
 def _report(suspects: Iterable[_Running], seconds: float) -> None:
