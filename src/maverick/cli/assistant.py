@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from maverick.config import AgentConfig
 from maverick.providers import Client
@@ -10,8 +10,7 @@ from maverick.providers.catalog import open_client
 from maverick.providers.resolve import key_variable, resolve
 
 
-@dataclass(frozen=True, slots=True)
-class Assistant:
+class Assistant(Struct, frozen=True):
     """A model to talk to."""
 
     client: Client

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
+
+from msgspec import Struct, structs
 
 from maverick.config.mcp_name import group_of
 from maverick.exceptions import InvalidInputError
@@ -29,8 +31,7 @@ _LIMITS = {
 """The options for the limits of :class:`~maverick.loop.RunConfig`, but for the time, which has units."""
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """What is to be different."""
 
     model: str | None = None
@@ -41,7 +42,7 @@ class Changes:
     """How much the agent may do without being told."""
     mcp: Sequence[str] = ()
     """MCP servers whose tools the agent gets, beside its own."""
-    limits: Mapping[str, Any] = field(default_factory=dict)
+    limits: Mapping[str, Any] = {}
     """Limits by their names in :class:`~maverick.loop.RunConfig`."""
 
     @classmethod
@@ -92,7 +93,7 @@ class Changes:
         if limit is None:
             return self
         # It may have used more than its limit: how much an answer takes is known when it is there.
-        return replace(self, limits={**self.limits, name: 2 * max(limit, enough) or 1})
+        return structs.replace(self, limits={**self.limits, name: 2 * max(limit, enough) or 1})
 
     def words(self, agents: str | None = None) -> list[str]:
         """What to write after ``maverick runs resume ID`` for a run that was begun so.

@@ -8,11 +8,12 @@ import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+
+from msgspec import Struct
 
 import maverick
 from maverick.cli.agent_lookup import discovery
@@ -41,8 +42,7 @@ class Health(StrEnum):
     """It does not work, and should."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What was found of one thing."""
 
     what: str

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from maverick.cli.screen import one_line, printable
 
@@ -56,8 +57,7 @@ _GAP = "  "
 _NARROWEST = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table."""
 
     title: str

@@ -8,9 +8,8 @@ import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import maverick
 from maverick.cli.exit_codes import FAILURE, INTERRUPTED, MISUSE, SUCCESS
@@ -25,8 +24,7 @@ from maverick.cli.screen import (
 from maverick.exceptions import AgentError, ConfigError, ErrorKind, MaverickError
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One command."""
 
     name: str
@@ -89,13 +87,17 @@ COMMANDS = (
 )
 
 
-def command_parser() -> CommandParser:
-    """The parser of the whole command line; the arguments of a command are added when it is used."""
+def command_parser(asked: str = "") -> CommandParser:
+    """The parser of the command line; the arguments of a command are added when it is used.
+
+    Args:
+        asked: The first word after ``maverick``. If it is a command, the parser has no other.
+    """
     parser = CommandParser(prog="maverick", description="One agent runtime for Python.")
     parser.add_argument("--version", action="version", version=f"maverick {maverick.__version__}")
     parser.set_defaults(command=parser.show_help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in COMMANDS:
+    for command in [command for command in COMMANDS if command.name == asked] or COMMANDS:
         added = commands.add_parser(command.name, help=command.summary, fill=command.add_to)
         added.set_defaults(asked=command)
     return parser
@@ -121,7 +123,8 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
     options = argparse.Namespace()
     try:
         try:
-            command_parser().parse_args(arguments, options)
+            words = sys.argv[1:] if arguments is None else arguments
+            command_parser(words[0] if words else "").parse_args(words, options)
         except SystemExit as ended:  # how argparse ends when it has said what was to be said
             return int(ended.code or SUCCESS)
         asked: Command | None = getattr(options, "asked", None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from maverick.agents.discovery import agent_files
 from maverick.cli.screen import Screen
@@ -21,8 +22,7 @@ _YES, _NO = ("y", "yes"), ("n", "no", "")
 _SECRETS = ("agent.api_key",)
 
 
-@dataclass(frozen=True, slots=True)
-class Untrusted:
+class Untrusted(Struct, frozen=True):
     """Something of a project that decides where data goes or what runs, and is not trusted as it is."""
 
     name: str

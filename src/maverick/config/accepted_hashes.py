@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -64,6 +63,8 @@ def _read(file: Path) -> dict[str, dict[str, str]]:
 
 
 def _write(file: Path, hashes: dict[str, dict[str, str]]) -> None:
+    import tempfile  # here, since it is slow to load, and seldom is anything accepted
+
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as written:
         written.write(msgspec.json.format(msgspec.json.encode(hashes, order="sorted")))

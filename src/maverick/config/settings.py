@@ -34,7 +34,7 @@ HIDDEN = "***"
 """What is shown in place of a secret."""
 
 _ADDRESS = r"https?://([^\s/?#@:\[\]\\]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?(/\S*)?"
-_KEY = re.compile(r"[!-~]+")
+_KEY = r"[!-~]+"
 _LONGEST_QUOTE = 30  # characters; keys are longer, and get pasted where they do not belong
 _MOST_SECONDS = 1e9
 _TEXT = r"\S"
@@ -85,7 +85,7 @@ def _converted(name: str, written: Any, kind: Any) -> object:  # noqa: ANN401 - 
         elif name == "agents":
             written = [module.strip() for module in written.split(",") if module.strip()]
     value = msgspec.convert(written, kind, strict=False, dec_hook=_secret)
-    wrong_key = name == "api_key" and value is not None and not _KEY.fullmatch(value.get_secret_value())
+    wrong_key = name == "api_key" and value is not None and not re.fullmatch(_KEY, value.get_secret_value())
     if wrong_key or (name == "temperature" and -1 < value < 0) or value != value:  # noqa: PLR0124 - not a number
         raise ValueError
     return value
@@ -127,6 +127,8 @@ class Section:
     def __post_init__(self) -> None:
         for name, (kind, expected) in self.settings().items():
             written = getattr(self, name)
+            if written is self._default(name):
+                continue
             with suppress(ValueError, OverflowError):
                 object.__setattr__(self, name, _converted(name, written, kind))
                 continue
@@ -160,8 +162,11 @@ class Section:
 
     def source_of(self, name: str) -> str:
         """Where the value of a setting came from: a file, a variable, the program, or the default."""
-        made_here = DEFAULT if getattr(self, name) == getattr(type(self)(), name) else ARGUMENT
+        made_here = DEFAULT if getattr(self, name) == self._default(name) else ARGUMENT
         return self.sources.get(self.dotted(name), made_here)
+
+    def _default(self, name: str) -> object:
+        return self.__dataclass_fields__[name].default
 
     def _does_not_fit(self, name: str, expected: str, written: object, *, is_secret: bool) -> ConfigError:
         source = self.sources.get(self.dotted(name), ARGUMENT)

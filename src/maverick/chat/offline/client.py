@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 
 import msgspec
+from msgspec.structs import replace
 
 from maverick.chat.offline.meaning import Kind, meaning_of
 from maverick.chat.phrases import DECLINED

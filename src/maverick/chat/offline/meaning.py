@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+
+from msgspec.structs import replace
 
 from maverick.chat.offline.grammar import understand
 from maverick.chat.offline.wording import ordinal, plain_request, quoted

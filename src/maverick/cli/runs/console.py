@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from maverick.cli.formatting import Column, lay_out, terminal_width
 from maverick.cli.json_text import json_text
@@ -12,8 +13,7 @@ from maverick.cli.screen import Screen, printable
 from maverick.journal import Journal
 
 
-@dataclass(frozen=True, slots=True)
-class Console:
+class Console(Struct, frozen=True):
     """The surroundings of one command."""
 
     journal: Journal

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 
 from maverick.cli.formatting import age, duration
 from maverick.cli.runs.console import Console
@@ -23,6 +22,8 @@ async def pending_in(journal: Journal, run_id: str) -> list[Approval]:
 
 def pending_lines(console: Console, approvals: Sequence[Approval]) -> Iterator[str]:
     """The requests as a person reads them before they decide."""
+    from textwrap import wrap  # here, since it is slow to load, and most runs wait for nothing
+
     for approval in approvals:
         yield f"It waits for a decision on this call, {_when(approval)}:"
         yield from wrap(

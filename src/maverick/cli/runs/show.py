@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
 
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.formatting import Column, age, counted, duration, fitted, money
@@ -31,8 +32,7 @@ _COLUMNS = (
 _FINISHED, _UNFINISHED = "finished", "unfinished"
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(Struct, frozen=True):
     """A run and its subagents' runs, read from the journal."""
 
     record: RunRecord

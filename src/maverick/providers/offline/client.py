@@ -7,9 +7,9 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from textwrap import shorten
 from typing import Any
+
+from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError
 from maverick.model import (
@@ -52,8 +52,7 @@ _INTRODUCTION = (
 _WITH_A_REAL_MODEL = "For a real model, set ANTHROPIC_API_KEY and start again."
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedCall:
+class FinishedCall(Struct, frozen=True):
     """A tool call of the conversation, with its result."""
 
     call: ToolCall
@@ -61,8 +60,7 @@ class FinishedCall:
     is_error: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """A request, taken apart: what the next answer depends on."""
 
     said: str
@@ -205,10 +203,7 @@ def _condensed(said: str) -> str:
     """The beginning of each of the last lines of a record that is to be condensed."""
     record = _CONDENSE.fullmatch(said)
     lines = [line.strip() for line in record[1].splitlines() if line.strip()] if record else []
-    return "\n".join(
-        shorten(line[:LONGEST_REQUEST], _CONDENSED_WIDTH, placeholder=" …")
-        for line in lines[-_CONDENSED_LINES:]
-    )
+    return "\n".join(line[:_CONDENSED_WIDTH] for line in lines[-_CONDENSED_LINES:])
 
 
 def _structured_output(schema: Schema, turn: Turn) -> str:
@@ -219,8 +214,7 @@ def _structured_output(schema: Schema, turn: Turn) -> str:
     return json.dumps(source.value("", resolve(schema, schema)), ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(Struct, frozen=True):
     """Where the values of structured output come from."""
 
     root: Schema

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from maverick.model import Tool
 
@@ -80,8 +81,7 @@ _NAME_WEIGHT = 3
 """What a word in common with a tool's name counts; one in common with its description counts 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedCall:
+class RequestedCall(Struct, frozen=True):
     """A tool that a request asks for."""
 
     tool_name: str

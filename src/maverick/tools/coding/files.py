@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from difflib import unified_diff
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -257,6 +256,8 @@ def _alike(old: Sequence[str], new: Sequence[str]) -> int:
 
 def _hunks(path: str, old: Sequence[str], new: Sequence[str], top: int) -> Iterator[str]:
     """The unified difference of what comes after so many lines of two texts; it counts those too."""
+    from difflib import unified_diff  # here, since it is slow to load, and most runs change no file
+
     for line in unified_diff(old, new, path, path, n=_AROUND, lineterm=""):
         hunk = _HUNK.fullmatch(line)
         yield f"@@ -{int(hunk[1]) + top}{hunk[2]} +{int(hunk[3]) + top}{hunk[4]} @@" if hunk else line
