@@ -7,8 +7,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from maverick import tool
+from maverick import AgentExecutor, tool
+from maverick.journal import MemoryJournal
 from maverick.loop import ToolOutcome
+from maverick.loop.events import ToolCallEnd
+from maverick.model import StructuredResult
 from maverick.testing import ScriptedClient, call, reply
 from scenario import agent, results_in, run
 
@@ -138,3 +141,28 @@ async def test_what_a_tool_does_to_its_arguments_does_not_change_what_the_model_
     [said] = client.requests[1].messages[1].tool_calls
     assert said.arguments == {"path": "a", "list": [1, 2]}
     assert result.tool_calls[0].arguments == {"path": "a", "list": [1, 2]}
+
+
+@pytest.mark.requirement("F-TOOL-OUTPUT")
+@pytest.mark.parametrize("is_error", [False, True])
+async def test_data_of_a_tool_goes_with_its_result_into_the_journal_and_past_the_model(
+    is_error: bool,
+) -> None:
+    @tool
+    async def look_up() -> StructuredResult:
+        """Look it up."""
+        return StructuredResult("It is three.", {"value": 3}, is_error=is_error)
+
+    journal, lookup = MemoryJournal(), agent(look_up)
+    executor = AgentExecutor(ScriptedClient([call("look_up"), reply("three")]), journal=journal)
+    events: list[Any] = []
+
+    result = await executor.execute(lookup, run_id="r", on_activity=events.append)
+    replayed = [event async for event in executor.replay("r", lookup)]
+
+    (record,) = result.tool_calls
+    assert (record.result, record.data) == ("It is three.", {"value": 3})
+    assert record.outcome is (ToolOutcome.FAILED if is_error else ToolOutcome.FINISHED)
+    assert results_in(result.messages) == ["It is three."]
+    for told in (events, replayed):
+        assert [event.data for event in told if isinstance(event, ToolCallEnd)] == [{"value": 3}]
