@@ -12,7 +12,7 @@ import pytest
 
 from canary import CANARY
 from maverick.server import ServerLimits
-from maverick.server.guesses import Guesses, network_of
+from maverick.server.limits import LoginThrottle, network_of
 from server.chat_server import PATIENCE, ChatServer, Person
 
 ANA = {"name": "ana", "password": CANARY}
@@ -65,7 +65,7 @@ async def test_an_address_that_has_used_up_its_attempts_leaves_those_of_a_name_a
 @pytest.mark.requirement("SERVER-GUESSING")
 async def test_each_wrong_password_makes_the_next_attempt_at_the_name_wait_longer() -> None:
     now = [0.0]
-    guesses = Guesses(10, clock=lambda: now[0])
+    guesses = LoginThrottle(10, clock=lambda: now[0])
 
     for _ in range(11):
         with pytest.raises(LookupError):

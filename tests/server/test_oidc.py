@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from maverick.exceptions import InvalidInputError
 from maverick.server import OidcVerifier
-from maverick.server.refusal import RequestRefusedError
+from maverick.server.errors import RequestRefusedError
 from server.chat_server import PATIENCE, ChatServer
 
 AUDIENCE = "maverick"

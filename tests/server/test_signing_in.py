@@ -14,7 +14,7 @@ from sqlalchemy import text
 from canary import CANARY
 from maverick.exceptions import InvalidInputError
 from maverick.server import ServerLimits, TokenSigner
-from maverick.server.passwords import hash_password, is_password
+from maverick.server.accounts import hash_password, is_password
 from server.chat_server import SECRET, ChatServer, Person
 
 CREDENTIALS = {"name": "ana", "password": CANARY}

@@ -16,7 +16,7 @@ from maverick.chat.migrations import migrate
 from maverick.server import ServerLimits
 from maverick.server.answer_body import AnswerBody, AnswerStatus
 from maverick.server.answer_store import AnswerJob, AnswerStore, Question, later_event
-from maverick.server.refusal import RequestRefusedError
+from maverick.server.errors import RequestRefusedError
 from maverick.server.schema import SERVER
 from server.chat_server import LINES, PATIENCE, ChatServer, Event, Person, SlowModel
 

@@ -16,7 +16,7 @@ from canary import CANARY
 from maverick.chat.database import owned_session
 from maverick.exceptions import InvalidInputError
 from maverick.journal import MemoryJournal, SqliteJournal
-from maverick.server.users import TABLES, Users
+from maverick.server.accounts import TABLES, Users
 from postgres import postgres_server, postgres_url
 from server.chat_server import ChatServer
 

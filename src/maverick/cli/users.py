@@ -16,7 +16,7 @@ from maverick.cli.terminal_approver import agreed
 from maverick.config import load_config
 from maverick.exceptions import InvalidInputError
 from maverick.journal.opening import open_journal
-from maverick.server.users import User, Users
+from maverick.server.accounts import User, Users
 
 _COLUMNS = (Column("NAME"), Column("ID", shrinks=True), Column("TASKS"), Column("CONVERSATIONS"))
 

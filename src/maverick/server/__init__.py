@@ -12,17 +12,16 @@ if TYPE_CHECKING:
     from maverick.server.app import create_app
     from maverick.server.limits import ServerLimits
     from maverick.server.oidc import OidcVerifier
-    from maverick.server.principal import Principal, Verifier
     from maverick.server.slow_clients import ConnectionLimits, client_protocol
-    from maverick.server.tokens import TokenSigner
+    from maverick.server.tokens import Principal, TokenSigner, Verifier
 
 _HOME_OF = {
     "ConnectionLimits": "maverick.server.slow_clients",
     "OidcVerifier": "maverick.server.oidc",
-    "Principal": "maverick.server.principal",
+    "Principal": "maverick.server.tokens",
     "ServerLimits": "maverick.server.limits",
     "TokenSigner": "maverick.server.tokens",
-    "Verifier": "maverick.server.principal",
+    "Verifier": "maverick.server.tokens",
     "client_protocol": "maverick.server.slow_clients",
     "create_app": "maverick.server.app",
 }

@@ -25,12 +25,10 @@ from maverick.runtime.worker import Predecessor
 from maverick.server.answer_body import AnswerBody, AnswerStatus
 from maverick.server.answer_records import AnswerRecord
 from maverick.server.answer_store import AnswerJob, AnswerStore, Question, later_event
-from maverick.server.entrance import Entrance
+from maverick.server.errors import RequestRefusedError, log_in_full, reason_of
 from maverick.server.events import EventLog, EventName, stream_event
-from maverick.server.failures import log_in_full, reason_of
-from maverick.server.limits import Places
+from maverick.server.limits import AdmissionQueue, ConcurrencyLimit
 from maverick.server.metrics import ServerMetrics
-from maverick.server.refusal import RequestRefusedError
 from maverick.server.updates import CONVERSATIONS, TASKS, Updates
 from maverick.tools.threads import run_in_thread
 
@@ -91,8 +89,8 @@ class AnswerService:
         runner: AgentRunner,
         store: AnswerStore,
         *,
-        entrance: Entrance,
-        places: Places,
+        entrance: AdmissionQueue,
+        places: ConcurrencyLimit,
         updates: Updates,
         metrics: ServerMetrics,
     ) -> None:

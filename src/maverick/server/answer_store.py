@@ -21,8 +21,8 @@ from maverick.exceptions import StorageError
 from maverick.journal import ApprovalStatus
 from maverick.server.answer_body import AnswerBody, AnswerStatus, ApprovalBody, ToolCallBody
 from maverick.server.answer_records import AnswerRecord, AnswerRecords
+from maverick.server.errors import RequestRefusedError, not_found, too_many
 from maverick.server.limits import ServerLimits
-from maverick.server.refusal import RequestRefusedError, not_found, too_many
 
 _EVENTS_A_MILLISECOND = 1024
 """More than there can be."""

@@ -17,18 +17,14 @@ from maverick.chat.migrations import migrate
 from maverick.server.accounts import Accounts
 from maverick.server.answer_service import AnswerService
 from maverick.server.answer_store import AnswerStore
-from maverick.server.entrance import Entrance
-from maverick.server.guesses import Guesses
-from maverick.server.http_limits import BodyLimit, Observer
-from maverick.server.limits import Places, RateLimiter, ServerLimits
+from maverick.server.dependencies import ChatService
+from maverick.server.errors import answer_refusals
+from maverick.server.limits import AdmissionQueue, ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
 from maverick.server.metrics import Gauge, ServerMetrics
-from maverick.server.principal import Verifier
-from maverick.server.refusal import answer_refusals
+from maverick.server.middleware import BodyLimit, Observer
 from maverick.server.routes import chat, conversations, front_ends, operations, signing_in, tasks
 from maverick.server.schema import SERVER
-from maverick.server.service import ChatService
-from maverick.server.sign_outs import SignOuts
-from maverick.server.tokens import TokenSigner
+from maverick.server.tokens import SignOuts, TokenSigner, Verifier
 from maverick.server.updates import Updates
 
 _PAGE = Path(__file__).parent / "page"
@@ -68,11 +64,11 @@ def create_app(
     """
     limits = limits or ServerLimits()
     updates, metrics = Updates(), ServerMetrics()
-    at_work = Places(
+    at_work = ConcurrencyLimit(
         limits.answers, "There are enough answers in the making. Wait for one of them, or stop it."
     )
-    streams = Places(limits.streams, "Too many streams are open. Close a tab, then try again.")
-    entrance = Entrance(limits.waiting)
+    streams = ConcurrencyLimit(limits.streams, "Too many streams are open. Close a tab, then try again.")
+    entrance = AdmissionQueue(limits.waiting)
     answers = AnswerService(
         runner,
         AnswerStore(database.session, limits),
@@ -114,7 +110,7 @@ def create_app(
         updates=updates,
         metrics=metrics,
         requests=RateLimiter(limits.requests_per_minute),
-        guesses=Guesses(limits.sign_ins_per_minute),
+        guesses=LoginThrottle(limits.sign_ins_per_minute),
         sign_outs=SignOuts(database.session),
         streams=streams,
         metrics_token=metrics_token,

@@ -13,8 +13,8 @@ import jwt
 
 from maverick.exceptions import InvalidInputError
 from maverick.runtime.event_log import log_failure
-from maverick.server.principal import Principal
-from maverick.server.refusal import RequestRefusedError, unauthorized
+from maverick.server.errors import RequestRefusedError, unauthorized
+from maverick.server.tokens import Principal
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
 """The algorithms that are accepted: all of them asymmetric, so that a public key is never taken for a secret."""

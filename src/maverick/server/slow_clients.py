@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from maverick.server.guesses import network_of
+from maverick.server.limits import network_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,16 +1,45 @@
-"""Bearer tokens of this server's own accounts: JSON Web Tokens it signs and nobody else can."""
+"""Bearer tokens: whom they belong to, those that this server signs, and those that are no longer valid."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import secrets
 import time
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import jwt
+from sqlalchemy import Connection, text
 
+from maverick.chat.database import SessionFactory, owned_session
 from maverick.exceptions import InvalidInputError
-from maverick.server.principal import Principal
-from maverick.server.refusal import unauthorized
+from maverick.server.errors import unauthorized
+from maverick.tools.threads import run_in_thread
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A verified user. It is made by a verifier and by nothing else."""
+
+    user_id: str
+    """What everything the user owns is kept under."""
+    name: str
+    """What the user is called, for showing it to them."""
+
+
+class Verifier(Protocol):
+    """Proves who a bearer token belongs to."""
+
+    async def verify(self, token: str) -> Principal:
+        """The user the token was issued to.
+
+        Raises:
+            RequestRefusedError: The token proves nothing: it is forged, expired, or meant for somebody else.
+        """
+        ...
+
 
 ALGORITHM = "HS256"
 ISSUER = "maverick"
@@ -67,3 +96,97 @@ class TokenSigner:
         except (jwt.PyJWTError, ValueError) as error:  # ValueError: text that can not be encoded
             raise unauthorized("The token is not valid or has expired. Sign in again.", error) from error
         return Principal(claims["sub"], str(claims.get("name", "")))
+
+
+_READ_AGAIN = 2.0
+"""Seconds after which this process looks for sign-outs at the other servers of its database."""
+_UNKNOWN_LIFETIME = 30 * 24 * 3600
+"""Seconds a token is remembered for if it does not say when it expires."""
+
+
+class SignOuts:
+    """What has ended. It is small and kept in memory; the database is where the processes tell each other.
+
+    Args:
+        session_factory: Makes fresh database sessions.
+        clock: Tells the time in seconds, for looking again.
+    """
+
+    def __init__(
+        self, session_factory: SessionFactory, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._session_factory = session_factory
+        self._clock = clock
+        self._ended: frozenset[str] = frozenset()
+        self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
+
+    async def check(self, principal: Principal, token: str) -> None:
+        """Make sure that a token, which is good otherwise, has not ended.
+
+        Raises:
+            RequestRefusedError: Its session has ended, or its user was deleted.
+            StorageError: Nobody can tell.
+        """
+        if self._is_due():
+            async with self._reading:
+                if self._is_due():
+                    await self._read()
+        if self.has(principal, token):
+            raise unauthorized("You have signed out. Sign in again.")
+
+    def has(self, principal: Principal, token: str) -> bool:
+        """Whether a token has ended, as far as this process knows."""
+        return session_key(token) in self._ended or user_key(principal.user_id) in self._ended
+
+    async def add(self, token: str) -> None:
+        """A session ends; its token is good no more, here at once and at other servers within seconds."""
+        await run_in_thread(self._write, session_key(token), _expiry(token))
+        await self._read()
+
+    def _is_due(self) -> bool:
+        return self._clock() - self._read_at > _READ_AGAIN
+
+    async def _read(self) -> None:
+        at = self._clock()
+        self._ended = await run_in_thread(self._find)
+        self._read_at = at
+
+    def _find(self) -> frozenset[str]:
+        query = text("SELECT what FROM sign_outs WHERE until > :now")
+        with owned_session(self._session_factory, "") as session:
+            return frozenset(session.connection().execute(query, {"now": int(time.time())}).scalars())
+
+    def _write(self, what: str, until: int) -> None:
+        with owned_session(self._session_factory, "", writes=True) as session:
+            end(session.connection(), what, until)
+
+
+def end(connection: Connection, what: str, until: int) -> None:
+    """Write down that something has ended, and forget what would have expired by now anyway."""
+    connection.execute(text("DELETE FROM sign_outs WHERE until <= :now"), {"now": int(time.time())})
+    insert = text("INSERT INTO sign_outs (what, until) VALUES (:what, :until) ON CONFLICT (what) DO NOTHING")
+    connection.execute(insert, {"what": what, "until": until})
+
+
+def session_key(token: str) -> str:
+    """What a token is remembered by: what is signed of it, since a signature can be written in several ways."""
+    return f"session {_hash(token.rpartition('.')[0] or token)}"
+
+
+def user_key(user_id: str) -> str:
+    """What all tokens of a user are remembered by."""
+    return f"user {_hash(user_id)}"
+
+
+def _hash(words: str) -> str:
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _expiry(token: str) -> int:
+    """When a token that was verified expires."""
+    try:
+        claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
+        return int(claims["exp"]) + 60  # whoever verifies it may allow for clocks that differ
+    except (jwt.PyJWTError, LookupError, TypeError, ValueError):
+        return int(time.time()) + _UNKNOWN_LIFETIME

@@ -14,23 +14,24 @@ from maverick.chat.database import owned_session
 from maverick.server.answer_body import AnswerBody, ApprovalBody
 from maverick.server.answer_service import Answer
 from maverick.server.answer_store import Question
-from maverick.server.event_stream import EVENT_STREAM, StreamFormat, answer_stream
-from maverick.server.principal import Principal
-from maverick.server.request_parts import (
+from maverick.server.dependencies import (
     CONFLICT,
     NOT_FOUND,
     REFUSALS,
+    ChatService,
     Id,
     IdempotencyKey,
     LastEventId,
     Number,
     PathId,
+    Service,
+    User,
     Words,
     stream_format,
 )
-from maverick.server.service import ChatService, Service
-from maverick.server.sign_in import User
+from maverick.server.event_stream import EVENT_STREAM, StreamFormat, answer_stream
 from maverick.server.stream_encoders import StreamEncoder
+from maverick.server.tokens import Principal
 
 router = APIRouter(prefix="/api", tags=["chat"], responses={**REFUSALS, **NOT_FOUND, **CONFLICT})
 approvals = APIRouter(prefix="/api/approvals", tags=["approvals"], responses=REFUSALS)

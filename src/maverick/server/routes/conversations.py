@@ -15,10 +15,8 @@ from maverick.chat.database import owned_session
 from maverick.chat.tables import ChatMessage, Conversation, ToolCall
 from maverick.server.answer_body import ApprovalBody, ToolCallBody
 from maverick.server.answer_records import AnswerRecords
-from maverick.server.refusal import not_found
-from maverick.server.request_parts import NOT_FOUND, REFUSALS, PathId
-from maverick.server.service import ChatService, Service
-from maverick.server.sign_in import User
+from maverick.server.dependencies import NOT_FOUND, REFUSALS, ChatService, PathId, Service, User
+from maverick.server.errors import not_found
 from maverick.server.updates import CONVERSATIONS
 from maverick.tools.threads import run_in_thread
 

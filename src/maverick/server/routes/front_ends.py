@@ -10,12 +10,10 @@ from pydantic import BaseModel, Field
 
 from maverick.chat.prompt import MESSAGE_LENGTH
 from maverick.server.answer_store import Question
+from maverick.server.dependencies import CONFLICT, NOT_FOUND, REFUSALS, Id, Service, User
+from maverick.server.errors import RequestRefusedError
 from maverick.server.event_stream import EVENT_STREAM
-from maverick.server.refusal import RequestRefusedError
-from maverick.server.request_parts import CONFLICT, NOT_FOUND, REFUSALS, Id
 from maverick.server.routes.chat import followed
-from maverick.server.service import Service
-from maverick.server.sign_in import User
 from maverick.server.stream_encoders import AgUiEncoder, AiSdkEncoder
 
 _STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}}

@@ -11,12 +11,10 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel
 
 from maverick.chat.database import owned_session
+from maverick.server.dependencies import REFUSALS, ChatService, Service, User, bearer_of, signed_in, token_of
 from maverick.server.event_stream import EVENT_STREAM, PAUSE, EventStream, encoded
-from maverick.server.principal import Principal
-from maverick.server.request_parts import REFUSALS
-from maverick.server.service import ChatService, Service
-from maverick.server.sign_in import User, bearer_of, signed_in, token_of
 from maverick.server.stream_encoders import Frame
+from maverick.server.tokens import Principal
 from maverick.server.updates import SESSION
 
 router = APIRouter(responses=REFUSALS)

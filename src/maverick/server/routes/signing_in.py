@@ -7,12 +7,20 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from maverick.server.principal import Principal
-from maverick.server.refusal import RequestRefusedError, not_found
-from maverick.server.request_parts import CONFLICT, NOT_FOUND, REFUSALS
-from maverick.server.service import ChatService, Service
-from maverick.server.sign_in import COOKIE, User, bearer_of, refuse_other_sites, remember
-from maverick.server.tokens import TokenSigner
+from maverick.server.dependencies import (
+    CONFLICT,
+    COOKIE,
+    NOT_FOUND,
+    REFUSALS,
+    ChatService,
+    Service,
+    User,
+    bearer_of,
+    refuse_other_sites,
+    remember,
+)
+from maverick.server.errors import RequestRefusedError, not_found
+from maverick.server.tokens import Principal, TokenSigner
 from maverick.server.updates import SESSION
 from maverick.tools.threads import run_in_thread
 

@@ -16,11 +16,18 @@ from maverick.chat.task_arguments import AddTask, Description, PriorityName, Tit
 from maverick.chat.task_tools import Caller, TaskSession
 from maverick.chat.tasks import UNDO, TaskStore, state_of
 from maverick.exceptions import InvalidInputError
-from maverick.server.principal import Principal
-from maverick.server.refusal import RequestRefusedError, not_found
-from maverick.server.request_parts import CONFLICT, NOT_FOUND, REFUSALS, IdempotencyKey, PathNumber
-from maverick.server.service import ChatService, Service
-from maverick.server.sign_in import User
+from maverick.server.dependencies import (
+    CONFLICT,
+    NOT_FOUND,
+    REFUSALS,
+    ChatService,
+    IdempotencyKey,
+    PathNumber,
+    Service,
+    User,
+)
+from maverick.server.errors import RequestRefusedError, not_found
+from maverick.server.tokens import Principal
 from maverick.server.updates import TASKS
 from maverick.tools.threads import run_in_thread
 

@@ -6,8 +6,8 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from maverick.server.errors import refusal_response
 from maverick.server.metrics import ServerMetrics
-from maverick.server.refusal import refusal_response
 
 _CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
