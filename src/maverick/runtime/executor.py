@@ -8,9 +8,8 @@ from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-import msgspec
 from typing_extensions import TypeVar
 
 from maverick.config import AgentConfig
@@ -36,11 +35,8 @@ from maverick.runtime.prepared_agent import AgentPreparer, PreparedAgent
 from maverick.runtime.run import Run, RunClock
 from maverick.runtime.run_writer import RunWriter
 from maverick.runtime.worker import Predecessor
-from maverick.telemetry import current_trace_id, instruments
+from maverick.telemetry import current_trace_id
 from maverick.tools import ToolRegistry
-
-if TYPE_CHECKING:
-    from maverick.runtime.tracing import RunTracer
 
 T = TypeVar("T", default=str)
 
@@ -133,9 +129,8 @@ class AgentExecutor:
             user_id=user_id,
             journaled=self._journal is not None,
             earlier=messages,
+            execution=execution,
         )
-        if execution is not None:
-            start = msgspec.structs.replace(start, execution=execution)
         writer = None if self._journal is None else RunWriter(self._journal)
         driver = self._driver(agent, start, listeners_of(on_activity), writer, clock)
         return await driver.drive(signal)
@@ -275,7 +270,7 @@ class AgentExecutor:
     ) -> Driver[T]:
         definition, client, toolset = agent
         loop = AgentLoop(definition, toolset.tools, max_depth=self._max_depth)
-        tracer = _tracer(start, agent.model)
+        tracer = agent.tracer(start)
         run = Run(start, loop, client, toolset, listeners, writer, clock, predecessor, tracer)
         return Driver(
             run,
@@ -393,12 +388,3 @@ def _checked_or_new(run_id: str | None) -> str:
             field="run_id",
         )
     return run_id
-
-
-def _tracer(start: RunStarted, model: str) -> RunTracer | None:
-    """The tracer of a run, if runs are traced."""
-    if (traced := instruments()) is None:
-        return None
-    from maverick.runtime.tracing import RunTracer  # here, since it loads OpenTelemetry
-
-    return RunTracer(traced, start, model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar
@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 from maverick.config import AgentConfig, load_config
 from maverick.exceptions import InvalidToolError
 from maverick.loop.definition import AgentDefinition, ModelConfig
-from maverick.loop.entries import RunStarted
+from maverick.loop.entries import Execution, RunStarted
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
 from maverick.model import LLMClient, Message, ModelInfo, model_info
@@ -22,7 +22,11 @@ from maverick.providers.catalog import open_client
 from maverick.providers.resolve import resolve
 from maverick.runtime.toolset import Toolset
 from maverick.runtime.worker import worker_name
+from maverick.telemetry import instruments
 from maverick.tools import ToolRegistry
+
+if TYPE_CHECKING:
+    from maverick.runtime.tracing import RunTracer
 
 T = TypeVar("T", default=str)
 
@@ -61,6 +65,7 @@ class PreparedAgent(NamedTuple, Generic[T]):
         earlier: Sequence[Message] = (),
         caller: RunStarted | None = None,
         grant: Limits | None = None,
+        execution: Execution | None = None,
     ) -> RunStarted:
         """The entry that a run of this agent begins with.
 
@@ -86,7 +91,16 @@ class PreparedAgent(NamedTuple, Generic[T]):
             worker=worker_name() if journaled else "",
             user_id=user_id,
             parent=None if caller is None else caller.run_id,
+            execution=execution,
         )
+
+    def tracer(self, start: RunStarted) -> RunTracer | None:
+        """The tracer of a run, if runs are traced."""
+        if (traced := instruments()) is None:
+            return None
+        from maverick.runtime.tracing import RunTracer  # here, since it loads OpenTelemetry
+
+        return RunTracer(traced, start, self.model)
 
 
 class AgentPreparer:
