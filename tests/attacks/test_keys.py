@@ -69,9 +69,9 @@ async def test_an_agent_of_another_provider_gets_that_providers_key_and_address(
                 "MAVERICK_AGENT_MODEL": "gpt-5",
                 "OPENAI_API_KEY": "sk-ant-1",
             },
-            "The key from OPENAI_API_KEY is one for Claude",
+            "The key from OPENAI_API_KEY is a key for Claude",
         ),
-        ({"ANTHROPIC_API_KEY": "sk-proj-1"}, "The key from ANTHROPIC_API_KEY is one for OpenAI"),
+        ({"ANTHROPIC_API_KEY": "sk-proj-1"}, "The key from ANTHROPIC_API_KEY is a key for OpenAI"),
         ({"MAVERICK_AGENT_PROVIDER": "foo"}, "There is no provider named 'foo'"),
         (
             {"MAVERICK_AGENT_PROVIDER": "openai", "MAVERICK_AGENT_MODEL": "gpt-5"},

@@ -149,8 +149,8 @@ async def test_when_all_fail_the_last_error_is_raised_and_notes_the_others(way: 
         await answer(client, way)
 
     assert caught.value.__notes__ == [
-        "Client 1 had failed before: RateLimitError: slow down",
-        "Client 2 had failed before: NetworkError: gone",
+        "Client 1 failed before: RateLimitError: slow down",
+        "Client 2 failed before: NetworkError: gone",
     ]
 
 
@@ -161,7 +161,7 @@ async def test_an_error_that_ends_the_search_notes_the_earlier_ones_too(way: str
     )
     with pytest.raises(InvalidInputError) as caught:
         await answer(client, way)
-    assert caught.value.__notes__ == ["Client 1 had failed before: NetworkError: gone"]
+    assert caught.value.__notes__ == ["Client 1 failed before: NetworkError: gone"]
 
 
 async def test_a_stream_that_has_begun_is_never_begun_again() -> None:

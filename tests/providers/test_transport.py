@@ -452,7 +452,7 @@ async def test_a_proxy_that_is_not_there_is_a_network_error(
     monkeypatch.setenv("https_proxy", f"127.0.0.1:{unused_port}")
     error = await failure(transport, "https://example.test/v1/messages")
     assert type(error) is NetworkError
-    assert "proxy on the way to example.test could not be reached" in str(error)
+    assert "proxy for example.test could not be reached" in str(error)
 
 
 @pytest.mark.requirement("P8")

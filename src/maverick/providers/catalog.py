@@ -1,12 +1,13 @@
-"""The providers there are, and ``connect``, which makes a client of one from a ``provider:model`` string.
+"""The list of providers, and ``connect``, which makes a client from a ``provider:model`` string.
 
-A provider is a function ``connect(model, **options) -> Client``. The built-in ones live in modules of this
-package and are imported when they are asked for. A package adds its own through an entry point::
+A provider is a function ``connect(model, **options) -> Client``. The built-in ones are modules of this package, which
+are imported on use. Another package adds its own through an entry point::
 
     [project.entry-points."maverick.providers"]
     acme = "acme_maverick"              # a module with such a function, or "acme_maverick:connect" itself
 
-A built-in name cannot be taken over: it is never looked for in packages, since that reads a file of each of them.
+A package cannot replace a built-in provider: installed packages are not searched for its name, since that reads a file
+of each of them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 from msgspec import Struct
 
 from maverick.config import DEFAULT, AgentConfig, load_config
-from maverick.config.provider_names import installed_providers, provider_names
+from maverick.config.provider_names import installed_providers
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, describe_unknown
 from maverick.model.client import RequestDefaults
 from maverick.model.request import RequestConfig
@@ -31,7 +32,7 @@ from maverick.providers.resolve import Resolved, resolve
 from maverick.telemetry import logger
 
 _FOR_ALL = ("max_tokens", "temperature", "request_timeout")
-"""Options that every provider has: they hold for requests that do not say otherwise."""
+"""Options that every provider has: they apply to requests that set nothing else."""
 
 
 class BuiltIn(Struct, frozen=True):
@@ -66,9 +67,9 @@ def connect(model: str | None = None, /, *, settings: AgentConfig | None = None,
     Args:
         model: ``provider:model``; what the second half means is up to the provider (``cassette:run.json``
             is a file, ``offline:`` needs none). By default the model in the settings.
-        settings: What holds where no option says otherwise: the key and the address if they are set for this
-            provider, the timeout, and the tokens and temperature of requests that set none. By default the settings
-            of files and environment.
+        settings: What applies where no option is given: the key and the address if they are set for this provider,
+            the timeout, and the tokens and temperature of requests that set none. By default the settings of files
+            and environment.
         **options: Settings of the provider, such as ``api_key`` or ``base_url``; and for every provider
             ``max_tokens``, ``temperature`` and ``request_timeout`` (seconds).
 
@@ -84,7 +85,7 @@ def connect(model: str | None = None, /, *, settings: AgentConfig | None = None,
 
 
 def open_client(resolved: Resolved, **options: Any) -> Client:
-    """Make a client of what was resolved; options win over it.
+    """Make a client of a resolved model; options take precedence over it.
 
     Raises:
         InvalidInputError: The provider has no such option.
@@ -127,14 +128,11 @@ def _factory(name: str) -> Callable[..., object]:
 
 
 def _of_package(name: str) -> Any:  # noqa: ANN401 - whatever the package names
-    claims = installed_providers().get(name, ())
-    if not claims:
-        raise InvalidInputError(describe_unknown("provider", name, provider_names()), field="model")
+    claims = installed_providers()[name]
     if len(claims) > 1:
         packages = ", ".join(claim.dist.name if claim.dist else claim.value for claim in claims)
         raise AgentError(
-            f"The provider name {name!r} is provided more than once and claimed by: {packages}. Uninstall what you "
-            "do not need, or ask its author for another name.",
+            f"Several packages provide {name!r}: {packages}. Uninstall those that you do not need.",
             kind=ErrorKind.INVALID,
         )
     return claims[0].load()
@@ -142,7 +140,7 @@ def _of_package(name: str) -> Any:  # noqa: ANN401 - whatever the package names
 
 @contextmanager
 def _missing_extra_explained(name: str) -> Iterator[None]:
-    """Turn the absence of the provider's own extra into advice; let any other import failure through."""
+    """Turn a missing package of the provider's extra into advice; let any other import error through."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -173,7 +171,7 @@ def _defaults(resolved: Resolved, options: Mapping[str, Any]) -> RequestDefaults
 def _options(
     resolved: Resolved, takes: Sequence[inspect.Parameter], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The options with what was resolved for those that the provider has and nobody has said."""
+    """The options, with the resolved key, address and timeouts where the provider takes them and none is given."""
     key, timeout = resolved.api_key, resolved.request_timeout
     found: dict[str, Any] = {
         "api_key": None if key is None else key.get_secret_value(),

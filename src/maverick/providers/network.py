@@ -1,38 +1,28 @@
-"""A switch that turns any call to a live service into an error, so that tests cannot go online unnoticed.
+"""A switch that turns any call to a live service into an error, so that tests cannot go online by accident.
 
-The switch is one flag for the whole process, not a context variable: a guard has to hold in threads, callbacks
-and tasks that were started before it was set, and those would not see a context variable change.
+The switch is one flag for the whole process, not a context variable: it has to hold in threads, callbacks and tasks
+that were started before it was set, and those would not see a context variable change.
 """
 
 from __future__ import annotations
 
 from ipaddress import ip_address
 from types import TracebackType
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from maverick.exceptions import NetworkError
 
 
-class _Switch:
+class NetworkSetting:
+    """Sets the switch when it is made; as a context manager it restores the former setting."""
+
+    forbidden: ClassVar[bool] = False
     """The flag of this process."""
 
-    __slots__ = ("forbidden",)
-
-    def __init__(self) -> None:
-        self.forbidden = False
-
-
-switch = _Switch()
-
-
-class NetworkSetting:
-    """A position of the switch, taken when this is made; as a context manager it puts the former one back."""
-
-    __slots__ = ("_former",)
-
     def __init__(self, *, forbidden: bool) -> None:
-        self._former = switch.forbidden
-        switch.forbidden = forbidden
+        self._former = NetworkSetting.forbidden
+        NetworkSetting.forbidden = forbidden
 
     def __enter__(self) -> None:
         pass
@@ -40,7 +30,7 @@ class NetworkSetting:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        switch.forbidden = self._former
+        NetworkSetting.forbidden = self._former
 
 
 def forbid_network() -> NetworkSetting:
@@ -65,9 +55,9 @@ def check_network_allowed(provider: str, url: str) -> None:
         url: Where it would connect to.
 
     Raises:
-        NetworkError: The call must not be made; trying again does not help.
+        NetworkError: The network is forbidden; trying again does not help.
     """
-    if not switch.forbidden:
+    if not NetworkSetting.forbidden:
         return
     host = _host(url)
     if not is_loopback(host):
@@ -81,7 +71,7 @@ def check_network_allowed(provider: str, url: str) -> None:
 def _host(url: str) -> str:
     try:
         return urlsplit(url).hostname or ""
-    except ValueError:  # an unbalanced bracket or the like: certainly no address of this machine
+    except ValueError:  # such as an unbalanced bracket: not an address of this machine
         return ""
 
 

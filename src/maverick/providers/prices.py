@@ -1,7 +1,7 @@
-"""What models cost and how much they can read: the table in ``prices.json``, and what a user lays over it.
+"""What models cost and how long their context is: the table in ``prices.json``, and prices that a user adds.
 
-The table has list prices for standard requests, in US dollars per million tokens. A model whose price depends on
-more than its tokens has none here, and a model that is not in the table has nothing: no cost is better than a
+The table has list prices for standard requests, in US dollars per million tokens. A model whose price depends on more
+than its tokens has no price here, and of a model that is not in the table nothing is known: no cost is better than a
 wrong one.
 """
 

@@ -1,4 +1,4 @@
-"""The time one model call may take: it counts while the request is under way, not while it waits to be sent."""
+"""The time limit of one model call: it runs while the request is in progress, not while it waits to be sent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from maverick.exceptions import TimeoutError
 
 
 class RequestTimeout:
-    """Ends the model call that is made in its block when the time is up, and raises ``TimeoutError`` then.
+    """Cancels the model call in its block when the time is up, and raises ``TimeoutError``.
 
     Args:
         milliseconds: How long the call may take.
@@ -44,9 +44,11 @@ class RequestTimeout:
 
     @contextmanager
     def _stopped(self) -> Iterator[None]:
-        """Do not count the time of the block."""
+        """Stop the timer for the length of the block."""
         ends_at = self._timer.when() if self._can_be_set() else None
-        if ends_at is None:  # it is over, or stopped already: a client may have several requests wait at once
+        if (
+            ends_at is None
+        ):  # it has ended, or is stopped already: several requests of a client may wait at once
             yield
             return
         left = ends_at - self._loop.time()
@@ -58,17 +60,17 @@ class RequestTimeout:
                 self._timer.reschedule(self._loop.time() + left)
 
     def _can_be_set(self) -> bool:
-        """Whether it still counts, and for the loop that is running: a client may leave tasks, or use other loops."""
+        """Whether it still runs, and in this event loop: a client may leave tasks behind, or use other loops."""
         return self._is_open and not self._timer.expired() and asyncio.get_running_loop() is self._loop
 
 
 _current: ContextVar[RequestTimeout | None] = ContextVar("maverick_request_timeout", default=None)
-"""The one of the model call that is being made in this context."""
+"""The time limit of the model call in this context."""
 
 
 @contextmanager
 def waiting_to_be_sent() -> Iterator[None]:
-    """For clients that hold requests back: what the block takes does not count as time of the model call."""
+    """For clients that hold requests back: the time of the block does not count for the model call."""
     timeout = _current.get()
     if timeout is None:
         yield

@@ -1,8 +1,8 @@
-"""Who answers, and how they are reached: the one place that puts a wish, an agent and the settings together.
+"""Which model answers, and how it is reached: the one place that combines command line, agent and settings.
 
 The order is the same for every way to start a run: the command line, the agent's definition, the client, the
 environment, the project's file, the user's file, the default. What is set for one provider is never used for another:
-a key and an address belong to the provider they were set for.
+a key and an address are only for the provider they were set for.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ OFFLINE = "offline:"
 """The model that needs no key and no network."""
 
 COMMAND_LINE, DEFINITION = "command line", "agent"
-"""The sources of what neither a file nor a variable says."""
+"""The sources of what comes from neither a file nor a variable."""
 
 _ENVIRONMENT_OF = {
     "claude": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
     "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
 }
-"""The variables of each vendor itself: of its key and of its address."""
+"""The environment variables of each vendor: for its key and for its address."""
 _CLAUDE = ("claude", "claude-sdk", "claude-code")
 _WHO = ("provider", "model", "api_key", "base_url")
-"""The settings that say who answers: with none of them and no key, nothing is configured."""
+"""The settings that choose a model: with none of them and no key, nothing is configured."""
 _NAMES = {"claude": "Claude", "openai": "OpenAI"}
 _OPENAI_KEY = re.compile(r"sk-(proj|svcacct|admin)-")
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What will be used, and where each part of it comes from."""
+    """The model that will be used with its settings, and where each of them comes from."""
 
     provider: str
     name: str
@@ -57,13 +57,13 @@ class Resolved:
         return f"{self.provider}:{self.name}"
 
     def check(self) -> Self:
-        """See to it that there is a key if one is needed, and the right one, before anything is done.
+        """Check that there is a key if one is needed, and that it is not another provider's.
 
         Raises:
-            ConfigError: There is none, or it is another provider's; the message says what to do.
+            ConfigError: The key is missing, or another provider's; the message says what to do.
         """
         self.check_key_owner()
-        # Other people's servers for OpenAI's protocol may want no key.
+        # Other servers that speak OpenAI's protocol may need no key.
         needs = self.provider == "claude" or (self.provider == "openai" and self.base_url is None)
         if needs and self.api_key is None:
             raise ConfigError(
@@ -75,10 +75,10 @@ class Resolved:
         return self
 
     def check_key_owner(self) -> None:
-        """Refuse a key that can be seen to be another provider's.
+        """Refuse a key that is recognisably another provider's.
 
         Raises:
-            ConfigError: It is.
+            ConfigError: The key is another provider's.
         """
         key = "" if self.api_key is None else self.api_key.get_secret_value()
         host = urlsplit(self.base_url or "").hostname or ""
@@ -90,14 +90,14 @@ class Resolved:
         if other is not None:
             source = self.sources["api_key"]
             raise ConfigError(
-                f"The key from {source} is one for {other}, which {self.model} is not. Set {key_variable(vendor)} to a "
+                f"The key from {source} is a key for {other}, and {self.model} needs another. Set {key_variable(vendor)} to a "
                 f"key for {_NAMES[vendor]}, or choose another model.",
                 source=source,
                 field="agent.api_key",
             )
 
     def describe(self) -> list[Setting]:
-        """Each part with where it comes from, by the name of its setting; the key is hidden."""
+        """Each setting with its source; the key is hidden."""
         shown = {
             "provider": self.provider,
             "model": self.name or None,
@@ -111,7 +111,7 @@ class Resolved:
 
     @property
     def is_stand_in(self) -> bool:
-        """Whether the offline model answers since nothing is configured and there is no key."""
+        """Whether the offline model answers because nothing is configured and there is no key."""
         return self.sources.get("provider") == _NOTHING_SET
 
 
@@ -125,7 +125,7 @@ def resolve(
     named: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Resolved:
-    """What will be used for an agent.
+    """The model that will be used for an agent.
 
     Args:
         settings: What is configured.
@@ -135,7 +135,7 @@ def resolve(
 
     Raises:
         ConfigError: The settings name no known provider, or no model where one is needed.
-        InvalidInputError: What was wanted or named is no ``provider:model`` of a known provider.
+        InvalidInputError: ``wanted`` or ``named`` is not a ``provider:model`` of a known provider.
     """
     environ = os.environ if environ is None else environ
     configured = _configured_provider(settings)
@@ -171,14 +171,14 @@ def resolve(
 
 
 def resolve_claude_code(settings: AgentConfig, named: str | None) -> Resolved:
-    """What will be used for an agent on the Claude CLI, whatever the provider of the other agents is.
+    """The model that will be used for an agent on the Claude CLI, whatever the provider of other agents is.
 
     Args:
         settings: What is configured.
         named: The model that the agent names, if it does.
 
     Returns:
-        What was resolved; its ``name`` is empty if neither the agent nor the settings name a model of Claude.
+        The model; its ``name`` is empty if neither the agent nor the settings name a model of Claude.
     """
     found = resolve(settings, named=f"claude-code:{named or ''}")
     if named is None and settings.source_of("model") != DEFAULT:
@@ -196,7 +196,8 @@ def check_provider(provider: str, settings: AgentConfig | None = None) -> None:
         settings: The settings that name it, if they do.
 
     Raises:
-        ConfigError: The settings name one that does not exist; or an ``InvalidInputError`` if somebody else does.
+        ConfigError: The settings name a provider that does not exist.
+        InvalidInputError: It does not exist, and was not named by the settings.
     """
     if provider in BUILT_IN_PROVIDERS or provider in (known := provider_names()):
         return
@@ -208,12 +209,12 @@ def check_provider(provider: str, settings: AgentConfig | None = None) -> None:
 
 
 def key_variable(provider: str) -> str | None:
-    """The variable that a provider's vendor has its key in, if there is one."""
+    """The environment variable for the key of a provider's vendor, if there is one."""
     return _ENVIRONMENT_OF[_vendor(provider)][0] if _vendor(provider) in _ENVIRONMENT_OF else None
 
 
 def _vendor(provider: str) -> str:
-    """Whose key and address it is: the three ways to Claude share theirs."""
+    """The company whose key and address a provider uses: the three ways to reach Claude share theirs."""
     return "claude" if provider in _CLAUDE else provider
 
 

@@ -182,7 +182,7 @@ class ScriptedClient(Client):
         yield planned.response
 
     def model_info(self, model: str) -> ModelInfo:  # noqa: ARG002 - the same for every model
-        """What the client was told to say of models."""
+        """What the client was given as ``info``."""
         return self._info
 
     async def _next(self, request: Request) -> Turn:
@@ -198,7 +198,7 @@ class ScriptedClient(Client):
     def _next_of_list(self) -> Turn:
         if self._played == len(self._turns):
             raise InvalidInputError(
-                f"The script has {self._played} turns and one more was asked for. Add the missing turn, or "
+                f"The script has {self._played} turns, and one more was requested. Add the missing turn, or "
                 "write the script as a function of the request.",
                 field="script",
             )
@@ -217,7 +217,7 @@ def _numbered_through(script: Iterable[TurnLike]) -> tuple[Turn, ...]:
 
 
 def _ready(item: object, numbers: Iterator[int]) -> Turn:
-    """The turn an item of the script stands for, as it will be played."""
+    """The turn that an item of the script makes, ready to be played."""
     if isinstance(item, Response):
         return Turn(item, _deltas(item, None))
     return _numbered(_as_turn(item), numbers)

@@ -1,4 +1,4 @@
-"""JSON Schema in the dialects of structured output: what Claude and OpenAI can hold a model to.
+"""JSON Schema in the dialects of structured output that Claude and OpenAI can enforce.
 
 Both compile the schema of an answer into a grammar, and accept only what a grammar can say: an object lists all of its
 properties and has no others, and most limits on values are unknown. A limit that is unknown is moved into the
@@ -31,26 +31,26 @@ _KEPT = frozenset(
         "maxItems",
     }
 )
-_UNSAYABLE = frozenset(
+_NOT_SUPPORTED = frozenset(
     {"allOf", "not", "if", "then", "else", "prefixItems", "patternProperties", "dependentSchemas"}
 )
 
 
-class _InexpressibleError(Exception):
+class _NotExpressibleError(Exception):
     """The dialect cannot express the schema."""
 
 
 def claude_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The schema in Claude's dialect, or ``None`` when it allows what the dialect cannot say, such as any key."""
+    """The schema in Claude's dialect, or ``None`` when the dialect cannot express it, such as an object with any keys."""
     try:
         return _claude_translate(schema)
-    except _InexpressibleError:
+    except _NotExpressibleError:
         return None
 
 
 def _claude_translate(schema: object) -> dict[str, Any]:
     if not isinstance(schema, Mapping):
-        raise _InexpressibleError
+        raise _NotExpressibleError
     rest = dict(schema)
     strict: dict[str, Any] = {}
     if "$defs" in rest:
@@ -63,7 +63,7 @@ def _claude_translate(schema: object) -> dict[str, Any]:
 
 
 def _claude_core(rest: dict[str, Any]) -> dict[str, Any]:
-    """What kind of value it is. Takes what it translates out of ``rest`` and leaves the limits."""
+    """What kind of value it is. Removes what it translates from ``rest`` and leaves the limits."""
     for fixed in ("const", "enum"):
         if fixed in rest:
             rest.pop("type", None)
@@ -80,12 +80,12 @@ def _claude_core(rest: dict[str, Any]) -> dict[str, Any]:
     if isinstance(kind, str) and kind in _SCALARS:
         known_format = rest.get("format") in _FORMATS | {"uri"}
         return {"type": kind, "format": rest.pop("format")} if known_format else {"type": kind}
-    raise _InexpressibleError
+    raise _NotExpressibleError
 
 
 def _claude_object(rest: dict[str, Any]) -> dict[str, Any]:
     if rest.pop("additionalProperties", False) and "properties" not in rest:
-        raise _InexpressibleError
+        raise _NotExpressibleError
     strict: dict[str, Any] = {
         "properties": _claude_translate_each(rest.pop("properties", {})),
         "additionalProperties": False,
@@ -107,7 +107,7 @@ def _claude_translate_each(schemas: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def openai_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The schema in the strict dialect, or ``None`` when it allows what the dialect cannot say, such as any key."""
+    """The schema in the strict dialect, or ``None`` when the dialect cannot express it, such as an object with any keys."""
     if schema.get("type") != "object":  # the outermost value has to be an object
         return None
     try:
@@ -117,26 +117,26 @@ def openai_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
             strict["$defs"] = {
                 name: _openai_translate(definition) for name, definition in definitions.items()
             }
-    except _InexpressibleError:
+    except _NotExpressibleError:
         return None
     return strict
 
 
 def _openai_translate(schema: object) -> dict[str, Any]:
-    if not isinstance(schema, Mapping) or schema.keys() & _UNSAYABLE:
-        raise _InexpressibleError
+    if not isinstance(schema, Mapping) or schema.keys() & _NOT_SUPPORTED:
+        raise _NotExpressibleError
     if "$ref" in schema:
-        return {"$ref": schema["$ref"]}  # nothing may stand beside a reference
+        return {"$ref": schema["$ref"]}  # nothing may be next to a reference
     rest = {name: value for name, value in schema.items() if name != "$defs"}
     strict = {name: rest.pop(name) for name in _KEPT & rest.keys()} | _openai_core(rest)
     return _with_limits_described(strict, rest)
 
 
 def _openai_core(rest: dict[str, Any]) -> dict[str, Any]:
-    """What kind of value it is. Takes what it translates out of ``rest`` and leaves the limits."""
+    """What kind of value it is. Removes what it translates from ``rest`` and leaves the limits."""
     for choice in ("anyOf", "oneOf"):
         if choice in rest:
-            rest.pop("discriminator", None)  # the variants themselves say which is which
+            rest.pop("discriminator", None)  # the variants themselves tell them apart
             return {"anyOf": [_openai_translate(variant) for variant in rest.pop(choice)]}
     kind = rest.pop("type", None)
     if kind == "object":
@@ -145,7 +145,7 @@ def _openai_core(rest: dict[str, Any]) -> dict[str, Any]:
         return {"type": kind, "items": _openai_translate(rest.pop("items", None))}
     kinds = kind if isinstance(kind, list) else [kind]
     if not _SCALARS.issuperset(kinds):
-        raise _InexpressibleError
+        raise _NotExpressibleError
     if rest.get("format") in _FORMATS:
         return {"type": kind, "format": rest.pop("format")}
     return {"type": kind}
@@ -154,7 +154,7 @@ def _openai_core(rest: dict[str, Any]) -> dict[str, Any]:
 def _openai_object(rest: dict[str, Any]) -> dict[str, Any]:
     properties = rest.pop("properties", None)
     if properties is None or rest.pop("additionalProperties", False):
-        raise _InexpressibleError
+        raise _NotExpressibleError
     rest.pop("required", None)
     return {
         "properties": {name: _openai_translate(schema) for name, schema in properties.items()},
@@ -167,5 +167,5 @@ def _with_limits_described(strict: dict[str, Any], limits: dict[str, Any]) -> di
     """The schema with the limits that the dialect does not know in its description, where the model still reads them."""
     if not limits:
         return strict
-    told = ", ".join(f"{name}: {value}" for name, value in limits.items())
-    return {**strict, "description": f"{strict.get('description', '')}\n\n({told})".strip()}
+    described = ", ".join(f"{name}: {value}" for name, value in limits.items())
+    return {**strict, "description": f"{strict.get('description', '')}\n\n({described})".strip()}

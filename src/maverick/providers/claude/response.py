@@ -1,8 +1,8 @@
 """An answer of the Claude Messages API, from its bytes: whole, or event by event. No I/O here.
 
 Blocks and events of a type that is not known here are ignored: the API adds new ones at any time. Those that are
-known have to be valid, or a :class:`~maverick.exceptions.MalformedResponseError` says so. The exception is what the model itself
-writes: tool arguments that are not a JSON object make a ``ToolCall`` that says ``malformed``.
+known have to be valid, or a :class:`~maverick.exceptions.MalformedResponseError` says so. The exception is what the
+model itself writes: tool arguments that are not a JSON object make a ``ToolCall`` that says ``malformed``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ _STOP_REASONS: Mapping[str | None, StopReason] = {
 
 _BLOCK_TYPES = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 
-
 _EVENT_TYPES = frozenset(
     {
         "message_start",
@@ -70,7 +69,7 @@ class _Usage(Struct, frozen=True):
 
 
 class _Block(Struct, frozen=True):
-    """A content block of any kind; each kind uses some of the fields."""
+    """A content block of any type; each type uses some of the fields."""
 
     type: str
     text: str = ""
@@ -106,7 +105,7 @@ class _Start(Struct, frozen=True):
 
 
 class _Delta(Struct, frozen=True, gc=False):
-    """What a delta adds, of any kind; each kind uses one of the fields."""
+    """A delta of any type; each type uses one of the fields."""
 
     text: str = ""
     thinking: str = ""
@@ -116,7 +115,7 @@ class _Delta(Struct, frozen=True, gc=False):
 
 
 class _Event(Struct, frozen=True):
-    """An event of any kind; each kind uses some of the fields."""
+    """An event of any type; each type uses some of the fields."""
 
     type: str
     index: int = 0
@@ -165,7 +164,7 @@ class MessageAccumulator(StreamAccumulator):
         self._blocks: dict[int, _OpenBlock] = {}
 
     def feed(self, data: bytes) -> Deltas:
-        """Take the data of the next event; return the words it adds."""
+        """Add the data of the next event; return the text and thoughts in it."""
         try:
             event = _events.decode(data)
         except BAD_JSON:
@@ -217,7 +216,7 @@ class MessageAccumulator(StreamAccumulator):
         self.response = _response(self._exchange, self.parts(), self._stop_reason, self._model, self._usage)
 
     def _read_unusual(self, data: bytes) -> _Event:
-        """Read an event that is not of the usual form: mend its text, or pass it over if it is of a new kind."""
+        """Decode an unusual event: replace characters that UTF-8 cannot carry, or ignore an unknown type."""
         try:
             return decode(data, _events)
         except BAD_JSON:
@@ -238,7 +237,7 @@ class _OpenBlock:
         self._signature = ""
 
     def add(self, delta: _Delta) -> Deltas:
-        """Add what a delta brings, and return it if it is words."""
+        """Add a delta, and return it if it is text or a thought."""
         if self._kind == "text" and delta.text:
             self._pieces.append(delta.text)
             return (TextDelta(delta.text),)
@@ -257,7 +256,9 @@ class _OpenBlock:
             return _part(
                 msgspec.structs.replace(begun, text=added, thinking=added, signature=self._signature)
             )
-        if not added:  # a tool without arguments streams none, and they may also come with the beginning
+        if (
+            not added
+        ):  # a tool without arguments streams none, and they may also come with the start of the block
             return _part(begun)
         arguments = decode_object(added.encode())
         if arguments is None:
@@ -274,7 +275,7 @@ def _merged(before: _Usage, after: _Usage) -> _Usage:
 def _response(
     exchange: Exchange, parts: Iterable[Part], stop_reason: str | None, model: str, usage: _Usage
 ) -> Response:
-    """The answer, once all of it is known. The API counts cached tokens apart from the input, we as part of it."""
+    """The answer, once all of it is known. The API counts cached tokens separately, we as part of the input."""
     cache_read = usage.cache_read_input_tokens or 0
     cache_write = usage.cache_creation_input_tokens or 0
     counts = Usage(
@@ -290,7 +291,7 @@ def _read_block(raw: Raw, exchange: Exchange) -> _Block:
     """A content block.
 
     Raises:
-        MalformedResponseError: It is of a known kind, and not as it should be.
+        MalformedResponseError: It is of a known type, and not valid.
     """
     data = bytes(raw)
     try:
@@ -303,7 +304,7 @@ def _read_block(raw: Raw, exchange: Exchange) -> _Block:
 
 
 def _part(block: _Block) -> Part | None:
-    """The part that a block makes; ``None`` for an empty one and for one of a kind that is not known."""
+    """The part that a block makes; ``None`` for an empty one and for one of an unknown type."""
     kind = block.type
     if kind == "tool_use":
         arguments = block.input
@@ -326,7 +327,7 @@ def _is_unknown_type(data: bytes, known: frozenset[str]) -> bool:
 
 
 def _read_unusual_message(body: bytes, exchange: Exchange) -> _Message:
-    """Read a message that is not of the usual form: mend its text, and pass over blocks of a new kind."""
+    """Decode an unusual message: replace characters that UTF-8 cannot carry, and ignore blocks of unknown types."""
     try:
         message = decode(body, _raw_messages)
     except BAD_JSON:

@@ -221,20 +221,19 @@ class ClaudeSDKClient(Client):
     async def _explained(
         self, sdk: SDKClient, work: Awaitable[Result], events: Events | None = None
     ) -> Result:
-        """Do the work within its time and turn whatever goes wrong on the way into an ``AgentError``."""
+        """Do the work within its time limit, and turn any failure into an ``AgentError``."""
         seconds = self._timeouts.first_byte if events is None else self._timeouts.idle
         try:
             async with asyncio.timeout(seconds):
                 return await work
-        except Exception as error:  # noqa: BLE001 - the SDK, httpx2 and the clouds' libraries raise what they like
+        except Exception as error:  # noqa: BLE001 - the SDK, httpx2 and the clouds' libraries may raise anything
             host = sdk.base_url.netloc.decode()
-            lateness = "did not begin to answer" if events is None else "stopped in mid-answer"
             answer = error.response if isinstance(error, anthropic.APIStatusError) else None
             failure = sdk_error(
                 error,
                 self._exchange(None, events.response if events is not None else answer),
                 host=host,
-                late=f"{host} {lateness} within {seconds:g} s.",
+                late=f"{host} {'did not begin to answer' if events is None else 'sent nothing more'} within {seconds:g} s.",
                 begun=events is not None,
             )
         raise failure  # outside of the handler: the original holds the request's headers and must not be its context

@@ -1,4 +1,8 @@
-"""The transport on aiohttp. Loaded by the first client that is used, not before."""
+"""The transport on aiohttp. It is loaded when the first client is used.
+
+Errors of aiohttp can quote the headers of a request, and with them the key, so they are never chained; the operating
+system's error beneath them is, where there is one.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from maverick.providers.network import is_loopback
 Result = TypeVar("Result")
 
 _LARGE_REQUEST_BYTES = 1024 * 1024
-"""From here on aiohttp wants a file to read from, so that one write does not hold up the event loop."""
+"""From this size on, aiohttp expects a file to read from, so that one write does not block the event loop."""
 
 _YIELD_BYTES = 256 * 1024
 """Reading what has already arrived does not suspend, so a fast server could keep timers from firing."""
@@ -36,14 +40,14 @@ _FINISH_SECONDS = 0.25
 
 
 class AiohttpTransport:
-    """Carries requests over aiohttp.
+    """Sends requests with aiohttp.
 
     It opens on first use and keeps one pool of connections per event loop, without a limit on their number: how
     many requests run at once is the caller's to decide. Proxies are those of the environment (``HTTPS_PROXY``,
     ``HTTP_PROXY``, ``ALL_PROXY``, ``NO_PROXY``) at the time a pool first meets a host.
 
     Args:
-        timeouts: How long to wait for what.
+        timeouts: How long to wait.
         tls: TLS settings, for a private certificate authority or client certificates.
         max_answer_bytes: The most that is read of one answer.
     """
@@ -160,15 +164,15 @@ class AiohttpReply:
             async with asyncio.timeout(_FINISH_SECONDS):
                 await self._content.readany()
         except (aiohttp.ClientError, builtins.TimeoutError, RuntimeError):
-            # The content is complete, so how its connection ends concerns nobody; it will not be reused.
+            # The content is complete, so it does not matter how the connection ends; it will not be reused.
             self.close()
 
     def close(self) -> None:
-        """Let go of the connection; it is reused only if the body was read to its end."""
+        """Release the connection; it is reused only if the body was read to its end."""
         self._open_replies.discard(self)
         connection = self._response.connection
         if connection is not None and connection.transport is not None:
-            connection.transport.abort()  # no farewell: over TLS that could wait for the other side
+            connection.transport.abort()  # a TLS shutdown could wait for the other side
         self._response.close()
 
     def __enter__(self) -> Self:
@@ -181,14 +185,14 @@ class AiohttpReply:
 
 
 class _Route(Struct, frozen=True):
-    """How to get to a host."""
+    """The way to a host."""
 
     host: str
     proxy: str | None
 
 
 class _Pool:
-    """The connections of one event loop, the replies that are being read, and the routes to the hosts it has met."""
+    """The connections of one event loop, the replies that are being read, and the routes to known hosts."""
 
     __slots__ = ("_routes", "replies", "session")
 
@@ -212,14 +216,14 @@ class _Pool:
 
     async def close(self) -> None:
         for reply in tuple(self.replies):
-            reply.close()  # tells whoever reads it; closing the session alone would leave them waiting
+            reply.close()  # the reader gets an error; closing the session alone would leave it waiting
         await self.session.close()
 
 
 def _find_route(url: str) -> _Route:
     """The host of a URL and the proxy to it.
 
-    aiohttp can look for the proxy itself, but does so in a thread, for every request.
+    aiohttp can find the proxy itself, but does so in a thread, for every request.
     """
     try:
         parts = urlsplit(url)
@@ -246,24 +250,24 @@ def _find_route(url: str) -> _Route:
     return _Route(name, proxy)
 
 
-async def _explained(work: Awaitable[Result], host: str, seconds: float, lateness: str) -> Result:
-    """Do the work within the time and turn whatever goes wrong on the way into an ``AgentError``."""
+async def _explained(work: Awaitable[Result], host: str, seconds: float, late: str) -> Result:
+    """Do the work within the time limit, and turn any failure into an ``AgentError``."""
     try:
         async with asyncio.timeout(seconds):
             return await work
     except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:
         # ValueError is a header with a line break in it, RuntimeError a connection closed under the reader.
-        failure = _connection_error(error, host, f"{host} {lateness} within {seconds:g} s.")
+        failure = _connection_error(error, host, f"{host} {late} within {seconds:g} s.")
     raise failure  # outside of the handler: the original may quote request headers and must not be its context
 
 
-def _connection_error(error: Exception, host: str, lateness: str) -> AgentError:
+def _connection_error(error: Exception, host: str, late: str) -> AgentError:
     """The error to raise for one that aiohttp raised.
 
     Args:
         error: What was raised.
         host: The host that was asked, with its port where one was given.
-        lateness: What to say when the time for an answer ran out.
+        late: What to say when the time is up.
     """
     if isinstance(error, aiohttp.ClientConnectorError):
         return _no_connection(error, host)
@@ -272,14 +276,14 @@ def _connection_error(error: Exception, host: str, lateness: str) -> AgentError:
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return connect_timeout(host)
     if isinstance(error, builtins.TimeoutError):
-        return TimeoutError(f"{lateness} Try again, or raise the timeout.")
+        return TimeoutError(f"{late} Try again, or raise the timeout.")
     if isinstance(error, ValueError):
         return bad_characters(host)
     return connection_lost(host, error if isinstance(error, OSError) else None)
 
 
 def _no_connection(error: aiohttp.ClientConnectorError, host: str) -> AgentError:
-    """Why no connection came about: the name, TLS, the proxy, or the port."""
+    """Why there is no connection: the name, TLS, the proxy, or the port."""
     reason = error.os_error
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return NetworkError(
@@ -291,14 +295,14 @@ def _no_connection(error: aiohttp.ClientConnectorError, host: str) -> AgentError
             getattr(reason, "verify_message", "") or getattr(reason, "reason", None) or "no common protocol"
         )
         return NetworkError(
-            f"TLS with {host} failed: {detail}. If its certificate comes from a private authority, name the "
-            "authority's file in SSL_CERT_FILE or pass a TLS context.",
+            f"TLS with {host} failed: {detail}. If its certificate comes from a private authority, set "
+            "SSL_CERT_FILE to the authority's file, or pass a TLS context.",
             cause=reason,
             retryable=False,
         )
     if isinstance(error, aiohttp.ClientProxyConnectionError):
         return NetworkError(
-            f"The proxy on the way to {host} could not be reached. Check the proxy variables of the environment, "
+            f"The proxy for {host} could not be reached. Check the proxy variables of the environment, "
             "or add the host to NO_PROXY.",
             cause=reason,
         )
@@ -310,10 +314,10 @@ def _no_connection(error: aiohttp.ClientConnectorError, host: str) -> AgentError
 
 
 def _no_http(error: aiohttp.ClientResponseError, host: str) -> AgentError:
-    """Why there is a connection but no answer: a proxy that refuses, or something that is no HTTP server."""
+    """Why there is a connection but no answer: the proxy refuses, or it is not an HTTP server."""
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return NetworkError(
-            f"The proxy on the way to {host} answered with status {error.status}. Check the proxy variables of "
+            f"The proxy for {host} answered with status {error.status}. Check the proxy variables of "
             "the environment, and the name and password in them.",
             retryable=error.status >= 500,
         )

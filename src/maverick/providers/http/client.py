@@ -10,12 +10,12 @@ from msgspec import Struct
 
 from maverick.exceptions import AuthenticationError, NetworkError, TimeoutError
 from maverick.model import Request, Response, StreamItem
-from maverick.providers import network
 from maverick.providers.client import Client, requested_model
 from maverick.providers.http.errors import no_answer, refused
 from maverick.providers.http.exchange import Exchange, StreamAccumulator
 from maverick.providers.http.sse import SSEDecoder
 from maverick.providers.http.transport import MAX_ANSWER_BYTES, Reply, Timeouts, Transport
+from maverick.providers.network import NetworkSetting, check_network_allowed
 from maverick.providers.prices import PriceTable
 
 if TYPE_CHECKING:
@@ -146,8 +146,8 @@ class HttpClient(Client):
     async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         if self._missing_key:
             raise AuthenticationError(self._missing_key)
-        if network.switch.forbidden:
-            network.check_network_allowed(self.model.partition(":")[0], url)
+        if NetworkSetting.forbidden:
+            check_network_allowed(self.model.partition(":")[0], url)
         if self._transport is None:
             self._transport = self._connection.open()
         return await self._transport.request("POST", url, headers=headers, body=body)

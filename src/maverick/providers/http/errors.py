@@ -72,7 +72,7 @@ class ServiceError(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
     """Its names for this kind of failure, the most exact one first."""
     status: int | None = None
-    """The HTTP status it stands for, where the body has one."""
+    """The HTTP status in the body, where it has one."""
     request_id: str = ""
     """Its id of the exchange, where the body has it."""
     is_certain: bool = False

@@ -123,7 +123,7 @@ def complete_response(
     Args:
         exchange: What is known of the answer.
         parts: What the model said.
-        usage: How many tokens that took, if the service told.
+        usage: How many tokens that took, if the service reported it.
         stop_reason: Why it stopped; ``None`` where that follows from the parts.
         model: The model that answered; if empty, the one that was asked for.
 

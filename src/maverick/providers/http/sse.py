@@ -1,15 +1,15 @@
 """Server-sent events, decoded as the bytes arrive. No I/O here.
 
 A stream can be cut anywhere: within a line, between the two newlines that end an event, within a character. The
-decoder takes whatever pieces come and gives back the events that are complete::
+decoder takes the pieces as they come and returns the events that are complete::
 
     decoder = SSEDecoder()
     while chunk := await reply.read_some():
         for event in decoder.feed(chunk):
             ...  # event.name, event.data
 
-It follows the standard's parsing rules, except that it ignores ``id`` and ``retry``: a model's answer cannot be
-taken up again where it broke off, so there is nothing to reconnect to.
+It follows the standard, except that it ignores ``id`` and ``retry``: a model's answer cannot be resumed where it broke
+off, so there is nothing to reconnect to.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ServerSentEvent(Struct, frozen=True, gc=False):
 
 
 class SSEDecoder:
-    """Turns the bytes of one stream into events, however the bytes are sliced.
+    """Decodes the bytes of one stream into events, however they are split.
 
     Args:
         max_event_bytes: The most to keep of an event that has not ended yet.
@@ -50,7 +50,7 @@ class SSEDecoder:
         self._started = False
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Take the next bytes of the stream and return the events they complete.
+        """Add the next bytes of the stream and return the events they complete.
 
         Raises:
             MalformedResponseError: An event is longer than ``max_event_bytes``.

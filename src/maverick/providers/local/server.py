@@ -27,7 +27,7 @@ _DYING_SECONDS = 1
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What the server is told when it starts."""
+    """The settings of the server."""
 
     path: str
     """The GGUF file."""
@@ -56,7 +56,7 @@ class LocalServer:
     """The child as its parent sees it. It can be started again when it has ended.
 
     Args:
-        settings: What it is told; a key is added to it.
+        settings: Its settings; a key is added to them.
         load_timeout: How many seconds it may take to load the model.
     """
 

@@ -13,19 +13,19 @@ from maverick.model.client import RunScope, own_model, run_scope
 from maverick.providers.client import Client, close_client, open_stream
 
 ANOTHER_MAY_SUCCEED = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.NETWORK, ErrorKind.TIMEOUT, ErrorKind.AGENT})
-"""The kinds that say something of the service, not of the request: every kind but ``tool`` and ``invalid``."""
+"""The kinds that are about the service, not about the request: every kind but ``tool`` and ``invalid``."""
 
 
 class FallbackClient(Client):
     """Asks its clients in order until one answers.
 
-    It goes on to the next client only for the chosen kinds of error, and never after a stream has yielded
-    something: a caller would see two beginnings. When no client is left, the last error is raised, with the
-    earlier ones in its notes. Each request starts with the first client again.
+    It tries the next client only for the chosen kinds of error, and never after a stream has yielded something: the
+    caller would see two beginnings. When no client is left, the last error is raised, with the earlier ones in its
+    notes. Each request starts with the first client again.
 
     Args:
         clients: The clients in order of preference, each with its own model. A model that a request names is asked of
-            the first client of its provider only: a model that fails is not what the next client is there for.
+            the first client of its provider only; the other clients ask their own.
         on: The kinds of error after which the next client is asked.
     """
 
@@ -103,7 +103,7 @@ class FallbackClient(Client):
     async def for_run(self) -> AsyncIterator[RunScope]:
         """What its clients keep open for the length of a run."""
         async with AsyncExitStack() as stack:
-            # The first client last: of two that keep something for the same context, the one that is preferred has it.
+            # The first client last: of two that keep something for the same context, the preferred one has it.
             entered = [
                 await stack.enter_async_context(run_scope(client)) for client in reversed(self._clients)
             ]
@@ -117,7 +117,7 @@ class FallbackClient(Client):
 
 
 class _RunScopes:
-    """The scopes of several clients: any of them may have answered, and wait with a call."""
+    """The scopes of several clients: any of them may have answered, and be waiting for the result of a call."""
 
     __slots__ = ("_scopes",)
 
@@ -131,7 +131,7 @@ class _RunScopes:
 
 def _add_notes(error: AgentError, earlier: Sequence[AgentError]) -> None:
     for position, failure in enumerate(earlier, start=1):
-        error.add_note(f"Client {position} had failed before: {type(failure).__name__}: {failure}")
+        error.add_note(f"Client {position} failed before: {type(failure).__name__}: {failure}")
 
 
 def _kind(value: ErrorKind | str) -> ErrorKind:
