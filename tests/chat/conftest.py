@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from chat.parlour import Parlour
+from chat_database import prepared
 from maverick.chat import Database
 from postgres import fresh_database, postgres_server, run_script
 
@@ -18,7 +19,7 @@ __all__ = ["postgres_server"]
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """An empty SQLite database."""
-    made = Database(tmp_path / "chat.db")
+    made = Database(prepared(tmp_path / "chat.db"))
     yield made
     made.close()
 

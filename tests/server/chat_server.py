@@ -14,6 +14,7 @@ import aiohttp
 import uvicorn
 
 from canary import CANARY
+from chat_database import prepared
 from maverick.chat import AgentRunner, Database, MCPToolServer
 from maverick.chat.prompt import CHAT_LIMITS
 from maverick.journal import Journal
@@ -66,7 +67,7 @@ class ChatServer:
         connections: ConnectionLimits | None = None,
     ) -> None:
         self._protocol = client_protocol(connections)
-        self.database = Database(location)
+        self.database = Database(prepared(location))
         self.signer = TokenSigner(SECRET)
         runner = AgentRunner(
             self.database.session,
