@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from chat.parlour import Parlour
 from maverick.chat import Database
 from maverick.chat.phrases import RESPONSE_LENGTH, TROUBLE
+from maverick.chat.prompt import CHAT_LIMITS
 from maverick.exceptions import NetworkError
 from maverick.testing import ScriptedClient, call, reply
 
@@ -115,7 +117,8 @@ async def test_something_that_is_missing_is_asked_for(parlour: Parlour) -> None:
 @pytest.mark.requirement("004-E-SYSTEM", "004-ERRORS")
 async def test_whatever_breaks_is_told_in_friendly_words(database: Database) -> None:
     down = NetworkError("connect ECONNREFUSED 10.0.0.1:443")
-    parlour = Parlour(database, client=ScriptedClient([down, down, down, down]))
+    limits = replace(CHAT_LIMITS, max_retries=0)
+    parlour = Parlour(database, client=ScriptedClient([down]), limits=limits)
 
     result = await parlour.runner.run(parlour.context(), "hello")
     await parlour.aclose()
