@@ -18,8 +18,16 @@ __all__ = ["postgres_server"]
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    """An empty SQLite database."""
+    """An empty SQLite database, with its tables."""
     made = Database(prepared(tmp_path / "chat.db"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def sqlite_database(tmp_path: Path) -> Iterator[Database]:
+    """A SQLite database that is not there yet."""
+    made = Database(tmp_path / "chat.db")
     yield made
     made.close()
 
@@ -41,8 +49,7 @@ async def postgres_database(postgres_server: str) -> AsyncIterator[Database]:
 @pytest.fixture(params=["sqlite", "postgres"])
 def any_database(request: pytest.FixtureRequest) -> Database:
     """An empty database of each kind in turn."""
-    name = "database" if request.param == "sqlite" else "postgres_database"
-    found: Database = request.getfixturevalue(name)
+    found: Database = request.getfixturevalue(f"{request.param}_database")
     return found
 
 

@@ -448,7 +448,7 @@ async def test_a_hundred_users_talk_at_once_and_none_sees_another(parlour: Parlo
     users = [f"user-{n}" for n in range(100)]
 
     async def talk(user: str) -> list[str]:
-        said = (f"add secret of {user}", "delete secret", "yes delete")
+        said = (f"add secret of {user}", "show my tasks")
         return [(await parlour.say(message, user)).response for message in said]
 
     parlour.add("kept by everybody", user="nobody")
@@ -457,8 +457,6 @@ async def test_a_hundred_users_talk_at_once_and_none_sees_another(parlour: Parlo
     for user, said in zip(users, answers, strict=True):
         assert said == [
             f"Got it! Added 'secret of {user}' to your list. Anything else?",
-            f"Do you really want to delete 'secret of {user}'? Reply 'yes delete' to confirm.",
-            f"I've removed 'secret of {user}' from your tasks.",
+            f"1. ☐ secret of {user}",
         ]
-        assert parlour.titles(user) == []
     assert parlour.titles("nobody") == ["kept by everybody"]
