@@ -211,7 +211,7 @@ def test_nothing_is_repaired_in_place_or_over_another_file(damaged: Path, tmp_pa
     (tmp_path / "mine.db").write_text("mine")
 
     for copy in (damaged, tmp_path / "mine.db", tmp_path / "nowhere" / "copy.db"):
-        with pytest.raises(InvalidInputError, match="not there yet"):
+        with pytest.raises(InvalidInputError, match="does not exist yet"):
             repair(damaged, copy)
 
     assert (tmp_path / "mine.db").read_text() == "mine"

@@ -99,7 +99,7 @@ def test_only_the_user_the_run_acts_for_may_decide(runs: Runs) -> None:
 
     runs.use(ask)
 
-    assert "another user's to decide" in runs.refuse("approve", "hers", "--by", "eve")
+    assert "can only be decided by the run's own user" in runs.refuse("approve", "hers", "--by", "eve")
     assert runs.json("approve", "hers", "--by", "ana")["approved"] is True
 
 

@@ -72,7 +72,7 @@ async def test_a_decision_counts_once(journal: Journal, office: Office) -> None:
 @pytest.mark.requirement("P7")
 async def test_only_the_user_the_run_acts_for_decides(journal: Journal, office: Office) -> None:
     await executor(journal, SHRED, DONE).execute(office.clerk(), run_id="r", user_id="ana")
-    with pytest.raises(ApprovalError, match="another user's"):
+    with pytest.raises(ApprovalError, match="the run's own user"):
         await journal.approve("r:1:0", by="eve")
     assert (await journal.approve("r:1:0", by="ana")).approved
 

@@ -83,7 +83,7 @@ async def test_whoever_waits_for_a_commit_without_answer_is_told_that_nobody_kno
 
         for number, (lease, result) in enumerate(zip(leases, results, strict=True)):
             assert type(result) is JournalError
-            assert "nobody knows whether it was made" in str(result)
+            assert "it is unknown whether it was made" in str(result)
             assert "resume the run" in str(result)
             assert lease.ended
             assert await texts_of(journal, f"r{number}") == (["one", "two"] if deliver else [])
@@ -122,7 +122,7 @@ async def test_a_tool_whose_commit_is_not_answered_may_not_go_on(postgres_url: s
         async with journal.transaction(lease) as transaction:
             await transaction.session.execute("INSERT INTO effects VALUES ($1)", 1)
             cut.arm()
-            with pytest.raises(LeaseLostError, match="nobody knows whether it was made"):
+            with pytest.raises(LeaseLostError, match="it is unknown whether it was made"):
                 await transaction.commit(notes("done"))
         with pytest.raises(LeaseLostError):
             await journal.append(lease, notes("failed"))

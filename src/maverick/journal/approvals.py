@@ -66,9 +66,9 @@ def decided(
     if pending.status is not ApprovalStatus.PENDING:
         raise _refusal(pending, f"is already {pending.status.value}; a decision counts once")
     if not by:
-        raise _refusal(pending, "needs the name of whoever decides (by=…)")
+        raise _refusal(pending, "needs the name of the person who decides (by=…)")
     if pending.user_id is not None and by != pending.user_id:
-        raise _refusal(pending, "is another user's to decide")
+        raise _refusal(pending, "can only be decided by the run's own user")
     if approved and is_expired(pending, now):
         raise _refusal(pending, "has expired, which denies it")
     status = ApprovalStatus.APPROVED if approved else ApprovalStatus.DENIED
@@ -76,13 +76,13 @@ def decided(
 
 
 def expired(pending: Approval, at: float) -> Approval:
-    """The request, denied because nobody decided in time."""
+    """The request, denied because it has expired."""
     return replace(
         pending,
         status=ApprovalStatus.DENIED,
         decided_by="expiry",
         decided_at=at,
-        reason="Nobody decided in time.",
+        reason="No one decided in time.",
     )
 
 

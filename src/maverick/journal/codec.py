@@ -1,7 +1,7 @@
 """Entries as compact JSON, and back.
 
 Each stored entry names the version of this format it was written in. Text that is not valid Unicode (a lone surrogate,
-as a careless tool may return) and NUL characters come back as they were.
+as a tool may return) and NUL characters are restored exactly.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def encode_entry(entry: Entry) -> bytes:
         return encode_json(entry)
     except _UNWRITABLE as error:
         raise JournalError(
-            f"A {type(entry).__name__} can not be written down: {error}. Tool arguments and results are JSON values.",
+            f"A {type(entry).__name__} cannot be stored: {error}. Tool arguments and results must be JSON values.",
             cause=error,
         ) from error
 
@@ -86,7 +86,7 @@ def encode_approval(approval: Approval) -> bytes:
         return encode_json(approval)
     except _UNWRITABLE as error:
         raise JournalError(
-            f"The request {approval.approval_id!r} can not be written down: {error}.", cause=error
+            f"The approval request {approval.approval_id!r} cannot be stored: {error}.", cause=error
         ) from error
 
 
@@ -133,7 +133,7 @@ def _decode(payload: bytes, decoder: msgspec.json.Decoder[R]) -> R:
 def _encode_error(value: object) -> object:
     if not isinstance(value, AgentError):
         raise TypeError(f"{type(value).__name__} has no JSON form")
-    # A class of somebody else's is read back as what it is to us: the loop decides by these classes alone.
+    # A class of another package is read back as its nearest base class of ours, which is all the loop decides by.
     known = next(kind for kind in type(value).__mro__ if kind.__module__ == exceptions.__name__)
     details = {name: _plain(item) for name, item in vars(value).items() if name not in _OWN_FIELDS}
     return _StoredError(known.__name__, value.message, value.kind, value.retryable, details)
@@ -149,7 +149,7 @@ def decode_error(value: object) -> AgentError:
     """The error that was written as this JSON value.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not an error.
     """
     stored = msgspec.convert(value, _StoredError)
     known = getattr(exceptions, stored.type, AgentError)

@@ -1,4 +1,4 @@
-"""Where two runs part: the first entry in which they differ, times and ids aside."""
+"""Where two runs diverge: the first entry in which they differ, apart from times and ids."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Divergence(Struct, frozen=True):
 async def compare_runs(
     journal: Journal, one: str, other: str, *, other_journal: Journal | None = None
 ) -> Divergence | None:
-    """The first difference of two runs, or ``None`` if there is none.
+    """The first difference of two runs, or ``None`` if they are the same.
 
-    Tool calls that ran in parallel are compared call by call, in whatever order they finished.
+    Tool calls that ran in parallel are compared call by call, whatever order they finished in.
 
     Args:
         journal: The journal of the one, and of the other too unless it has its own.

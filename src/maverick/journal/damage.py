@@ -1,4 +1,4 @@
-"""What is said of a run that can not be read, and how records are read that may be damaged."""
+"""Errors for damaged runs, and reading records that may be damaged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maverick.journal.codec import decode_approval
 from maverick.journal.records import Approval, RunRecord
 from maverick.telemetry import log
 
-_ADVICE = "`maverick runs check` tells how all runs are, and `maverick runs check --repair COPY` saves what can be read."
+_ADVICE = "`maverick runs check` lists the damaged runs, and `maverick runs check --repair COPY` saves what can be read."
 
 _END_OF_TIME = 253_402_300_800
 """The year 10,000, in seconds since the epoch: no clock shows it, and no calendar of Python's."""
@@ -50,10 +50,10 @@ def read_record(fields: Mapping[str, Any]) -> RunRecord:
     except (ValueError, TypeError, OverflowError) as error:
         raise _damaged_record(run_id, str(error), error) from error
     if record.entries < 0 or not all(0 <= at < _END_OF_TIME for at in (record.created_at, record.updated_at)):
-        raise _damaged_record(run_id, "its figures are impossible")
-    # Whoever walks from a run to its subagents' runs would never come to an end.
+        raise _damaged_record(run_id, "its numbers are impossible")
+    # Walking from a run to its subagents' runs would never end.
     if record.parent is not None and f"{record.parent}/".startswith(f"{run_id}/"):
-        raise _damaged_record(run_id, "it would have called itself")
+        raise _damaged_record(run_id, "it is its own parent")
     return record
 
 
@@ -80,7 +80,7 @@ def read_approval(approval_id: str, payload: bytes) -> Approval:
     except (JournalDamagedError, ValueError, RecursionError) as error:
         run_id = approval_id.rpartition(":")[0].rpartition(":")[0]
         raise JournalDamagedError(
-            f"The request {approval_id!r} for a decision is damaged, so nobody can decide on it. {_ADVICE}",
+            f"The request {approval_id!r} for approval is damaged, so it cannot be decided. {_ADVICE}",
             run_id=run_id,
             cause=error,
         ) from error
@@ -100,7 +100,7 @@ def read_approvals(rows: Iterable[tuple[str, bytes]]) -> list[Approval]:
 
 def _damaged_record(run_id: str, why: str, cause: Exception | None = None) -> JournalDamagedError:
     return JournalDamagedError(
-        f"The run {run_id!r} is damaged: its record can not be read ({why.rstrip('.')}). {_ADVICE}",
+        f"The run {run_id!r} is damaged: its record cannot be read ({why.rstrip('.')}). {_ADVICE}",
         run_id=run_id,
         cause=cause,
     )

@@ -188,7 +188,7 @@ class _OldCassette:
         """Read a line.
 
         Raises:
-            ValueError: It is none of a cassette.
+            ValueError: It is not a line of a cassette.
         """
         match line["type"]:
             case "cassette":

@@ -1,4 +1,4 @@
-"""How the runs of a journal are: which can be read, and how far."""
+"""Checks runs: which can be read, and how far."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maverick.loop.entries import RunStarted
 
 
 class RunHealth(Struct, frozen=True, kw_only=True):
-    """How a run is."""
+    """What a check found of a run."""
 
     run_id: str
     entries: int
@@ -20,16 +20,16 @@ class RunHealth(Struct, frozen=True, kw_only=True):
 
 
 async def check_runs(journal: Journal) -> list[RunHealth]:
-    """How all runs are, subagents' included, oldest first.
+    """Check all runs, including those of subagents, oldest first.
 
     Raises:
-        JournalDamagedError: Not even which runs there are can be read.
+        JournalDamagedError: The list of runs cannot be read.
     """
     return [await check_run(journal, run_id) for run_id in await journal.run_ids()]
 
 
 async def check_run(journal: Journal, run_id: str) -> RunHealth:
-    """How a run is."""
+    """Check a run."""
     entries, problem = 0, ""
     try:
         async for stored in journal.read(run_id):

@@ -1,4 +1,4 @@
-"""Runs kept in memory: gone with the process, and otherwise like any other store."""
+"""Runs in memory: gone with the process, and otherwise like any other store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _KeptRun:
 
 
 class MemoryJournal(Journal):
-    """A journal for tests and for runs that need not outlive the process."""
+    """A journal for tests and for runs that do not have to outlive the process."""
 
     def __init__(self) -> None:
         self._runs: dict[str, _KeptRun] = {}
@@ -82,11 +82,11 @@ class MemoryJournal(Journal):
 
     async def delete(self, run_id: str) -> int:
         """Remove a run and its subagents' runs."""
-        doomed = self._family(run_id)
-        for key in doomed:
+        removed = self._family(run_id)
+        for key in removed:
             del self._runs[key]
-        self._approvals = {key: kept for key, kept in self._approvals.items() if kept.run_id not in doomed}
-        return len(doomed)
+        self._approvals = {key: kept for key, kept in self._approvals.items() if kept.run_id not in removed}
+        return len(removed)
 
     async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
         kept = self._leased(lease)
@@ -114,7 +114,7 @@ class MemoryJournal(Journal):
     async def settle_approval(
         self, approval: Approval, expected: ApprovalStatus, lease: Lease | None = None
     ) -> bool:
-        """Replace a request by its new state, if nobody was faster."""
+        """Replace a request by its new state, unless it was decided meanwhile."""
         self._check_held(lease)
         current = self._approvals.get(approval.approval_id)
         if current is None or current.status is not expected:

@@ -12,15 +12,15 @@ _POSTGRES = ("postgresql", "postgres")
 
 
 def open_journal(location: str | Path, *, create: bool = True) -> Journal:
-    """The journal at a place. It is opened, or connected to, when it is first used.
+    """The journal at a location. It is opened on first use.
 
     Args:
         location: A path, in which ``~`` is the home folder, or a ``postgresql://`` address.
-        create: Whether to make a file, and its folder, that is not there yet.
+        create: Whether to create the file and its folder if they do not exist.
 
     Raises:
         InvalidInputError: It is neither a path nor such an address.
-        JournalError: The file is not there, or its folder can not be made.
+        JournalError: The file is not there, or its folder cannot be created.
     """
     scheme, is_address, _ = str(location).partition("://")
     if not is_address:
@@ -39,19 +39,19 @@ def _open_file(location: Path, *, create: bool) -> SqliteJournal:
     try:
         path = location.expanduser().absolute()
         if create:
-            # For its owner only: what was said in a run is nobody else's.
+            # For its owner only: conversations are private.
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = _is_there(path) or create
     except (OSError, RuntimeError, ValueError) as error:  # no rights; no home folder; a NUL in the path
         reason = error.strerror if isinstance(error, OSError) else str(error).rstrip(".")
         raise JournalError(
-            f"The journal {str(location)!r} can not be opened: {reason}. Check the path, and who may write there.",
+            f"The journal {str(location)!r} cannot be opened: {reason}. Check the path and its permissions.",
             cause=error,
         ) from error
     if not found:
         raise JournalError(
-            f"There is no journal at {str(path)!r}. A run that is kept in one makes it; to look elsewhere, name the "
-            "path with --journal or MAVERICK_JOURNAL."
+            f"There is no journal at {str(path)!r}. Run an agent with a journal first, or name another path with "
+            "--journal or MAVERICK_JOURNAL."
         )
     return SqliteJournal(path)
 

@@ -1,4 +1,4 @@
-"""What a journal keeps beside the entries: runs, leases and approvals."""
+"""What a journal stores beside the entries: runs, leases and approvals."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from maverick.loop.entries import Entry
 
 
 class RunStatus(StrEnum):
-    """Where a run stands."""
+    """The status of a run."""
 
     RUNNING = "running"
-    """It goes on, or its process died and it can be resumed."""
+    """It is in progress, or its process died and it can be resumed."""
     WAITING = "waiting"
-    """It is parked until a person decides."""
+    """It waits for a person's decision."""
     COMPLETE = "complete"
     """It ended with an answer."""
     STOPPED = "stopped"
@@ -26,7 +26,7 @@ class RunStatus(StrEnum):
 
 
 DAMAGED = "damaged"
-"""The reason of a run that was saved in part from a damaged journal."""
+"""The reason of a run that was partly recovered from a damaged journal."""
 
 
 class RunRecord(Struct, frozen=True, kw_only=True):
@@ -60,8 +60,8 @@ class RunRecord(Struct, frozen=True, kw_only=True):
 class Lease(Struct):
     """The right to write a run. Claiming the run again voids every older lease (the fencing token).
 
-    It ends with the first write that fails. Whoever made that write does not know what the journal holds, and another
-    one after it would leave a hole in the run, or write something twice. Claiming the run again settles both.
+    It ends with the first write that fails. After it, it is unknown what the journal holds, and another
+    write could leave a gap in the run or write something twice. Claiming the run again settles both.
     """
 
     run_id: str
@@ -79,7 +79,7 @@ class Lease(Struct):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Whoever was cancelled was told after the write was made.
+        # A cancelled caller is told only after the write was made.
         if kind is not None and kind is not asyncio.CancelledError:
             self.ended = True
 
@@ -91,8 +91,8 @@ class Lease(Struct):
         """
         if self.ended:
             raise LeaseLostError(
-                f"An earlier write of the run {self.run_id!r} failed, so this process may write no more of it. "
-                "Resume the run: it goes on from what is written.",
+                f"An earlier write of the run {self.run_id!r} failed, so this process can no longer write to it. "
+                "Resume the run: it continues from what is stored.",
                 run_id=self.run_id,
             )
 

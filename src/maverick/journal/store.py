@@ -1,4 +1,4 @@
-"""Where runs are kept: the protocol every store fulfils.
+"""Where runs are stored: the protocol of every journal.
 
 A store is append-only. Writes of a run carry a lease; a lease that was overtaken writes nothing. What a method has
 written is durable when it returns. One conformance suite holds all stores to the same behaviour.
@@ -19,9 +19,9 @@ from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord,
 from maverick.journal.transaction import Transaction
 
 ENDED = (RunStatus.COMPLETE, RunStatus.STOPPED)
-"""What a run is when nobody works on it and nothing is waited for."""
+"""The statuses of a run that has ended."""
 UNFINISHED = (RunStatus.RUNNING, RunStatus.WAITING)
-"""What it is when somebody works on it, or should."""
+"""The statuses of a run that is in progress, or waits."""
 _PAGE = 256
 _ALL = 1_000_000
 
@@ -30,7 +30,7 @@ class Journal(ABC):
     """Keeps runs. ``SqliteJournal``, ``PostgresJournal`` and ``MemoryJournal`` are the stores."""
 
     on_write: Callable[[str, bool], None] | None = None
-    """Called before (``True``) and after each write of a run with the write's name; for tests that pull the plug."""
+    """Called before (``True``) and after each write of a run with the write's name; for tests that kill the process."""
 
     def at_write_point(self, name: str, *, before: bool) -> None:
         """Say that a write is about to be made, or has been made."""
@@ -51,7 +51,7 @@ class Journal(ABC):
             caller: The lease on the run that called it as a subagent: it has to hold in the same transaction.
 
         Raises:
-            LeaseLostError: Somebody else has claimed the caller's run.
+            LeaseLostError: Another process has claimed the caller's run.
             RunExistsError: The id is taken.
         """
 
@@ -64,7 +64,7 @@ class Journal(ABC):
             caller: The lease on the run that called it as a subagent: it has to hold in the same transaction.
 
         Raises:
-            LeaseLostError: Somebody else has claimed the caller's run.
+            LeaseLostError: Another process has claimed the caller's run.
             RunNotFoundError: There is no such run.
         """
 
@@ -73,11 +73,11 @@ class Journal(ABC):
     ) -> None:
         """Write entries, all or none; they are durable when this returns.
 
-        Whoever is cancelled meanwhile is told so when they are written.
+        A caller that is cancelled meanwhile is told so once they are written.
 
         Raises:
-            LeaseLostError: Somebody else has claimed the run, or an earlier write under this lease failed.
-            JournalError: They could not be written, or nobody knows whether they were; the lease has ended.
+            LeaseLostError: Another process has claimed the run, or an earlier write under this lease failed.
+            JournalError: They could not be written, or it is unknown whether they were; the lease has ended.
         """
         with lease:
             await self._append(lease, payloads, status, reason)
@@ -127,7 +127,7 @@ class Journal(ABC):
             try:
                 entry = decode_entry(payload, version)
             except JournalDamagedError as error:
-                raise damaged_run(run_id, seq - 1, f"entry {seq} can not be read", error) from error
+                raise damaged_run(run_id, seq - 1, f"entry {seq} cannot be read", error) from error
             yield StoredEntry(seq, entry)
 
     async def read_payloads(self, run_id: str, *, after: int = 0) -> AsyncIterator[tuple[int, int, bytes]]:
@@ -146,7 +146,7 @@ class Journal(ABC):
                 page = await self.read_page(run_id, after, size)
             except JournalDamagedError as error:
                 if size == 1:
-                    why = f"entry {after + 1} can not be read ({error.cause or error})"
+                    why = f"entry {after + 1} cannot be read ({error.cause or error})"
                     raise damaged_run(run_id, after, why, error) from error
                 size = 1  # up to the damage
                 continue
@@ -154,7 +154,7 @@ class Journal(ABC):
                 if seq != after + 1:
                     raise damaged_run(run_id, after, f"entry {after + 1} is missing")
                 if not isinstance(version, int) or not isinstance(payload, bytes):
-                    raise damaged_run(run_id, after, f"entry {seq} is not one")
+                    raise damaged_run(run_id, after, f"entry {seq} is not an entry")
                 yield seq, version, payload
                 after = seq
             size = size if len(page) == size else 0
@@ -172,8 +172,8 @@ class Journal(ABC):
 
         Args:
             before: The time, in seconds since the epoch.
-            unfinished: Whether to have those too that have not ended, and for which nothing was written since then:
-                they wait for a decision, or their process died.
+            unfinished: Whether to include runs that have not ended and have no entry since then: they wait for a decision, or
+                their process died.
         """
         return [
             record
@@ -186,7 +186,7 @@ class Journal(ABC):
         """Remove what ``old_runs`` has, and the runs of their subagents; returns how many."""
         removed = 0
         for record in await self.old_runs(before, unfinished=unfinished):
-            with suppress(RunNotFoundError):  # somebody else is pruning too
+            with suppress(RunNotFoundError):  # another process is pruning too
                 removed += await self.delete(record.run_id)
         return removed
 
@@ -203,20 +203,20 @@ class Journal(ABC):
         """A transaction in the journal's database, for a tool's effect and its entry.
 
         Raises:
-            JournalError: This store is no database.
+            JournalError: This store is not a database.
         """
         raise JournalError(
-            f"{type(self).__name__} is no database, so the run {lease.run_id!r} can not use transactional tools. "
-            "Keep it in a SqliteJournal or a PostgresJournal."
+            f"{type(self).__name__} is not a database, so the run {lease.run_id!r} cannot use transactional tools. "
+            "Use a SqliteJournal or a PostgresJournal."
         )
 
     # Approvals --------------------------------------------------------------------------------------------------
 
     async def request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
-        """Write requests for a decision down and park the run; one that is there already stays as it is.
+        """Store requests for a decision and park the run; one that exists already is left as it is.
 
         Raises:
-            LeaseLostError: Somebody else has claimed the run, or an earlier write under this lease failed.
+            LeaseLostError: Another process has claimed the run, or an earlier write under this lease failed.
             JournalError: They could not be written; the lease has ended.
         """
         with lease:
@@ -231,7 +231,7 @@ class Journal(ABC):
         """One request.
 
         Raises:
-            ApprovalError: There is none of this id.
+            ApprovalError: There is no such request.
         """
 
     @abstractmethod
@@ -252,7 +252,7 @@ class Journal(ABC):
             lease: The right to write the run, if the run itself does this: it has to hold in the same transaction.
 
         Raises:
-            LeaseLostError: Somebody else has claimed the run.
+            LeaseLostError: Another process has claimed the run.
         """
 
     async def approve(
@@ -281,7 +281,9 @@ class Journal(ABC):
         pending = await self.get_approval(approval_id)
         settled = decided(pending, approved=approved, by=by, reason=reason, at=at)
         if not await self.settle_approval(settled, ApprovalStatus.PENDING):
-            raise ApprovalError(f"The request {approval_id!r} was decided just now.", approval_id=approval_id)
+            raise ApprovalError(
+                f"The request {approval_id!r} was just decided by someone else.", approval_id=approval_id
+            )
         return settled
 
     # Lifetime ---------------------------------------------------------------------------------------------------

@@ -37,9 +37,9 @@ class Session(Protocol):
 
 
 def forbidden(word: str) -> ToolError:
-    """What a tool is told that begins or ends a transaction by itself, which would part its effect from its entry."""
+    """The error for a tool that begins or ends a transaction by itself, which would separate its effect from its entry."""
     return ToolError(
-        f"{word} is not for a tool to say: its transaction ends when it returns. Leave it out, and raise an error to "
+        f"{word} is not allowed in a tool: its transaction ends when it returns. Leave it out, and raise an error to "
         "undo everything."
     )
 
@@ -48,7 +48,7 @@ class Transaction(ABC):
     """An open transaction: commit it with the entry that tells of it, or leave it and nothing has happened."""
 
     escaped = False
-    """Whether the tool has committed it by itself against all precautions, so that nobody knows what has happened."""
+    """Whether the tool managed to commit it by itself, so that it is unknown what has happened."""
 
     @property
     @abstractmethod
@@ -61,14 +61,14 @@ class Transaction(ABC):
 
         Raises:
             ToolError: The database has undone it because of what the tool did; nothing has happened.
-            LeaseLostError: Somebody else has claimed the run, and nothing has happened; or the connection broke, and
-                nobody knows whether it has. Either way this process may not go on with the run.
+            LeaseLostError: Another process has claimed the run, and nothing has happened; or the connection broke, and
+                it is unknown whether it has. Either way this process can no longer write to the run.
             JournalError: It could not be written; nothing has happened.
         """
 
     @abstractmethod
     async def roll_back(self) -> None:
-        """Undo what was done, unless it is committed; the session can not be used any more."""
+        """Undo everything that is not committed; the session can no longer be used."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -80,7 +80,7 @@ class Transaction(ABC):
 
 
 class PendingWrite(Generic[R]):
-    """What a writer does for somebody in an event loop.
+    """A write that a task in an event loop waits for.
 
     The writer sets ``value`` or ``error``, wherever it runs; ``settle`` is called in the event loop.
     """
@@ -95,17 +95,17 @@ class PendingWrite(Generic[R]):
         self._settled = False
 
     def settle(self) -> None:
-        """Wake whoever waits."""
+        """Wake the waiting task."""
         self._settled = True
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(None)
 
     async def outcome(self) -> R:
-        """What came of it, once that is known. Half a write is not: whoever is cancelled waits for the end first.
+        """The outcome. A task that is cancelled meanwhile still waits for it, since half a write cannot be reported.
 
         Raises:
             MaverickError: It failed.
-            asyncio.CancelledError: It was made, and meanwhile whoever waits was cancelled.
+            asyncio.CancelledError: It was made, and the waiting task was cancelled meanwhile.
         """
         cancelled: asyncio.CancelledError | None = None
         while not self._settled:

@@ -120,9 +120,9 @@ async def test_a_request_for_one_user_is_not_for_another_to_decide(journal: Jour
     await asked(journal, user_id="ana")
 
     for other in (journal.approve("r:1:0", by="ben"), journal.deny("r:1:0", by="ben")):
-        with pytest.raises(ApprovalError, match="another user"):
+        with pytest.raises(ApprovalError, match="the run's own user"):
             await other
-    with pytest.raises(ApprovalError, match="name of whoever decides"):
+    with pytest.raises(ApprovalError, match="name of the person who decides"):
         await journal.approve("r:1:0", by="")
 
     assert (await journal.get_approval("r:1:0")).status is ApprovalStatus.PENDING

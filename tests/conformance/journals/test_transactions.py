@@ -136,7 +136,7 @@ async def test_a_statement_that_is_refused_leaves_the_others_as_they_are(bank: B
 async def test_a_tool_can_not_end_its_transaction_itself(bank: Bank, statement: str) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
         await transaction.session.execute(bank.insert, "Ana", 5)
-        with pytest.raises(ToolError, match=r"not for a tool|refused"):
+        with pytest.raises(ToolError, match=r"not allowed in a tool|refused"):
             await transaction.session.execute(statement)
 
     assert await bank.payees() == []

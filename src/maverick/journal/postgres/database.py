@@ -33,7 +33,7 @@ FAULTS: tuple[type[Exception], ...] = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
     OSError,  # a socket's, or a timeout's
-    ValueError,  # of an address or a value it can not read
+    ValueError,  # for an address or a value it cannot read
 )
 """Everything asyncpg raises."""
 

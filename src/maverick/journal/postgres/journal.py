@@ -168,7 +168,7 @@ class PostgresJournal(Journal):
     async def settle_approval(
         self, approval: Approval, expected: ApprovalStatus, lease: Lease | None = None
     ) -> bool:
-        """Replace a request by its new state, if nobody was faster."""
+        """Replace a request by its new state, unless it was decided meanwhile."""
 
         async def work(db: Connection) -> bool:
             await check_held(db, lease)

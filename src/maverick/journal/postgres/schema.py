@@ -1,6 +1,6 @@
 """The tables of a Postgres journal, as numbered steps from an empty database to the newest form.
 
-They have a schema of their own, so that they are in nobody's way: transactional tools keep their tables in the same
+They have a schema of their own, apart from other tables: transactional tools keep theirs in the same
 database.
 """
 

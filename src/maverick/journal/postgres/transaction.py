@@ -1,4 +1,4 @@
-"""A tool's transaction in a Postgres journal, on a connection of its own; it holds nobody up."""
+"""A tool's transaction in a Postgres journal, on a connection of its own; other writers do not wait for it."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ class PostgresTransaction(Transaction):
                 ) from error
             self._lease.ended = True
             raise LeaseLostError(
-                f"The database did not answer the commit of a tool's transaction ({said(error)}), so nobody knows whether "
-                f"it was made. Resume the run {self._lease.run_id!r}: it goes on from what is written.",
+                f"The database did not answer the commit of a tool's transaction ({said(error)}), so it is unknown whether "
+                f"it was made. Resume the run {self._lease.run_id!r}: it continues from what is stored.",
                 run_id=self._lease.run_id,
                 cause=error,
             ) from error
@@ -163,7 +163,7 @@ class PostgresTransaction(Transaction):
                 self._connection,
                 opening=f"INSERT INTO maverick.commit_guards VALUES ({guard}, -{guard})",  # noqa: S608 - our own number
                 closing=f"DELETE FROM maverick.commit_guards WHERE id = {guard}",  # noqa: S608 - our own number
-                savepoint=f"step_{guard}",  # which a tool can not guess, and so not release
+                savepoint=f"step_{guard}",  # which a tool cannot guess, and so not release
             )
         return self._steps
 

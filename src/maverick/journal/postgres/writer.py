@@ -1,4 +1,4 @@
-"""The one writer of a Postgres journal in an event loop: it commits for everybody who waits (group commit).
+"""The one writer of a Postgres journal in an event loop: it commits all pending writes together (group commit).
 
 A commit costs the server a sync of its disk, whatever it holds, and each statement a message there and back. So the
 writer takes all writes that have come while it was busy and puts them into one transaction, and the entries of all runs
@@ -24,7 +24,7 @@ from maverick.journal.transaction import PendingWrite
 R = TypeVar("R")
 
 _NOT_WRITTEN = "could not be written"
-_UNKNOWN = "did not answer a commit, so nobody knows whether it was made"
+_UNKNOWN = "did not answer a commit, so it is unknown whether it was made"
 _MOST_AT_ONCE = 500
 """How many writes one transaction holds: more share a sync, but the first of them waits for the last."""
 
@@ -54,7 +54,7 @@ _CLAIM_SUBAGENTS = """
     RETURNING run_id
 """
 
-# Locked until the commit, so that nobody can claim the run in between.
+# Locked until the commit, so that the run cannot be claimed in between.
 _CHECK_HELD = "SELECT 1 FROM maverick.runs WHERE run_id = $1 AND token = $2 FOR SHARE"
 
 # The token is checked by the statement that writes: there is no moment between the two. Runs are locked in the order of
@@ -95,7 +95,7 @@ async def create_run(
     """Add a run with its first entries.
 
     Raises:
-        LeaseLostError: Somebody else has claimed the caller's run.
+        LeaseLostError: Another process has claimed the caller's run.
         RunExistsError: The id is taken.
     """
     await check_held(connection, caller)
@@ -122,7 +122,7 @@ async def claim_run(connection: Connection, run_id: str, caller: Lease | None) -
     """Take the lease on a run, and void those on its subagents' runs.
 
     Raises:
-        LeaseLostError: Somebody else has claimed the caller's run.
+        LeaseLostError: Another process has claimed the caller's run.
         RunNotFoundError: There is no such run.
     """
     await check_held(connection, caller)
@@ -130,7 +130,7 @@ async def claim_run(connection: Connection, run_id: str, caller: Lease | None) -
     if token is None:
         raise RunNotFoundError(run_id=run_id)
     # One level after the other: a statement sees only the runs that were there when it began, and while their callers
-    # are locked nobody adds to them.
+    # are locked, none can be added.
     callers = [run_id]
     while callers:
         callers = [row["run_id"] for row in await connection.fetch(_CLAIM_SUBAGENTS, callers)]
@@ -138,10 +138,10 @@ async def claim_run(connection: Connection, run_id: str, caller: Lease | None) -
 
 
 async def check_held(connection: Connection, lease: Lease | None) -> None:
-    """Make sure until the end of the transaction that nobody else has claimed a run, if a lease on it is given.
+    """Make sure that a lease is still held, until the end of the transaction; without one, nothing is checked.
 
     Raises:
-        LeaseLostError: Somebody else has.
+        LeaseLostError: Another process has claimed it.
     """
     if lease is not None and await connection.fetchval(_CHECK_HELD, lease.run_id, lease.token) is None:
         raise LeaseLostError(run_id=lease.run_id)
@@ -151,7 +151,7 @@ async def write_entries(connection: Connection, append: Append) -> None:
     """Add entries to one run.
 
     Raises:
-        LeaseLostError: Somebody else has claimed the run.
+        LeaseLostError: Another process has claimed the run.
     """
     if not await write_all(connection, [append]):
         raise LeaseLostError(run_id=append.lease.run_id)
@@ -184,7 +184,7 @@ async def write_all(connection: Connection, appends: Sequence[Append]) -> set[st
 
 
 class _Job(PendingWrite[R]):
-    """A write that somebody waits for."""
+    """A write that a task waits for."""
 
     __slots__ = ("append", "run_id", "work")
 
@@ -250,7 +250,7 @@ class PostgresWriter:
                     await self._attempt(transaction, job)
                 failed = _UNKNOWN
                 await transaction.commit()
-        except Exception as error:  # noqa: BLE001 - whatever it was, those who wait are told
+        except Exception as error:  # noqa: BLE001 - every waiting caller gets the error
             self._fail(jobs, failed, error)
         except asyncio.CancelledError:  # the event loop is being closed
             self._fail(jobs, _UNKNOWN, ConnectionAbortedError("the event loop was closed"))

@@ -45,8 +45,8 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE INDEX approvals_by_run ON approvals (run_id);
     """,
-    # Entries lie in the order they were written, whoever's they are. Sorted by run, each of many runs that go on at once
-    # had a page of its own to write: a commit of 250 of them took three times as long.
+    # Entries are stored in the order they were written, across runs. Sorted by run, each of many concurrent runs had a
+    # page of its own to write: a commit of 250 of them took three times as long.
     """
     DROP INDEX runs_by_time;
     ALTER TABLE runs RENAME TO old_runs;
@@ -93,7 +93,7 @@ def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
         busy_timeout: How many seconds to wait for others that write and get nothing done.
 
     Raises:
-        JournalError: It can not be opened, is no journal, or was made by a newer Maverick.
+        JournalError: It cannot be opened, is not a journal, or was written by a newer Maverick.
     """
     try:
         _make_private(path)
@@ -121,10 +121,10 @@ def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
 def begin(connection: sqlite3.Connection) -> None:
     """Begin to write. Others that write are waited for as long as they get something done.
 
-    SQLite gives the file to whoever happens to ask next, so one process may have to wait for many writes of another.
+    SQLite gives the file to the next process that happens to ask, so one may wait for many writes of another.
 
     Raises:
-        sqlite3.OperationalError: Somebody holds the file, and nothing was committed for the busy timeout.
+        sqlite3.OperationalError: Another process holds the file, and committed nothing for the busy timeout.
     """
     seen: Any = None
     while True:
@@ -141,7 +141,7 @@ def begin(connection: sqlite3.Connection) -> None:
 
 
 def _make_private(path: str) -> None:
-    """Make a file that is not there yet, for its owner only: what was said in a run is nobody else's."""
+    """Create a missing file for its owner only: conversations are private."""
     with contextlib.suppress(OSError, ValueError):  # what is wrong with the path is SQLite's to say
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
@@ -249,7 +249,7 @@ _ADVICE = {
 
 
 def is_busy(error: BaseException) -> bool:
-    """Whether the file could not be had because somebody else writes to it."""
+    """Whether the file is locked by another writer."""
     return _code(error) == sqlite3.SQLITE_BUSY
 
 
@@ -275,7 +275,7 @@ def journal_error(path: str, failed: str, error: Exception, run_id: str = "") ->
 
 
 def _is_garbled(error: Exception) -> bool:
-    """Whether a text is none: Python says so itself, so the error has no number of SQLite's."""
+    """Whether a text is not valid UTF-8: Python finds that itself, so the error has no SQLite error code."""
     without_number = isinstance(error, sqlite3.OperationalError) and not hasattr(error, "sqlite_errorcode")
     return isinstance(error, UnicodeDecodeError) or without_number
 

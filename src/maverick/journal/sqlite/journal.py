@@ -198,7 +198,7 @@ class SqliteJournal(Journal):
     async def settle_approval(
         self, approval: Approval, expected: ApprovalStatus, lease: Lease | None = None
     ) -> bool:
-        """Replace a request by its new state, if nobody was faster."""
+        """Replace a request by its new state, unless it was decided meanwhile."""
 
         def work(db: sqlite3.Connection) -> bool:
             _check_held(db, lease)
@@ -243,7 +243,7 @@ class SqliteJournal(Journal):
 
 
 def _check_held(db: sqlite3.Connection, lease: Lease | None) -> None:
-    """Make sure that nobody else has claimed a run."""
+    """Make sure that a lease is still held."""
     if lease is not None:
         values = (lease.run_id, lease.token)
         if db.execute("SELECT 1 FROM runs WHERE run_id = ? AND token = ?", values).fetchone() is None:

@@ -1,7 +1,7 @@
-"""Saves what can be read of a damaged SQLite journal into a new file. The damaged one is only read.
+"""Recovers what can be read of a damaged SQLite journal into a new file. The damaged one is only read.
 
-Rows are copied by SQLite itself, table by table. Where a stretch of a table can not be read it is halved until only the
-rows are left that can not. Then each run in the copy is cut back to the entries that can be read.
+Rows are copied by SQLite itself, table by table. A range of a table that cannot be read is halved until only
+the unreadable rows are left. Then each run in the copy is cut back to the entries that can be read.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def repair(source: str | Path, copy: str | Path) -> Repair:
         copy: The file to make.
 
     Raises:
-        InvalidInputError: The file to make is there already, or can not be made.
+        InvalidInputError: The new file exists already, or cannot be created.
         JournalDamagedError: Nothing can be read.
     """
     path = Path(copy)
@@ -62,7 +62,7 @@ def repair(source: str | Path, copy: str | Path) -> Repair:
         path.open("xb").close()
     except OSError as error:
         raise InvalidInputError(
-            f"copy: {str(copy)!r} can not be made: {error.strerror}. Name a file that is not there yet.",
+            f"copy: {str(copy)!r} cannot be created: {error.strerror}. Name a file that does not exist yet.",
             field="copy",
             cause=error,
         ) from error
@@ -119,7 +119,7 @@ def _copy_table(db: sqlite3.Connection, name: str) -> bool:
     try:
         last = db.execute(f"SELECT max(rowid) FROM damaged.{quoted}").fetchone()[0]  # noqa: S608 - quoted
     except sqlite3.DatabaseError:
-        last = 1 << 24  # the end of the table can not be read, perhaps what comes before it
+        last = 1 << 24  # the end of the table cannot be read; what comes before it may be readable
     _copy_rows(db, f"{statement} NOT INDEXED WHERE rowid BETWEEN ? AND ?", int(last or 0))
     return False
 
@@ -157,7 +157,7 @@ def _save_records(db: sqlite3.Connection) -> Iterator[RunHealth]:
     for (number,) in orphans:
         if not _make_record(db, number):
             db.execute("DELETE FROM entries WHERE run = ?", (number,))
-            yield RunHealth(run_id=f"number {number}", entries=0, problem="Its beginning can not be read.")
+            yield RunHealth(run_id=f"number {number}", entries=0, problem="Its beginning cannot be read.")
 
 
 def _make_record(db: sqlite3.Connection, number: int) -> bool:
@@ -203,7 +203,7 @@ def _cut_back(db: sqlite3.Connection) -> Iterator[RunHealth]:
 
 
 def _entries(db: sqlite3.Connection, number: int) -> Iterator[Entry]:
-    """The entries of a run up to the first that is missing or can not be read."""
+    """The entries of a run up to the first that is missing or cannot be read."""
     rows = db.execute("SELECT seq, version, payload FROM entries WHERE run = ? ORDER BY seq", (number,))
     with suppress(sqlite3.Error, JournalError):
         for expected, (seq, version, payload) in enumerate(rows, start=1):
@@ -213,7 +213,7 @@ def _entries(db: sqlite3.Connection, number: int) -> Iterator[Entry]:
 
 
 def _drop_approvals(db: sqlite3.Connection) -> None:
-    """Take away the requests of runs that are not whole, and those that can not be read."""
+    """Remove the approval requests of incomplete runs, and those that cannot be read."""
     for approval_id, payload in db.execute("SELECT approval_id, payload FROM approvals").fetchall():
         try:
             decode_approval(payload)

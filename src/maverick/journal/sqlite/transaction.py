@@ -22,7 +22,7 @@ from maverick.journal.transaction import Transaction, forbidden
 R = TypeVar("R")
 
 _REFUSALS = (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError)
-"""What sqlite3 raises: of the database, of two statements in one, and of values it can not hold."""
+"""What sqlite3 raises: for the database, for two statements in one, and for values it cannot store."""
 _CONTROL = (sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT)
 _OVER = "The transaction is over. Use the session only while the tool runs."
 _UNDONE = "The database has undone the transaction. Start again with a new call."
@@ -35,7 +35,7 @@ class SqliteTransaction(Transaction):
 
     Args:
         connect: Opens a connection; called in a thread, when the tool first uses it.
-        lock: Held by whoever writes in this process.
+        lock: Held by the current writer of this process.
         lease: The right to write the run.
         seconds: How long it may hold the file.
     """
@@ -51,7 +51,7 @@ class SqliteTransaction(Transaction):
         self._connection: sqlite3.Connection | None = None
         self._using = threading.Lock()
         self._over = ""
-        """Why it can not be used any more."""
+        """Why it can no longer be used; empty while it can."""
         self._denied = ""
         """What the statement that was last refused would have done to the transaction."""
         self._loop = asyncio.get_running_loop()
@@ -103,14 +103,14 @@ class SqliteTransaction(Transaction):
         """Undo what was done, unless it is committed, and close."""
         self._end(_OVER)
         if self._closing is not None:
-            # Shielded, or whoever is cancelled now could keep its turn for ever.
+            # Shielded: a caller that is cancelled now could otherwise hold the lock for ever.
             await asyncio.shield(self._closing)
 
     async def _use(self, work: Callable[[sqlite3.Connection], R]) -> R:
         self._check_open()
         if self._turn is None:
             self._turn = self._lock.request()
-        # Shielded: whoever waits may be cancelled; giving the turn back is up to _end() alone.
+        # Shielded: the caller may be cancelled, and only _end() releases the lock.
         await asyncio.shield(asyncio.wrap_future(self._turn))
         return await asyncio.to_thread(self._work, work)
 

@@ -1,4 +1,4 @@
-"""The one writer of a SQLite file in this process: a thread that commits for everybody who waits (group commit).
+"""The one writer of a SQLite file in this process: a thread that commits all pending writes together (group commit).
 
 A commit costs a sync of the disk, whatever it holds. So the thread takes all writes that have come while it was busy,
 puts them into one transaction and syncs once. If one of them fails they are all undone and made one by one, so that it
@@ -50,7 +50,7 @@ class Append:
         """Add them.
 
         Raises:
-            LeaseLostError: Somebody else has claimed the run.
+            LeaseLostError: Another process has claimed the run.
         """
         write_entries(db, self.lease, self.payloads, self.status, self.reason)
 
@@ -65,7 +65,7 @@ def write_entries(
     """Add entries to a run whose lease is held.
 
     Raises:
-        LeaseLostError: Somebody else has claimed the run.
+        LeaseLostError: Another process has claimed the run.
     """
     run = db.execute(
         "UPDATE runs SET status=?, reason=?, updated_at=?, entries=entries+? WHERE run_id=? AND token=? "
@@ -90,7 +90,7 @@ def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> bool:
     """Add entries to many runs in few statements, which let other threads run meanwhile; one by one takes twice as long.
 
     Returns:
-        Whether all were added. If not, whoever asks rolls back: one of the leases is lost.
+        Whether all were added. If not, the caller rolls back: one of the leases is lost.
 
     Raises:
         sqlite3.IntegrityError: Two of them are for the same run.
@@ -143,7 +143,7 @@ def _placeholders(rows: Sequence[_Row]) -> str:
 
 
 class _Job(PendingWrite[R]):
-    """A write that somebody waits for."""
+    """A write that a task waits for."""
 
     __slots__ = ("work",)
 
@@ -161,7 +161,7 @@ class SqliteWriter:
 
     Args:
         connect: Opens the connection; called in the thread.
-        lock: Held by whoever writes in this process.
+        lock: Held by the current writer of this process.
         path: The file, for error messages.
     """
 
@@ -209,7 +209,7 @@ class SqliteWriter:
                         connection, file = self._connect(), _file_at(self._path)
                     self._check_place_of(file)
                     self._commit(connection, jobs)
-            except Exception as error:  # noqa: BLE001 - whatever it was, those who wait are told and the thread lives on
+            except Exception as error:  # noqa: BLE001 - every waiting caller gets the error, and the thread lives on
                 for job in jobs:
                     job.error = job.error or self._describe(error)
                 if connection is not None:
@@ -222,7 +222,7 @@ class SqliteWriter:
     def _check_place_of(self, file: tuple[int, int] | None) -> None:
         if _file_at(self._path) != file:
             raise JournalError(
-                f"The journal {self._path!r} was moved or deleted while it was in use. Put it back, then resume the run."
+                f"The journal {self._path!r} was moved or deleted while in use. Put it back, then resume the run."
             )
 
     def _commit(self, connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> None:
@@ -241,7 +241,7 @@ class SqliteWriter:
             done = _do_all(connection, jobs)
         except sqlite3.OperationalError:  # the disk is full, or the like: no write can succeed
             raise
-        except Exception:  # noqa: BLE001 - each of them is tried on its own, and whoever is at fault is told then
+        except Exception:  # noqa: BLE001 - each is retried on its own, so that only the faulty one fails
             done = False
         connection.execute("COMMIT" if done else "ROLLBACK")
         return done
@@ -263,7 +263,7 @@ class SqliteWriter:
 
 
 def _file_at(path: str) -> tuple[int, int] | None:
-    """What tells the file from any other: SQLite would go on writing to one that nobody finds any more."""
+    """What identifies the file: SQLite would go on writing to one that was deleted."""
     try:
         found = os.stat(path)  # noqa: PTH116 - once a commit, and fast
     except OSError:
@@ -305,7 +305,7 @@ def _settle(jobs: list[_Job[Any]]) -> None:
     for loop, settled in by_loop.items():
         try:
             loop.call_soon_threadsafe(_settle_all, settled)
-        except RuntimeError:  # the loop was closed meanwhile; nobody waits any more
+        except RuntimeError:  # the loop was closed, so no one waits any more
             continue
 
 
