@@ -40,7 +40,7 @@ class PreparedTransport:
 
 
 class PreparedReply:
-    """Hands out the answer and makes sure that nobody asks for more after its end."""
+    """Hands out the answer and fails if more is read after its end."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer

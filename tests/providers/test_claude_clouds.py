@@ -239,7 +239,7 @@ async def test_cancelling_closes_the_connection_to_a_cloud_at_once(
 
 @pytest.mark.parametrize("cloud", ["vertex", pytest.param("bedrock", marks=NEEDS_BOTOCORE)])
 @pytest.mark.requirement("002-R6")
-async def test_a_stream_of_a_cloud_that_nobody_reads_on_is_closed(
+async def test_a_stream_of_a_cloud_that_is_not_read_to_its_end_is_closed(
     server: ClaudeServer, over: Over, cloud: str
 ) -> None:
     async with over(cloud, "stall") as client, asyncio.timeout(30):

@@ -294,7 +294,7 @@ class TestPromptCaching:
                     found.append(f"{message['role']} {index}")
         return found
 
-    def test_a_single_question_is_not_cached_because_nobody_would_read_the_cache(self) -> None:
+    def test_a_single_question_is_not_cached(self) -> None:
         assert self.marked(Request([Message.user("hi")], system="Long instructions.")) == []
 
     def test_instructions_and_the_newest_message_are_marked_when_there_are_tools(self) -> None:

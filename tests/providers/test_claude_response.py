@@ -124,7 +124,7 @@ def test_each_stop_reason_has_its_own(name: str, stop_reason: StopReason) -> Non
     assert whole(ANSWERS[name](REQUEST)).stop_reason is stop_reason
 
 
-def test_a_stop_reason_nobody_knows_is_told_from_the_content() -> None:
+def test_an_unknown_stop_reason_follows_from_the_content() -> None:
     content = ANSWERS["tool"](REQUEST).content
     assert whole(Answer(content, "because")).stop_reason is StopReason.TOOL_USE
     assert whole(Answer(content[:1], "because")).stop_reason is StopReason.COMPLETE

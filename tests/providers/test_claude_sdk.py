@@ -147,7 +147,7 @@ async def test_both_clients_make_the_same_of_every_answer(
 
 @pytest.mark.requirement("P8")
 @pytest.mark.parametrize("base_url", ["localhost:80", "ftp://localhost/y", "http://[::1"])
-async def test_an_address_that_is_none_is_refused(base_url: str) -> None:
+async def test_an_invalid_address_is_refused(base_url: str) -> None:
     with allow_network():
         error = await outcome(claude_sdk.connect("m", base_url=base_url, api_key=KEY), stream=False)
 
@@ -181,7 +181,7 @@ async def test_no_key_at_all_is_an_error_that_says_where_it_was_looked_for() -> 
 
 
 @pytest.mark.requirement("P8")
-async def test_a_profile_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_profile_that_does_not_exist_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_PROFILE", "work")
     error = await outcome(claude_sdk.connect("claude-test"), stream=False)
 
@@ -304,7 +304,7 @@ def test_without_the_sdk_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.requirement("P8", "002-R6")
-async def test_a_connection_that_does_not_come_about_in_time_is_a_timeout() -> None:
+async def test_a_connection_that_takes_too_long_is_a_timeout() -> None:
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)

@@ -64,7 +64,7 @@ class HandClock(Clock):
         return [alarm for alarm in self.alarms if not alarm.cancelled]
 
     async def advance(self, seconds: float) -> None:
-        """Go forward, stopping wherever somebody wants to be woken."""
+        """Go forward, stopping at each timer."""
         end = self.time + seconds
         await settle()
         while due := [alarm for alarm in self.pending if alarm.at <= end]:
@@ -167,7 +167,7 @@ async def test_no_more_tokens_are_used_in_a_minute_than_allowed() -> None:
     assert d.admitted == [("a", 0), ("b", 60), ("c", 60)]
 
 
-async def test_nobody_overtakes_even_with_a_smaller_wish() -> None:
+async def test_a_smaller_request_does_not_overtake() -> None:
     d = desk(tokens_per_minute=100)
     d.come("a", tokens=90)
     d.come("b", tokens=50)
@@ -492,7 +492,7 @@ async def test_a_stream_keeps_its_place_until_it_is_closed() -> None:
     assert waiting.done()
 
 
-async def test_the_length_of_a_request_is_not_measured_when_nobody_counts_tokens() -> None:
+async def test_the_length_of_a_request_is_not_measured_without_a_token_limit() -> None:
     def estimate(request: Request) -> int:
         raise AssertionError("there is no need to know")
 

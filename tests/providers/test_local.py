@@ -127,14 +127,14 @@ async def facts(client: LocalClient, request: Request = HI) -> dict[str, Any]:
 
 
 def listens(address: str) -> bool:
-    """Whether somebody takes connections at the address."""
+    """Whether a server accepts connections at the address."""
     parts = urlsplit(address)
     with socket.socket() as probe:
         return probe.connect_ex((parts.hostname or "", parts.port or 0)) == 0
 
 
 async def is_gone(address: str) -> bool:
-    """Whether nobody listens at the address any more, within ten seconds."""
+    """Whether the server stops listening at the address within ten seconds."""
     for _ in range(500):
         if not listens(address):
             return True
@@ -215,7 +215,7 @@ async def test_a_server_that_dies_is_an_error_to_retry_and_the_retry_finds_a_new
 
 @pytest.mark.usefixtures("llama")
 @pytest.mark.requirement("P8")
-async def test_a_model_that_llama_refuses_is_told(tmp_path: Path) -> None:
+async def test_a_model_that_llama_refuses_is_an_error(tmp_path: Path) -> None:
     async with connect(model_file(tmp_path, b"refuse")) as client:
         with pytest.raises(ProcessError, match="check the input params") as caught:
             await client.run(HI)
@@ -237,7 +237,7 @@ async def test_a_process_that_ends_while_it_loads_is_told_with_its_status(tmp_pa
 
 @pytest.mark.usefixtures("llama")
 @pytest.mark.requirement("P8")
-async def test_an_interpreter_that_cannot_be_started_is_told(
+async def test_an_interpreter_that_cannot_be_started_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
@@ -316,7 +316,7 @@ async def test_a_server_ends_with_the_process_it_serves_even_if_that_is_killed(t
 @pytest.mark.usefixtures("llama")
 @pytest.mark.requirement("P8")
 @pytest.mark.parametrize("name", ["missing.gguf", "", "."])
-def test_a_file_that_is_not_there_is_told(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInputError, match="There is no model file") as caught:
         connect(str(tmp_path / name))
 
@@ -326,7 +326,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path, name: str) -> None:
 @pytest.mark.usefixtures("llama")
 @pytest.mark.requirement("P8")
 @pytest.mark.parametrize("content", [b"", b"GGM", b"PK\x03\x04 a zip file"])
-def test_a_file_that_is_not_a_gguf_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_gguf_is_an_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "model.gguf"
     path.write_bytes(content)
 

@@ -148,7 +148,7 @@ async def test_a_near_server_may_close_its_connection_after_a_stream(server: Ope
         ("empty", StopReason.COMPLETE),
     ],
 )
-async def test_why_an_answer_ended_is_told(
+async def test_an_answer_has_its_stop_reason(
     server: OpenAIServer, scenario: str, stop_reason: StopReason, stream: bool
 ) -> None:
     response = await answered(client_of(server, scenario), stream=stream)

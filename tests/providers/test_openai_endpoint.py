@@ -140,7 +140,7 @@ async def test_the_cost_is_known_where_a_price_is_given(server: OpenAIServer, st
     assert response.usage.cost_usd == pytest.approx((118 * 1 + 42 * 2) / 1_000_000)
 
 
-async def test_a_model_on_somebodys_server_has_no_list_price(server: OpenAIServer) -> None:
+async def test_a_model_on_another_server_has_no_list_price(server: OpenAIServer) -> None:
     client = connect("claude-sonnet-4-5", base_url=server.url)
 
     assert (await answered(client)).usage.cost_usd is None

@@ -143,7 +143,7 @@ async def test_a_call_whose_stream_broke_off_cannot_run_though_its_arguments_are
 
 @pytest.mark.requirement("P8")
 @pytest.mark.parametrize("base_url", ["localhost:11434", "ftp://localhost/v1", "http://[::1", "nonsense"])
-async def test_an_address_that_is_none_is_refused(base_url: str) -> None:
+async def test_an_invalid_address_is_refused(base_url: str) -> None:
     with pytest.raises(InvalidInputError, match="http://") as caught:
         await answered(connect("m", base_url=base_url))
 

@@ -208,7 +208,7 @@ def test_usage_has_a_cost_when_the_price_is_known() -> None:
     assert cost == pytest.approx((100 * 2 + 11 * 1 + 7 * 4 + 42 * 10) / 1_000_000)
 
 
-def test_an_answer_without_usage_costs_nobody_knows_what() -> None:
+def test_an_answer_without_usage_has_no_cost() -> None:
     priced = exchange_at(Price(input=2, output=10))
 
     assert whole(Answer("Hi.", usage=False), priced).usage == Usage(cost_usd=None)
@@ -255,7 +255,7 @@ def test_pieces_of_parallel_calls_may_alternate() -> None:
     assert [made.arguments for made in stream.response.tool_calls] == [{"a": 1}, {"b": 2}]
 
 
-def test_a_second_choice_that_nobody_asked_for_is_passed_over() -> None:
+def test_a_second_choice_is_ignored() -> None:
     other = {"choices": [{"index": 1, "delta": {"content": "No."}, "finish_reason": "stop"}]}
 
     assert fed(sse(other), stream_bytes(Answer("Yes.")))[1].response == whole(Answer("Yes."))

@@ -67,7 +67,7 @@ async def tls_server(authority: trustme.CA) -> AsyncIterator[ClaudeServer]:
 @pytest.fixture
 def unused_port() -> Iterator[int]:
     with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))  # bound and not listening: nobody else gets it, and connecting is refused
+        held.bind(("127.0.0.1", 0))  # bound and not listening: the port stays free, and connecting is refused
         yield held.getsockname()[1]
 
 
@@ -345,7 +345,7 @@ async def test_an_endless_body_is_an_error_and_not_a_full_memory(server: ClaudeS
     "address",
     ["", "api.example.test/v1", "ftp://example.test", "http://", "http://host:port/", "http://[::1/"],
 )
-async def test_an_address_that_is_none_is_an_invalid_input(transport: Transport, address: str) -> None:
+async def test_an_invalid_address_is_an_invalid_input(transport: Transport, address: str) -> None:
     error = await failure(transport, address)
     assert type(error) is InvalidInputError
     assert error.field == "base_url"
@@ -375,7 +375,7 @@ async def test_tls_works_with_the_authority_it_was_given(
 
 
 @pytest.mark.requirement("P8", "002-R8")
-async def test_a_certificate_nobody_vouches_for_is_a_network_error_that_is_not_retried(
+async def test_an_untrusted_certificate_is_a_network_error_that_is_not_retried(
     tls_server: ClaudeServer, transport: Transport
 ) -> None:
     error = await failure(transport, url(tls_server, "text"))

@@ -203,7 +203,7 @@ async def _nothing(served: Served) -> web.StreamResponse:
 
 async def _hang(served: Served) -> web.StreamResponse:
     await asyncio.Event().wait()
-    raise AssertionError("nobody ends this wait")
+    raise AssertionError("this wait has no end")
 
 
 async def _stall(served: Served) -> web.StreamResponse:

@@ -14,7 +14,7 @@ from maverick.config import AgentConfig
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 from maverick.model import ToolContext
-from maverick.providers.resolve import Resolved, key_variable, resolve
+from maverick.providers.resolve import ResolvedModel, key_variable, resolve
 from maverick.runtime import AgentExecutor
 from maverick.runtime.driver import Approver
 from maverick.tools.permissions import Mode, load_permissions
@@ -71,7 +71,7 @@ async def executor_for(
         yield executor
 
 
-def who_answers(definition: AgentDefinition[Any], wanted: str | None, settings: AgentConfig) -> Resolved:
+def who_answers(definition: AgentDefinition[Any], wanted: str | None, settings: AgentConfig) -> ResolvedModel:
     """The model that answers for an agent; whether it and those of its subagents can be reached is checked.
 
     Args:
@@ -91,7 +91,7 @@ def who_answers(definition: AgentDefinition[Any], wanted: str | None, settings: 
     return answering
 
 
-def explain_stand_in(answering: Resolved) -> str:
+def explain_stand_in(answering: ResolvedModel) -> str:
     """Why the offline model answers, for somebody who may not expect it; empty if they asked for it."""
     if not answering.is_stand_in:
         return ""

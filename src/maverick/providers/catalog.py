@@ -28,7 +28,7 @@ from maverick.model.client import RequestDefaults
 from maverick.model.request import RequestConfig
 from maverick.providers.client import Client
 from maverick.providers.http.transport import Timeouts
-from maverick.providers.resolve import Resolved, resolve
+from maverick.providers.resolve import ResolvedModel, resolve
 from maverick.telemetry import logger
 
 _FOR_ALL = ("max_tokens", "temperature", "request_timeout")
@@ -84,7 +84,7 @@ def connect(model: str | None = None, /, *, settings: AgentConfig | None = None,
     return open_client(resolved, **options)
 
 
-def open_client(resolved: Resolved, **options: Any) -> Client:
+def open_client(resolved: ResolvedModel, **options: Any) -> Client:
     """Make a client of a resolved model; options take precedence over it.
 
     Raises:
@@ -159,7 +159,7 @@ def _missing_extra_explained(name: str) -> Iterator[None]:
         ) from error
 
 
-def _defaults(resolved: Resolved, options: Mapping[str, Any]) -> RequestDefaults:
+def _defaults(resolved: ResolvedModel, options: Mapping[str, Any]) -> RequestDefaults:
     wanted = RequestConfig(
         options.get("max_tokens", resolved.max_tokens), options.get("temperature", resolved.temperature)
     )  # which checks them
@@ -169,7 +169,7 @@ def _defaults(resolved: Resolved, options: Mapping[str, Any]) -> RequestDefaults
 
 
 def _options(
-    resolved: Resolved, takes: Sequence[inspect.Parameter], options: Mapping[str, Any]
+    resolved: ResolvedModel, takes: Sequence[inspect.Parameter], options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The options, with the resolved key, address and timeouts where the provider takes them and none is given."""
     key, timeout = resolved.api_key, resolved.request_timeout

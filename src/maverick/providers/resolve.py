@@ -37,7 +37,7 @@ _OPENAI_KEY = re.compile(r"sk-(proj|svcacct|admin)-")
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedModel:
     """The model that will be used with its settings, and where each of them comes from."""
 
     provider: str
@@ -124,7 +124,7 @@ def resolve(
     wanted: str | None = None,
     named: str | None = None,
     environ: Mapping[str, str] | None = None,
-) -> Resolved:
+) -> ResolvedModel:
     """The model that will be used for an agent.
 
     Args:
@@ -158,7 +158,7 @@ def resolve(
     key, sources["api_key"] = _key(provider, settings, environ, shares=shares)
     base_url, sources["base_url"] = _address(provider, settings, environ, shares=shares)
     sources |= {name: settings.source_of(name) for name in ("max_tokens", "temperature", "request_timeout")}
-    return Resolved(
+    return ResolvedModel(
         provider,
         name,
         settings.max_tokens,
@@ -170,7 +170,7 @@ def resolve(
     )
 
 
-def resolve_claude_code(settings: AgentConfig, named: str | None) -> Resolved:
+def resolve_claude_code(settings: AgentConfig, named: str | None) -> ResolvedModel:
     """The model that will be used for an agent on the Claude CLI, whatever the provider of other agents is.
 
     Args:

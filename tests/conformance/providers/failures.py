@@ -74,7 +74,7 @@ _EITHER_WAY: Mapping[Scenario, Failure] = {
     Scenario.ERROR_EVENT: _answered(ServerError, ErrorKind.AGENT, True, "Try again", 529, 500),
     Scenario.HANG: _LATE,
     Scenario.NOT_HTTP: replace(_MALFORMED, advice="Check the scheme, host and port of base_url"),
-    Scenario.NOBODY_LISTENS: replace(_UNREACHABLE, advice="base_url"),
+    Scenario.NO_SERVER: replace(_UNREACHABLE, advice="base_url"),
     Scenario.NO_SUCH_HOST: replace(_UNREACHABLE, advice="base_url"),
     Scenario.WRONG_CERTIFICATE: replace(_UNREACHABLE, advice="TLS", retryable=False),
 }

@@ -68,7 +68,7 @@ class OfflineProvider(Provider):
     cannot: ClassVar[Mapping[Scenario, str]] = {
         **_NO_WIRE,
         Scenario.CACHED: "it has no cache",
-        Scenario.ECHO: "it answers questions and repeats nobody",
+        Scenario.ECHO: "it answers questions and repeats nothing",
         Scenario.LOOP: "it calls the tools of a request once",
         Scenario.PARALLEL_TOOLS: "it calls one tool for a request",
         Scenario.THINKING: "it does not think",

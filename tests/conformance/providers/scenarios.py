@@ -91,7 +91,7 @@ class Scenario(StrEnum):
     """It begins to answer and stops until the client loses patience."""
     NOT_HTTP = "not_http"
     """It does not speak HTTP."""
-    NOBODY_LISTENS = "nobody_listens"
+    NO_SERVER = "no_server"
     """The connection is refused."""
     NO_SUCH_HOST = "no_such_host"
     """The name of the host cannot be resolved."""

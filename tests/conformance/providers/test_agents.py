@@ -28,7 +28,7 @@ class Place(BaseModel):
 
 
 class Workshop:
-    """Tools that note what they were called with, and what was told of the run if somebody watched."""
+    """Tools that note what they were called with, and the events of the run if it was watched."""
 
     def __init__(self) -> None:
         self.ran: list[tuple[object, ...]] = []
@@ -192,7 +192,7 @@ async def test_a_call_that_came_broken_is_never_run_and_the_model_is_told(
     ],
 )
 @each_provider(Scenario.REFUSAL, Scenario.MAX_TOKENS)
-async def test_an_answer_that_is_none_ends_the_run_and_says_why(
+async def test_a_refused_or_truncated_answer_ends_the_run_and_says_why(
     provider: Provider, workshop: Workshop, scenario: Scenario, reason: TerminateReason
 ) -> None:
     async with provider.stage(scenario) as stage:

@@ -130,7 +130,7 @@ async def test_an_answer_has_the_shape_that_was_asked_for(provider: Provider, wa
 @pytest.mark.requirement("F-STOP")
 @both_ways
 @each_provider(Scenario.REFUSAL)
-async def test_a_refusal_is_told_as_one(provider: Provider, way: Way) -> None:
+async def test_a_refusal_has_its_stop_reason(provider: Provider, way: Way) -> None:
     response = await answer(provider, Scenario.REFUSAL, way)
 
     assert response.stop_reason is StopReason.REFUSAL
@@ -140,14 +140,14 @@ async def test_a_refusal_is_told_as_one(provider: Provider, way: Way) -> None:
 @pytest.mark.requirement("F-STOP")
 @both_ways
 @each_provider(Scenario.PAUSE)
-async def test_a_pause_is_told_as_one(provider: Provider, way: Way) -> None:
+async def test_a_pause_has_its_stop_reason(provider: Provider, way: Way) -> None:
     assert (await answer(provider, Scenario.PAUSE, way)).stop_reason is StopReason.PAUSE
 
 
 @pytest.mark.requirement("F-STOP")
 @both_ways
 @each_provider(Scenario.MAX_TOKENS)
-async def test_words_that_were_cut_off_are_told_as_such(provider: Provider, way: Way) -> None:
+async def test_text_that_was_cut_off_has_its_stop_reason(provider: Provider, way: Way) -> None:
     request = Request([Message.user("Tell me a story.")], config=RequestConfig(max_tokens=4))
     response = await answer(provider, Scenario.MAX_TOKENS, way, request)
 

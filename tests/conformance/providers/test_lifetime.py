@@ -53,7 +53,7 @@ async def test_it_can_be_closed_at_any_time_and_used_again(provider: Provider, w
 
 
 @each_provider(Scenario.UNFINISHED, Scenario.CUT)
-async def test_closing_it_while_somebody_reads_tells_the_reader(provider: Provider) -> None:
+async def test_closing_it_while_an_answer_is_read_is_an_error_for_the_reader(provider: Provider) -> None:
     async with provider.stage(Scenario.UNFINISHED) as stage, asyncio.timeout(SOON):
         reading = asyncio.create_task(listen(stage.client, HI))
         await stage.asked()

@@ -125,7 +125,7 @@ async def test_a_run_tells_no_password_of_the_address(
     provider: WiredProvider, told: Told, tmp_path: Path
 ) -> None:
     with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))  # taken, and nobody listens there
+        held.bind(("127.0.0.1", 0))  # taken, and not listening
         address = f"http://user:{CANARY}@127.0.0.1:{held.getsockname()[1]}/v1?key={CANARY}"
 
         await run_recorded(connect(provider.model, base_url=address, api_key=CANARY), tmp_path, told)

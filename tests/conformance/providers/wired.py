@@ -110,9 +110,9 @@ def _address(scenario: Scenario, server: Server, stack: AsyncExitStack) -> str:
     if scenario is Scenario.NO_SUCH_HOST:
         stack.enter_context(allow_network())
         return "https://no-such-host.invalid"
-    if scenario is Scenario.NOBODY_LISTENS:
+    if scenario is Scenario.NO_SERVER:
         held = stack.enter_context(socket.socket())
-        held.bind(("127.0.0.1", 0))  # taken, so that nobody else listens there
+        held.bind(("127.0.0.1", 0))  # taken, so that nothing else listens there
         return f"http://127.0.0.1:{held.getsockname()[1]}"
     return server.at(_PLAYED_AS.get(scenario, scenario.value))
 
@@ -138,5 +138,5 @@ def _trust() -> ssl.SSLContext:
 
 @cache
 def _no_trust() -> ssl.SSLContext:
-    """What trusts nobody. The usual one takes long to make, and the SDK would make one for each client."""
+    """Trusts no authority. The default one takes long to make, and the SDK would make one for each client."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from maverick.model import ModelInfo, Price, Request, Response
+from maverick.model import ModelInfo, Price, Request
 from maverick.providers.claude.request import (
     API_VERSION,
     DEFAULT_MAX_TOKENS,
@@ -17,7 +17,6 @@ from maverick.providers.claude.request import (
 from maverick.providers.claude.response import API, SERVICE, MessageAccumulator, read_message
 from maverick.providers.client import requested_model
 from maverick.providers.http.client import Connection, HttpClient
-from maverick.providers.http.exchange import Exchange, StreamAccumulator
 from maverick.providers.http.transport import MAX_ANSWER_BYTES, Reply, Timeouts, Transport
 from maverick.providers.prices import PriceTable
 
@@ -78,8 +77,6 @@ def connect(
 class ClaudeClient(HttpClient):
     """A client of the Claude Messages API; :func:`connect` makes one."""
 
-    api: ClassVar[str] = API
-
     def __init__(
         self,
         model: str,
@@ -95,6 +92,9 @@ class ClaudeClient(HttpClient):
         super().__init__(
             f"claude:{model.removeprefix('claude:')}",
             service=SERVICE,
+            api=API,
+            read=read_message,
+            accumulator=MessageAccumulator,
             prices=prices,
             headers={"anthropic-version": API_VERSION, **({"x-api-key": key} if key else {})},
             own_headers=headers,
@@ -114,9 +114,3 @@ class ClaudeClient(HttpClient):
         if request.config.temperature >= 0:
             headers = {**headers, "anthropic-version": SAMPLING_API_VERSION}
         return await self._post(self._url, headers, body)
-
-    def _read(self, body: bytes, exchange: Exchange) -> Response:
-        return read_message(body, exchange)
-
-    def _accumulator(self, exchange: Exchange) -> StreamAccumulator:
-        return MessageAccumulator(exchange)

@@ -268,8 +268,8 @@ class _OpenBlock:
 
 def _merged(before: _Usage, after: _Usage) -> _Usage:
     """The counts of a stream: later ones are totals, and replace earlier ones where they are given."""
-    given = {name: count for name, count in msgspec.structs.asdict(after).items() if count is not None}
-    return msgspec.structs.replace(before, **given)
+    counts = zip(msgspec.structs.astuple(before), msgspec.structs.astuple(after), strict=True)
+    return _Usage(*(old if new is None else new for old, new in counts))
 
 
 def _response(

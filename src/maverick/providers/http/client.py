@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -54,6 +54,9 @@ class HttpClient(Client):
     Args:
         model: The ``provider:model`` to ask when a request names none.
         service: What messages call the service.
+        api: What messages call the API that is expected behind ``base_url``.
+        read: Reads the answer in a body that came as a whole, or raises what it is instead.
+        accumulator: Puts the answer together from the events of a stream.
         prices: What models cost.
         headers: The headers of every request: the service's own, with the key.
         own_headers: The user's headers, which come in addition to those or replace them.
@@ -61,14 +64,14 @@ class HttpClient(Client):
         missing_key: What to say when there is no key; empty if the service needs none.
     """
 
-    api: ClassVar[str]
-    """What messages call the API that is expected behind ``base_url``."""
-
     def __init__(
         self,
         model: str,
         *,
         service: str,
+        api: str,
+        read: Callable[[bytes, Exchange], Response],
+        accumulator: Callable[[Exchange], StreamAccumulator],
         prices: PriceTable,
         headers: Mapping[str, str],
         own_headers: Mapping[str, str] | None,
@@ -77,6 +80,9 @@ class HttpClient(Client):
     ) -> None:
         self.model = model
         self._service = service
+        self._api = api
+        self._read = read
+        self._accumulator = accumulator
         self._prices = prices
         own = {name.lower(): value for name, value in (own_headers or {}).items()}
         if not own.keys().isdisjoint(_KEY_HEADERS):  # the user's way to send a key replaces ours
@@ -90,19 +96,6 @@ class HttpClient(Client):
     @abstractmethod
     async def _ask(self, request: Request, *, stream: bool) -> Reply:
         """Send a request and wait until its answer begins."""
-
-    @abstractmethod
-    def _read(self, body: bytes, exchange: Exchange) -> Response:
-        """The answer in a body that came as a whole.
-
-        Raises:
-            MalformedResponseError: The body is something else.
-            ProviderError: The body reports a failure.
-        """
-
-    @abstractmethod
-    def _accumulator(self, exchange: Exchange) -> StreamAccumulator:
-        """What puts the answer together from the events of a stream."""
 
     async def run(self, request: Request) -> Response:
         """Send a request and return the whole answer."""
@@ -154,7 +147,7 @@ class HttpClient(Client):
 
     def _exchange(self, request: Request, reply: Reply) -> Exchange:
         model = requested_model(request, self.model)
-        return Exchange(self._service, self.api, model, reply.headers, self._prices, self._secret)
+        return Exchange(self._service, self._api, model, reply.headers, self._prices, self._secret)
 
 
 async def _whole_body(reply: Reply, exchange: Exchange) -> bytes:

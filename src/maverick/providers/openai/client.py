@@ -6,16 +6,15 @@ That is Ollama, vLLM, llama.cpp, LM Studio and many more; ``base_url`` says whic
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError
-from maverick.model import ModelInfo, Price, Request, Response
+from maverick.model import ModelInfo, Price, Request
 from maverick.providers.client import requested_model
 from maverick.providers.http.client import Connection, HttpClient
-from maverick.providers.http.exchange import Exchange, StreamAccumulator
 from maverick.providers.http.transport import MAX_ANSWER_BYTES, Reply, Timeouts, Transport
 from maverick.providers.openai.request import RequestEncoder
 from maverick.providers.openai.response import CompletionAccumulator, read_completion
@@ -84,8 +83,6 @@ def connect(
 class OpenAIClient(HttpClient):
     """A client of a Chat Completions API; :func:`connect` makes one."""
 
-    api: ClassVar[str] = "a Chat Completions API"
-
     def __init__(
         self,
         model: str,
@@ -103,6 +100,9 @@ class OpenAIClient(HttpClient):
         super().__init__(
             f"openai:{model.removeprefix('openai:')}",
             service=server.name,
+            api="a Chat Completions API",
+            read=read_completion,
+            accumulator=CompletionAccumulator,
             # The same name may be another model at another price on a server that is not OpenAI's.
             prices=PriceTable(prices, list_prices=server.is_openai),
             headers={"authorization": f"Bearer {key}"} if key else {},
@@ -130,12 +130,6 @@ class OpenAIClient(HttpClient):
             # its way already. Servers without TLS are near: a connection for each request costs next to nothing.
             headers = {**headers, "connection": "close"}
         return await self._post(self._server.url, headers, body)
-
-    def _read(self, body: bytes, exchange: Exchange) -> Response:
-        return read_completion(body, exchange)
-
-    def _accumulator(self, exchange: Exchange) -> StreamAccumulator:
-        return CompletionAccumulator(exchange)
 
 
 class _Server:
