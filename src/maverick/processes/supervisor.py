@@ -231,6 +231,8 @@ class _Family:
         while self.reap():
             self._signal(signal.SIGKILL)
             time.sleep(0.002)
+        if _libc is None:  # without a subreaper, what is left of the group is not our child
+            _signal(-self.program, signal.SIGKILL)
 
     def _signal(self, *numbers: signal.Signals) -> None:
         children = _children()
