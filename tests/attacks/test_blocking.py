@@ -211,7 +211,7 @@ def test_a_function_that_can_not_run_in_a_process_is_refused_when_the_tool_is_ma
     for function, words in (
         (takes_context, "it takes a ToolContext"),
         (inner, "it is not at the top of its module"),
-        (yields, "it yields pieces"),
+        (yields, "it is a generator"),
         (started, "move it into a module that can be imported"),
         (Notes().format, "it is not a function"),
     ):

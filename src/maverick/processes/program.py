@@ -71,7 +71,7 @@ class _Supervisor:
         if self._requests is None:
             ours, theirs = socket.socketpair()
             try:
-                process = subprocess.Popen(  # noqa: S603 - a program of ours, with nothing of anybody's
+                process = subprocess.Popen(  # noqa: S603 - a program of ours, with no input of a user
                     [sys.executable, "-I", "-S", str(_SUPERVISOR)],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,

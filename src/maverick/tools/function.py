@@ -76,7 +76,7 @@ class FunctionTool(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     async def execute(self, args: dict[str, Any], context: ToolContext | None = None, /) -> object:
-        """Check the arguments and call the function; one that blocks is called in a thread, or in a process if it says so.
+        """Check the arguments and call the function, in a thread if it is not async, or in a process with ``process=True``.
 
         Raises:
             ToolError: The arguments do not fit the function's signature.
@@ -153,7 +153,7 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         options: ``name`` and ``description`` to show instead of the function's own; ``effect``, what running it again
             would do (``pure``, ``keyed``, ``transactional`` or, by default, ``irreversible``); ``approval``, whether
             a person has to agree to each call, or the words why; ``timeout`` in seconds; ``max_output`` in characters;
-            ``untrusted``, whether what it returns was written by others and is marked as such for the model;
+            ``untrusted``, whether its results are untrusted content, which is marked for the model;
             ``process``, whether each call runs in a process of its own, which is ended with the call, whatever the
             function is doing; ``sequential``, whether a call waits for the calls before it in the turn, and those after
             it wait for it.
@@ -180,7 +180,7 @@ def _effect(name: str, effect: Effect | str) -> Effect:
     except ValueError as error:
         choices = ", ".join(effect.value for effect in Effect)
         raise InvalidToolError(
-            f"The tool {name!r} declares the effect {effect!r}; it is one of {choices}.", tool_name=name
+            f"The tool {name!r} declares the effect {effect!r}. Use one of {choices}.", tool_name=name
         ) from error
 
 
@@ -190,27 +190,27 @@ Number = TypeVar("Number", int, float)
 def _positive(name: str, option: str, value: Number | None) -> Number | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
         raise InvalidToolError(
-            f"The tool {name!r} has {option}={value!r}; it has to be above 0.", tool_name=name
+            f"The tool {name!r} has {option}={value!r}. It has to be above 0.", tool_name=name
         )
     return value
 
 
 def _import_path(function: Callable[..., Any]) -> tuple[str, str] | str:
-    """The module and the name that a function is imported by, or why there are none."""
+    """The module and the name that a function is imported by, or why it cannot be imported."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or not inspect.isfunction(function):
         return "it is not a function"
     if module == "__main__":
-        return "it is in the program that was started; move it into a module that can be imported"
+        return "it is in the program that was started. Move it into a module that can be imported"
     if not name.isidentifier():
         return "it is not at the top of its module, so it cannot be imported"
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        return "it yields pieces; return one value"
+        return "it is a generator. Return one value"
     return module, name
 
 
 async def _run_in_process(module: str, name: str, arguments: dict[str, Any]) -> object:
-    """What a function returns that is called in a process of its own. The process ends with this task.
+    """Call a function in a process of its own, and return its result. The process ends with this task.
 
     Raises:
         ToolError: The function raised an error, or the process ended without an answer.

@@ -34,20 +34,20 @@ class ToolRegistry:
         name = check_tool("register", made)
         if name in self._tools:
             raise InvalidToolError(
-                f"A tool named {name!r} is already registered; give this one another name.", tool_name=name
+                f"A tool named {name!r} is already registered. Give this one another name.", tool_name=name
             )
         self._tools[name] = made
         return made
 
     def register_group(self, name: str, tools: Iterable[Tool]) -> None:
-        """Add tools, and a name that stands for all of them, as ``mcp__github`` does for what a server has.
+        """Add tools, and a name that stands for all of them, such as ``mcp__github`` for the tools of a server.
 
         Raises:
             InvalidToolError: One of them is not a tool, or a name is taken.
         """
         if name in self._groups or name in self._tools:
             raise InvalidToolError(
-                f"{name!r} is already registered; give these another name.", tool_name=name
+                f"{name!r} is already registered. Give these another name.", tool_name=name
             )
         self._groups[name] = tuple(self.register(tool) for tool in tools)
 

@@ -1,4 +1,4 @@
-"""What a tool returned, as the text the model reads."""
+"""Turns what a tool returned into the text that the model reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _END = object()
 
 
 async def render(value: object, limit: int) -> str:
-    """The text of a value, at most so many characters of it and a note of what is missing.
+    """The text of a value, cut to a number of characters with a note of what is missing.
 
     The pieces of an asynchronous iterator are joined; it is closed as soon as there are enough of them.
 
@@ -42,7 +42,7 @@ def text_of(value: object) -> str:
     """The text of a value: a string as it is, anything else as JSON.
 
     Raises:
-        ToolError: The value has no JSON form.
+        ToolError: The value cannot be turned into JSON.
     """
     if isinstance(value, str):
         return value
@@ -58,7 +58,7 @@ def text_of(value: object) -> str:
         return to_json(value, inf_nan_mode="constants").decode()
     except (PydanticSerializationError, UnicodeError, RecursionError, ValueError) as error:
         raise ToolError(
-            f"The tool returned a {type(value).__name__}, which has no text form. Return a string or JSON values."
+            f"The tool returned a {type(value).__name__}, which cannot be turned into text. Return a string or JSON values."
         ) from error
 
 

@@ -48,7 +48,7 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 
 
 def _read_parameter(line: str, latest: str, parameters: dict[str, str]) -> str:
-    """Take a line of the parameters' section; return the parameter it speaks of."""
+    """Read a line of the Args section; return the parameter it describes."""
     indent = len(line) - len(line.lstrip())
     entry = _PARAMETER.match(line.strip())
     if entry and (indent <= 4 or not latest):
@@ -60,7 +60,7 @@ def _read_parameter(line: str, latest: str, parameters: dict[str, str]) -> str:
 
 
 class _NotPlainError(Exception):
-    """A type is left to Pydantic."""
+    """A type that only Pydantic can describe."""
 
 
 def plain_schema(
@@ -68,8 +68,8 @@ def plain_schema(
 ) -> dict[str, Any] | None:
     """The JSON Schema of parameters, or ``None`` if one of them is not plain.
 
-    Plain are ``str``, ``int``, ``float``, ``bool``, lists of plain types, plain types or ``None``, choices of texts,
-    and typed dicts of plain types.
+    Plain are ``str``, ``int``, ``float``, ``bool``, lists of plain types, optional plain types, literal strings,
+    and typed dicts of plain types. Pydantic takes longer to load than all the rest of a short run.
     """
     if not all(default is None or type(default) in _SCALARS for default in defaults.values()):
         return None

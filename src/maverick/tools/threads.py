@@ -58,13 +58,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def this_process() -> object:
-    """What tells this process from a copy that is forked from it."""
+    """An object that is another one in a forked copy of this process."""
     return _process
-
-
-def run_in_background(job: Callable[[], None]) -> None:
-    """Call a function that raises nothing in a thread, and do not wait for it."""
-    _threads.submit(job)
 
 
 async def run_in_thread(function: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:
@@ -118,7 +113,7 @@ def _deliver(
 
 
 def _raisable(error: BaseException) -> BaseException:
-    """These two would end the coroutine that waits, instead of being raised in it."""
+    """The error, or one to raise in its place: a coroutine cannot raise these two."""
     if isinstance(error, StopIteration | GeneratorExit):
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error

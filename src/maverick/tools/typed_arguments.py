@@ -1,4 +1,4 @@
-"""Arguments of any types that Pydantic knows: their JSON Schema, and what checks them."""
+"""The arguments of a tool as Pydantic types: their JSON Schema and their validation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maverick.exceptions import InvalidToolError, ToolError
 
 
 class TypedArguments:
-    """The arguments of a tool; what checks and describes them is built once.
+    """The schema and the validator of a tool's arguments, built once.
 
     Raises:
         InvalidToolError: A type cannot be described to a model.

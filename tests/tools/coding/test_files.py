@@ -151,7 +151,7 @@ async def test_a_change_that_no_difference_shows_is_told_apart_from_none(desk: D
     ends = await desk.use("write_file", path="dos.txt", content="one\n")
 
     assert same == "dos.txt already was like this."
-    assert ends == "dos.txt was changed in its line ends only."
+    assert ends == "dos.txt was changed in its line endings only."
 
 
 @pytest.mark.requirement("C-FILES")

@@ -155,4 +155,4 @@ async def test_what_was_found_before_a_search_broke_down_is_told_with_a_warning(
     answer = await Search(Workspace(tmp_path), str(broken)).grep("needle")
 
     assert found_in(answer)[0].startswith("rg:1:needle")
-    assert answer.endswith("[the search broke down before its end]")
+    assert answer.endswith("[the search failed before its end]")

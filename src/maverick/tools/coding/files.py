@@ -15,17 +15,17 @@ from maverick.tools.coding.workspace import Workspace
 from maverick.tools.glob import PathGlob
 
 SKIPPED = frozenset({".git", ".maverick", ".venv", "__pycache__", "node_modules"})
-"""Folders of programs, not of people; they are looked into only when they are named."""
+"""Folders that are only searched if they are named."""
 
 _MOST_ENTRIES = 200_000
-"""A tree with more is cut off there, so that no walk takes forever."""
+"""The most files and folders that are listed or searched."""
 LARGEST_FILE = 8_000_000
 """Bytes of the largest file that is read whole."""
 _MOST_CHARACTERS = 40_000
 _MOST_LISTED = 1_000
 _MOST_DIFF_LINES = 400
 _MOST_COMPARED = 1_000_000
-"""Pairs of an old and a new line, beyond which it would take long to find out which of them belong together."""
+"""Pairs of an old and a new line, beyond which comparing them would take too long."""
 _AROUND = 3
 """Unchanged lines that are shown before and after a change."""
 _HUNK = re.compile(r"@@ -(\d+)(\S*) \+(\d+)(\S*) @@")
@@ -81,7 +81,7 @@ def _entries(workspace: Workspace, folder: tuple[str, ...]) -> list[Found]:
 
 
 def named(pattern: str) -> PathGlob:
-    """A pattern for paths below a folder; without a slash it is for names, in any folder."""
+    """A pattern for paths below a folder; without a slash, for file names in any folder."""
     return PathGlob(pattern.removeprefix("./") if "/" in pattern else f"**/{pattern}")
 
 
@@ -172,7 +172,7 @@ class FileTools:
         return mark_untrusted(f"the names in {path}", "\n".join(map(printable, listed[:_MOST_LISTED]))) + more
 
     async def was_written(self, arguments: dict[str, Any], _: ToolContext) -> Outcome:
-        """Whether a ``write_file`` that was cut off by a crash took effect: the file tells."""
+        """Whether a ``write_file`` that a crash has interrupted took effect."""
         path, content = arguments.get("path", ""), arguments.get("content", "")
         before = self._text_or_nothing(path)
         if before is None:
@@ -180,7 +180,7 @@ class FileTools:
         return Outcome.done(f"{path} was written.") if before == content else Outcome.unknown()
 
     async def was_edited(self, arguments: dict[str, Any], _: ToolContext) -> Outcome:
-        """Whether an ``edit_file`` that was cut off by a crash took effect: the file tells, mostly."""
+        """Whether an ``edit_file`` that a crash has interrupted took effect, as far as the file shows it."""
         path, old, new = (arguments.get(name, "") for name in ("path", "old", "new"))
         text = self._text_or_nothing(path)
         if text is None or old in new or new in old:
@@ -191,7 +191,7 @@ class FileTools:
         return Outcome.done(f"{path} was edited.") if found else Outcome.unknown()
 
     def _change(self, path: str, before: str | None, after: str) -> str:
-        """Write a file, and say how it differs from before. Once it is written, nothing is left that takes time."""
+        """Write a file, and return the difference, which is made first: nothing slow may follow the effect."""
         try:
             content = after.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
@@ -210,7 +210,7 @@ class FileTools:
         return content.decode("utf-8", "surrogateescape")
 
     def _text_or_nothing(self, path: str) -> str | None:
-        """The text of a file that may not be there, or may be no text."""
+        """The text of a file; ``None`` if it does not exist or is not text."""
         try:
             return self._text(path)
         except ToolError:
@@ -218,7 +218,7 @@ class FileTools:
 
 
 def _in_its_line_ends(text: str, piece: str) -> str:
-    """A piece with the line ends of the file it is for; models write plain ones."""
+    """A text with the line endings of the file; models do not write carriage returns."""
     return piece.replace("\n", "\r\n") if "\r\n" in text and "\r\n" not in piece else piece
 
 
@@ -228,12 +228,12 @@ def _made(path: str, content: str) -> str:
 
 
 def _difference(path: str, before: str, after: str) -> str:
-    """How a text has changed: as a unified difference, or in a sentence if it is too large or too small for one."""
+    """How a text has changed: as a unified diff, or in a sentence if that would be too large."""
     if before == after:
         return f"{path} already was like this."
     old, new = _lines(before), _lines(after)
     if old == new:
-        return f"{path} was changed in its line ends only."
+        return f"{path} was changed in its line endings only."
     above = _alike(old, new)
     below = _alike(old[above:][::-1], new[above:][::-1])
     top, bottom = max(above - _AROUND, 0), max(below - _AROUND, 0)
@@ -249,13 +249,13 @@ def _difference(path: str, before: str, after: str) -> str:
 
 
 def _alike(old: Sequence[str], new: Sequence[str]) -> int:
-    """How many lines are the same, from the first one on."""
+    """How many lines at the beginning are equal."""
     pairs = enumerate(zip(old, new, strict=False))
     return next((index for index, (one, other) in pairs if one != other), min(len(old), len(new)))
 
 
 def _hunks(path: str, old: Sequence[str], new: Sequence[str], top: int) -> Iterator[str]:
-    """The unified difference of what comes after so many lines of two texts; it counts those too."""
+    """The unified diff of two texts without their first lines, which the line numbers count."""
     from difflib import unified_diff  # here, since it is slow to load, and most runs change no file
 
     for line in unified_diff(old, new, path, path, n=_AROUND, lineterm=""):
@@ -270,5 +270,5 @@ def _lines(text: str) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """Text that any model's wire takes: names and lines may hold bytes that are no UTF-8."""
+    """Valid Unicode, which every model takes: names and lines may hold bytes that are not UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -60,7 +60,7 @@ class GuardedResolver(AbstractResolver):
         """Make sure that an address of a host may be reached.
 
         Raises:
-            ToolError: It may not, or it is no address.
+            ToolError: It may not, or it is not an address.
         """
         try:
             parsed = ip_address(address.partition("%")[0])

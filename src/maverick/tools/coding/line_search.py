@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
     for name in files:
         with open(name, "rb") as file:  # noqa: PTH123 - this program starts with every search, so it loads little
             if b"\0" in file.peek():
-                continue  # it is no text
+                continue  # it is not text
             for number, line in _lines(file):
                 if wanted.search(line):
                     sys.stdout.buffer.write(

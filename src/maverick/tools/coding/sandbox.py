@@ -61,15 +61,15 @@ def sandbox_problem() -> str:
 def _problem(program: str | None) -> str:
     if program is None:
         return (
-            "bubblewrap (bwrap) is not installed outside of the workspace, "
+            "bubblewrap (bwrap) is not installed outside the workspace, "
             "so a command cannot be put into a sandbox"
         )
     with _filter() as calls:
         if calls is None:
-            return "the system calls of this kind of computer are not known, so a command cannot be put into a sandbox"
+            return "the system calls of this computer's architecture are not known, so a command cannot be put into a sandbox"
         words = [program, *_LOCKED, "--seccomp", str(calls), *_system_folders(), "true"]
         try:
-            tried = subprocess.run(  # noqa: S603 - the program that was found, with nothing of anybody's
+            tried = subprocess.run(  # noqa: S603 - the program that was found, with no input of a user
                 words,
                 capture_output=True,
                 timeout=10,
@@ -93,9 +93,9 @@ class BoxedCommand:
     argv: list[str]
     """The program to run."""
     files: list[int]
-    """Open files it has to be handed."""
+    """Open files it inherits."""
     held_back: list[str] = field(default_factory=list)
-    """What the command has made and may not, with the names it has now; known once the command has ended."""
+    """Protected files that the command has made, with their new names; known once the command has ended."""
 
 
 class Sandbox:
@@ -119,13 +119,13 @@ class Sandbox:
 
     @contextmanager
     def around(self, command: str) -> Iterator[BoxedCommand]:
-        """Run a command line in the sandbox within an ``with`` block; what it left is looked through at its end.
+        """Prepare a command line for the sandbox within a ``with`` block; protected files it made are renamed at its end.
 
         An earlier command may have put a link in place of something protected, and bubblewrap would follow it, outside
         of the sandbox. So what is mounted is compared with what we have seen there, before the command runs.
 
         Raises:
-            ToolError: There is no sandbox any more.
+            ToolError: The sandbox is not available any more.
         """
         names = (*self._workspace.protected, *self._workspace.asked)
         with _placeholders(self._workspace, names), _filter() as calls:
@@ -190,7 +190,7 @@ _placing = threading.Lock()
 
 @contextmanager
 def _placeholders(workspace: Workspace, names: Sequence[str]) -> Iterator[None]:
-    """Have every protected folder there, empty if need be, for as long as any command runs."""
+    """Create protected folders that do not exist, for as long as any command runs."""
     key = str(workspace.root)
     with _placing:
         _commands[key] += 1
@@ -214,7 +214,7 @@ def _placeholders(workspace: Workspace, names: Sequence[str]) -> Iterator[None]:
 
 
 def _held_back(workspace: Workspace, names: Sequence[str]) -> list[str]:
-    """Rename what a command has made and may not; say what is called what now."""
+    """Rename protected files that a command has made; say what they are called now."""
     renamed: list[str] = []
     with suppress(ToolError), workspace.open_folder(()) as root:
         for name in set(names) - workspace.written:
@@ -257,9 +257,9 @@ def _system_folders() -> tuple[str, ...]:
 
 
 def _inner_repositories(workspace: Workspace) -> tuple[str, ...]:
-    """The ``.git`` of each repository inside of the workspace's own, and each submodule that is not checked out.
+    """The ``.git`` of each repository inside the workspace's own, and each submodule that is not checked out.
 
-    They are looked for three folders deep and in a thousand folders; submodules are found wherever they are.
+    The search goes three folders deep and through a thousand folders; submodules are found wherever they are.
     """
     found: dict[str, None] = {}
     waiting: list[tuple[str, ...]] = [()]

@@ -28,7 +28,7 @@ _OWN_SEARCH = Path(__file__).with_name("line_search.py")
 _AT_ONCE = 128
 """Files that are open at the same time."""
 _LARGEST_FILE = 100_000_000
-"""Bytes of the largest file that is searched; a larger one could take all the time there is."""
+"""Bytes of the largest file that is searched; a larger one takes too long."""
 _LONGEST_LINE = 400
 _BYTES_PER_CHARACTER = 4
 """At most."""
@@ -36,14 +36,14 @@ _MOST_LINES = 300
 _MOST_NAMED = 20
 """Files that are named as too large."""
 _MOST_OUTPUT = 2_000_000
-"""Bytes of findings after which a search is stopped."""
+"""Bytes of output after which a search is stopped."""
 _FOUND, _NOTHING = 0, 1
-"""What both programs exit with when they have not failed."""
+"""The exit codes of both programs when they have not failed."""
 
 
 @dataclass(slots=True)
 class _Findings:
-    """What has come of a search so far."""
+    """The results of a search so far."""
 
     lines: list[str] = field(default_factory=list)
     too_large: list[str] = field(default_factory=list)
@@ -66,7 +66,7 @@ class _Findings:
         if (others := len(self.too_large) - _MOST_NAMED) > 0:
             notes.append(f"[{others} more files are {limit} were not searched]")
         if self.is_broken:
-            notes.append("[the search broke down before its end]")
+            notes.append("[the search failed before its end]")
         return "\n".join(notes)
 
 
@@ -152,7 +152,7 @@ class Search:
         found.is_broken = True
 
     def _opened(self, stack: ExitStack, path: str) -> BinaryIO | None:
-        """An open file; ``None`` if it went away, or became something else, since it was seen."""
+        """An open file; ``None`` if it has disappeared, or is not a file any more."""
         try:
             return stack.enter_context(self._workspace.open_file(path))
         except ToolError:

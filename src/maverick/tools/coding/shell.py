@@ -22,14 +22,14 @@ from maverick.tools.coding.workspace import Workspace
 _SHOWN = 14_000
 """Bytes of the beginning, and of the end, that the model is shown."""
 _MOST = 100_000_000
-"""Bytes after which a program has said more than anybody wants to know."""
+"""Bytes of output after which a command is stopped."""
 FOLDER = (".maverick", "output")
 """Where long outputs are kept, in the workspace."""
 _log = logging.getLogger("maverick.tools")
 LONGEST = 600.0
 """Seconds of the longest command."""
 OnOutput: TypeAlias = Callable[[ToolContext, str], object]
-"""Told what a command says, while it says it."""
+"""Called with the output of a command as it arrives."""
 
 
 class Output:
@@ -46,7 +46,7 @@ class Output:
         """Bytes so far."""
 
     def take(self, chunk: bytes) -> bool:
-        """Take in a piece, and say whether more is wanted."""
+        """Take a chunk, and say whether more is wanted."""
         self.length += len(chunk)
         room = _SHOWN - len(self._head)
         self._head += chunk[:room]
@@ -76,7 +76,7 @@ class Output:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether no more was wanted."""
+        """Whether the command was stopped because of it."""
         return self.length > _MOST
 
     def _spill(self, so_far: bytes) -> None:
@@ -129,7 +129,7 @@ class Shell:
         return "\n".join([told, *(f"[{note}]" for note in notes), ending])
 
     async def _run(self, command: str, listen: Callable[[bytes], bool], notes: list[str]) -> int:
-        """The exit code of a command; what a person should know of how it ended is noted, also if it is stopped."""
+        """Run a command and return its exit code; what the sandbox did to its files is added to the notes."""
         root = self._workspace.root
         if self._sandbox is None:
             return await run_program(["/bin/sh", "-c", command], listen, cwd=root)

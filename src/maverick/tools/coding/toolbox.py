@@ -45,7 +45,7 @@ _WITH_ALL_RIGHTS = "It runs with all rights of the user."
 def install_question(command: str) -> str:
     """Why a person has to be asked about a command line that seems to install packages; empty if it does not.
 
-    It catches what a model would write. A command that hides what it does is the sandbox's to hold.
+    It catches what a model would write. A command that hides what it does is confined by the sandbox.
     """
     words = [word.strip("'\"`()") for word in command.split()]
     for index, word in enumerate(words):
@@ -77,7 +77,7 @@ async def update_plan(steps: list[PlanStep]) -> str:
 
 
 class CodingTool(FunctionTool[Any, Any]):
-    """A tool that says how far it reaches, and which of its arguments permissions are about.
+    """A tool that declares how far it reaches, and which of its arguments permissions look at.
 
     Args:
         function: The function.
@@ -113,7 +113,7 @@ def coding_tools(
     """The tools of an agent that works on a folder: read, write, edit, list, grep, shell, fetch, plan.
 
     Args:
-        workspace: The folder. No tool of files leaves it.
+        workspace: The folder. File tools cannot leave it.
         sandbox: Whether commands run in a sandbox. By default they do where one can be made, and where not, a person is
             asked about each of them. ``False`` runs them with all rights of this process, without asking.
         readable: Folders outside of the workspace that commands in the sandbox may read; by default, this Python's.
@@ -121,7 +121,7 @@ def coding_tools(
             hooks. Then a command can also add a repository of its own as a submodule, whose settings git obeys when it
             looks at the workspace.
         web: Whether pages of the public web may be fetched.
-        on_output: Told what a command says, while it says it.
+        on_output: Called with the output of a command as it arrives.
 
     Raises:
         ConfigError: A sandbox is wanted and cannot be made here.

@@ -1,7 +1,7 @@
 """The tool that fetches a page from the web.
 
-What is sent is the address that the permissions have ruled on, letter by letter. A redirection is followed to the same
-page only, with encryption or with a slash at its end: another page is another call, for the permissions to rule on. The
+What is sent is exactly the address that the permissions have allowed. A redirection is followed to the same
+page only, with encryption or with a slash at its end: another page is another call, for the permissions to check. The
 name is resolved once a hop, and the connection goes to the address that was checked, so an answer that changes between
 check and use gains nothing. No proxy is used, since it would resolve names for us, and no cookie is kept.
 """
@@ -104,7 +104,7 @@ async def _follow(session: ClientSession, url: str, resolver: GuardedResolver) -
 
 
 def _checked(url: str, resolver: GuardedResolver) -> WebAddress:
-    """The address, with its scheme and host made sure of; a name's addresses are checked when it is resolved."""
+    """The parsed address, if its scheme and host are allowed; a name is checked again when it is resolved."""
     address = WebAddress.read(url)
     if address is None or address.scheme not in ("http", "https"):
         raise ToolError(f"{url[:200]} is not a valid address. Use https://host/path.")
@@ -119,17 +119,17 @@ def _checked(url: str, resolver: GuardedResolver) -> WebAddress:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What a server has answered."""
+    """The answer of a server."""
 
     address: WebAddress
     status: int
     is_html: bool
     text: str
     goes_on: bool
-    """Whether there was more of it than we take."""
+    """Whether it was cut."""
 
     async def words(self) -> str:
-        """What there is to read, and what there is to know about it."""
+        """The text, with notes on its status and length."""
         text = await _text_of(self.text) if self.is_html else self.text
         status = "" if self.status == 200 else f"[status {self.status}]\n"
         more = "\n[the page goes on]" if len(text) > _MOST_CHARACTERS or self.goes_on else ""
@@ -163,7 +163,7 @@ async def _read(response: ClientResponse, address: WebAddress) -> _Page:
 
 
 def _charset(response: ClientResponse) -> str:
-    """The encoding of a text; not one of the codecs for other things, some of which take forever."""
+    """The encoding of a text; other codecs of Python are not allowed, since some take forever."""
     try:
         name = codecs.lookup(response.charset or _USUAL_CHARSET).name
     except LookupError:

@@ -2,7 +2,7 @@
 
 No path is ever handed to the system whole. A file is opened by walking to it from the workspace's root, one name at a
 time, each relative to the folder that is already open, and no symbolic link is followed on the way. So there is no
-moment between a check and a use in which somebody could put a link in place of a folder, and a path means one thing:
+moment between a check and a use in which a link could take the place of a folder, and a path means one thing:
 what the permissions were asked about is what is opened.
 """
 

@@ -39,7 +39,7 @@ class Permissions:
         deny: Calls that never run.
 
     Raises:
-        InvalidInputError: A rule is not one, or there is no such mode.
+        InvalidInputError: A rule is invalid, or there is no such mode.
     """
 
     def __init__(

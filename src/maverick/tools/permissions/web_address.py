@@ -51,7 +51,7 @@ class WebAddress:
 
     @property
     def same_page(self) -> frozenset[Self]:
-        """This address, and those a server sends everybody on to: with a slash at its end, and with encryption."""
+        """This address, and the ones that servers usually redirect it to: with a slash at its end, and with encryption."""
         slashed = self if self.path.endswith("/") else replace(self, path=f"{self.path}/")
         pages = {self, slashed}
         if self.scheme == "http" and self.port is None:
