@@ -73,42 +73,26 @@ def test_after_what_nobody_reads_the_page_goes_on() -> None:
     ]
 
 
-HOSTILE = [
-    "<a ",
-    "<a",
-    "<",
-    "</",
-    "<!",
-    "<![",
-    "<!--",
-    "<!-- --",
-    "<?",
-    "<a b='",
-    "<a b=\"'",
-    '<a b="c',
-    "<a =",
-    "<a/",
-    "<script>",
-    "<script></script",
-    "</script",
-    "<style><!--",
-    "<svg>",
-    "<a>",
-    "<p>\n",
-    "&",
-    "&#",
-    "&#1",
-    "&#x",
-    "&aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-    "=",
-    " ",
-    "\n",
-    "\r\n\t",
-]
-
-
-@pytest.mark.parametrize("piece", HOSTILE)
-@pytest.mark.parametrize("beginning", ["", "<a ", "<script>", "<!--", "&#"])
+@pytest.mark.parametrize(
+    ("beginning", "piece"),
+    [
+        ("", "<a "),
+        ("", "<"),
+        ("", "<!"),
+        ("", "<!["),
+        ("", "<!-- --"),
+        ("", "<a b='"),
+        ("", '<a b="c'),
+        ("", "<style><!--"),
+        ("", "<svg>"),
+        ("", "&aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+        ("<a ", "="),
+        ("<a ", "<a/"),
+        ("<script>", "</script"),
+        ("<!--", "-- "),
+        ("&#", "1"),
+    ],
+)
 def test_a_page_that_wants_to_be_slow_is_not(beginning: str, piece: str) -> None:
     page = beginning + piece * (150_000 // len(piece))
     began = time.process_time()

@@ -46,7 +46,7 @@ def test_a_tool_that_does_not_say_how_far_it_reaches_is_taken_for_the_worst_unle
 
 
 @pytest.mark.requirement("C-MODES")
-def test_calling_an_agent_is_allowed_since_its_own_calls_are_ruled_on() -> None:
+def test_calling_an_agent_is_allowed_since_its_own_calls_are_checked() -> None:
     helper = AgentDefinition(name="helper", description="Helps.").as_tool()
 
     assert Permissions("plan").decide(ToolCall("a", "helper", {}), helper).verdict is Verdict.ALLOW
