@@ -18,7 +18,7 @@ from maverick.providers.claude_cli.options import sdk
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, ResultMessage
 
-    from maverick.providers.claude_cli.transport import GuardedTransport
+    from maverick.providers.claude_cli.transport import SupervisedTransport
 
 _NEW_CONVERSATION = json.dumps(
     {
@@ -49,7 +49,7 @@ class CliSession:
         """What a kept session is found by; ``None`` is one that is never found."""
         self.busy = False
         """Whether an answer is outstanding."""
-        self._transport: GuardedTransport | None = None
+        self._transport: SupervisedTransport | None = None
         self._client: ClaudeSDKClient | None = None
         self._forgetting = False
         self._killed = False
@@ -97,9 +97,9 @@ class CliSession:
 
     async def _connect(self) -> None:
         module = sdk()
-        from maverick.providers.claude_cli.transport import GuardedTransport
+        from maverick.providers.claude_cli.transport import SupervisedTransport
 
-        self._transport = GuardedTransport(self.options)
+        self._transport = SupervisedTransport(self.options)
         client: ClaudeSDKClient = module.ClaudeSDKClient(self.options, transport=self._transport)
         if self._killed:
             self._transport.kill()

@@ -43,7 +43,7 @@ _USUAL_ADDRESS = "https://api.anthropic.com"
 _message = msgspec.json.Decoder(dict[str, Any])
 
 
-class GuardedTransport(Transport):
+class SupervisedTransport(Transport):
     """A CLI for one client of the SDK.
 
     Args:

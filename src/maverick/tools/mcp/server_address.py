@@ -102,7 +102,10 @@ async def _stdio(address: ServerAddress) -> AsyncIterator[Any]:
     outgoing, accepted = anyio.create_memory_object_stream[SessionMessage](0)
 
     async def read() -> None:
-        with incoming, suppress(ConnectionError, ValueError, anyio.BrokenResourceError):
+        with (
+            incoming,
+            suppress(ConnectionError, ValueError, anyio.BrokenResourceError, anyio.ClosedResourceError),
+        ):
             while line := await from_server.readline():
                 await incoming.send(_message(line))
 
