@@ -201,7 +201,7 @@ def yields() -> Iterator[str]:
 
 
 @pytest.mark.requirement("ATTACK-BLOCKING")
-def test_a_function_that_can_not_run_in_a_process_is_refused_when_the_tool_is_made() -> None:
+def test_a_function_that_cannot_run_in_a_process_is_refused_when_the_tool_is_made() -> None:
     def inner() -> str:
         """Be local."""
         return "x"
@@ -212,7 +212,7 @@ def test_a_function_that_can_not_run_in_a_process_is_refused_when_the_tool_is_ma
         (takes_context, "it takes a ToolContext"),
         (inner, "it is not at the top of its module"),
         (yields, "it is a generator"),
-        (started, "move it into a module that can be imported"),
+        (started, "Move it into a module that can be imported"),
         (Notes().format, "it is not a function"),
     ):
         with pytest.raises(InvalidToolError, match=words):
