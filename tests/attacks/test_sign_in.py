@@ -57,7 +57,7 @@ async def test_an_address_that_has_used_up_its_attempts_leaves_those_of_a_name_a
         for _ in range(50):
             assert (await attacker.post("/api/login", WRONG)).status == 429
 
-        waits = server.app.state.service.guesses.wait("ana")
+        waits = server.app.state.service.logins.wait("ana")
 
         assert (waits, (await ana.post("/api/login", ANA)).status) == (0, 200)
 

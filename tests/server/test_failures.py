@@ -61,9 +61,9 @@ async def provider() -> AsyncIterator[tuple[Provider, str]]:
 @pytest.mark.parametrize(
     ("status", "error", "words"),
     [
-        (401, "AuthenticationError", "does not let this server in"),
-        (529, "ServerError", "overloaded or out of order"),
-        (429, "RateLimitError", "more to do than it can"),
+        (401, "AuthenticationError", "rejected this server's key"),
+        (529, "ServerError", "overloaded or has failed"),
+        (429, "RateLimitError", "is busy"),
         (0, "AnswerTimeoutError", "took too long"),
     ],
     ids=["wrong key", "overloaded", "too many requests", "stalled"],

@@ -22,18 +22,18 @@ from maverick.server.schema import SERVER
 from maverick.server.tokens import LIFETIME, Principal, end, user_key
 
 _N, _R, _P = 2**14, 8, 5
-"""The work of one hash: about 16 MB and a twentieth of a second."""
+"""The cost of one hash: about 16 MB and a twentieth of a second."""
 _MEMORY = 64 * 2**20
 
 
 def hash_password(password: str) -> str:
-    """A hash to keep: with the cost and the salt in it, so that either may change later."""
+    """A hash with its cost and salt, so that either may change later."""
     salt = os.urandom(16)
     return "$".join(("scrypt", f"{_N},{_R},{_P}", _text(salt), _text(_derive(password, salt, _N, _R, _P))))
 
 
 def is_password(password: str, kept: str) -> bool:
-    """Whether this is the password a hash was made of."""
+    """Whether a password has a hash."""
     _, cost, salt, derived = kept.split("$")
     n, r, p = map(int, cost.split(","))
     return hmac.compare_digest(_derive(password, b64decode(salt), n, r, p), b64decode(derived))
@@ -47,16 +47,16 @@ def _text(data: bytes) -> str:
     return b64encode(data).decode()
 
 
-NOBODY = f"scrypt${_N},{_R},{_P}${_text(bytes(16))}${_text(bytes(32))}"
-"""The hash of no password: checking one against it takes as long as against a real one."""
+_NO_PASSWORD = f"scrypt${_N},{_R},{_P}${_text(bytes(16))}${_text(bytes(32))}"
+"""The hash of no password: checking against it takes as long as against a real one."""
 
 
-_NOBODY = ""
-"""Whom a session acts for before it is known who somebody is."""
+_NO_USER = ""
+"""The owner of a database session before the user is known."""
 
 
 class Accounts:
-    """Names and passwords.
+    """Accounts with names and passwords.
 
     Args:
         session_factory: Makes fresh database sessions.
@@ -66,7 +66,7 @@ class Accounts:
         self._session_factory = session_factory
 
     def create(self, name: str, password: str) -> Principal:
-        """Make an account.
+        """Create an account.
 
         Raises:
             RequestRefusedError: The name is taken.
@@ -75,13 +75,13 @@ class Accounts:
         values = {"name": name.casefold(), "user_id": user_id, "password": hash_password(password)}
         insert = text("INSERT INTO accounts (name, user_id, password) VALUES (:name, :user_id, :password)")
         try:
-            with owned_session(self._session_factory, _NOBODY, writes=True) as session:
+            with owned_session(self._session_factory, _NO_USER, writes=True) as session:
                 session.connection().execute(insert, values)
         except StorageError as error:
             if not isinstance(error.cause, IntegrityError):
                 raise
             raise RequestRefusedError(
-                409, "name_taken", "This name is taken. Choose another one.", cause=error
+                409, "name_taken", "This name is taken. Choose another.", cause=error
             ) from error
         return Principal(user_id, name)
 
@@ -89,12 +89,12 @@ class Accounts:
         """The user of a name and password.
 
         Raises:
-            RequestRefusedError: There is no such account, or it has another password; which of the two is not said.
+            RequestRefusedError: The name or the password is wrong; which of the two is not said.
         """
         query = text("SELECT user_id, password FROM accounts WHERE name = :name")
-        with owned_session(self._session_factory, _NOBODY) as session:
+        with owned_session(self._session_factory, _NO_USER) as session:
             found = session.connection().execute(query, {"name": name.casefold()}).first()
-        if not is_password(password, NOBODY if found is None else found.password) or found is None:
+        if not is_password(password, _NO_PASSWORD if found is None else found.password) or found is None:
             raise unauthorized("The name or the password is wrong.")
         return Principal(found.user_id, name)
 
@@ -110,17 +110,17 @@ TABLES = (
     "answers",
     "spending",
 )
-"""Everything with an owner, besides the account itself; a test holds this to the tables there are."""
+"""The tables with an owner, except accounts; a test compares this with the schema."""
 _ALL = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody of whom something is kept."""
+    """A user with an account, or with data."""
 
     user_id: str
     name: str | None
-    """What they sign in with, if they have an account here."""
+    """The name they sign in with, if they have an account here."""
     tasks: int
     conversations: int
 
@@ -129,7 +129,7 @@ class Users:
     """All users of a chat database.
 
     Args:
-        database: Where everything but runs is kept.
+        database: Where everything except runs is kept.
         journal: Where runs are kept.
     """
 
@@ -139,7 +139,7 @@ class Users:
         migrate(database.engine, SERVER)
 
     def all(self) -> list[User]:
-        """Everybody, accounts first. Postgres shows those without an account only to a role that may see all rows."""
+        """All users, those with accounts first. Postgres shows the others only to a role that may see all rows."""
         with owned_session(self._database.session, "") as session:
             rows = session.connection().execute(text("SELECT user_id, name FROM accounts ORDER BY name"))
             names: dict[str, str | None] = {row.user_id: row.name for row in rows}
@@ -165,28 +165,25 @@ class Users:
         """A user by the name they sign in with, or by their id.
 
         Raises:
-            InvalidInputError: There is none.
+            InvalidInputError: There is no such user.
         """
-        everybody = self.all()
-        for user in everybody:
-            if user.name == name.casefold():
-                return user
-        for user in everybody:
-            if user.user_id == name:
+        users = self.all()
+        for user in sorted(users, key=lambda user: user.name != name.casefold()):
+            if name.casefold() == user.name or name == user.user_id:
                 return user
         raise InvalidInputError(
-            f"There is no user {name!r}. `maverick users list` lists those there are.", field="name"
+            f"There is no user {name!r}. `maverick users list` lists all users.", field="name"
         )
 
     async def delete(self, user: User) -> dict[str, int]:
-        """Delete all that is kept of a user: nobody can tell afterwards what they had, or be them with an old token.
+        """Delete a user with all their data, and end their sessions.
 
-        An answer that a server is making for them meanwhile is stopped within a second or two.
+        An answer in progress is stopped within a second or two.
 
         Returns:
             How many rows of each table, and how many runs, there were.
         """
-        # Runs first: as long as the account is there, a deletion that was cut short can be asked for again.
+        # Runs first: while the account exists, a deletion that was interrupted can be repeated.
         removed = {"runs": await self._delete_runs(user.user_id)}
         with owned_session(self._database.session, user.user_id, writes=True) as session:
             for table in (*TABLES, "accounts"):

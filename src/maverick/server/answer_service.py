@@ -78,8 +78,8 @@ class AnswerService:
     Args:
         runner: Runs the agent.
         store: Saves answers.
-        entrance: The queue for the database.
-        places: Limits the answers a user has in progress.
+        queue: The queue for the database.
+        in_progress: Limits the answers a user has in progress.
         updates: Notifies the user's pages.
         metrics: Counts answers, tokens and cost.
     """
@@ -89,17 +89,17 @@ class AnswerService:
         runner: AgentRunner,
         store: AnswerStore,
         *,
-        entrance: AdmissionQueue,
-        places: ConcurrencyLimit,
+        queue: AdmissionQueue,
+        in_progress: ConcurrencyLimit,
         updates: Updates,
         metrics: ServerMetrics,
     ) -> None:
         self._runner = runner
         self._store = store
-        self._places = places
+        self._in_progress = in_progress
         self._updates = updates
         self._metrics = metrics
-        self._entrance = entrance
+        self._queue = queue
         self._answers: dict[tuple[str, str], Answer] = {}
         self._at_work: dict[str, Answer] = {}
         self._watcher: asyncio.Task[None] | None = None
@@ -113,15 +113,15 @@ class AnswerService:
         Raises:
             RequestRefusedError: The user has no such conversation, it is being answered, or a limit is reached.
         """
-        self._places.take(user_id)
+        self._in_progress.acquire(user_id)
         try:
-            async with self._entrance.enter():
+            async with self._queue.enter():
                 found = await self._admit(user_id, question, request_key)
         except BaseException:
-            self._places.give_back(user_id)
+            self._in_progress.release(user_id)
             raise
         if isinstance(found, AnswerRecord):
-            self._places.give_back(user_id)
+            self._in_progress.release(user_id)
             return await self.find(user_id, found.run_id)
         record = found.record
         answer = Answer(user_id, record.run_id, conversation_id=record.conversation_id)
@@ -183,7 +183,7 @@ class AnswerService:
         def end(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)
             if takes_place:
-                self._places.give_back(answer.user_id)
+                self._in_progress.release(answer.user_id)
             answer.log.close()
             # For clients that reconnect.
             key = (answer.user_id, answer.run_id)
@@ -196,7 +196,7 @@ class AnswerService:
     async def _admit(
         self, user_id: str, question: Question, request_key: str | None
     ) -> AnswerJob | AnswerRecord:
-        asked = (user_id, question, request_key, self._places.taken(user_id) - 1)
+        asked = (user_id, question, request_key, self._in_progress.in_use(user_id) - 1)
         try:
             try:
                 return await run_in_thread(self._store.admit, *asked)
@@ -267,7 +267,7 @@ class AnswerService:
             reason = reason_of(answer.failure)
             log_in_full("answer_failed", answer.failure, run_id=record.run_id)
         try:
-            async with self._entrance.leave():
+            async with self._queue.leave():
                 body = await run_in_thread(
                     self._store.save,
                     answer.user_id,

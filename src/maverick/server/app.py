@@ -31,7 +31,7 @@ _PAGE = Path(__file__).parent / "page"
 
 
 class _Page(StaticFiles):
-    """The page's files, which a browser asks for again so that they always fit each other."""
+    """The page's files, which browsers revalidate, so that they always fit each other."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
         """A file."""
@@ -53,34 +53,32 @@ def create_app(
     """The Chat API and its web page.
 
     Args:
-        runner: Who answers; it is closed with the app.
+        runner: Answers the messages; it is closed with the app.
         database: Where everything is kept; the same as the runner's.
-        verifier: Proves who users are. A :class:`TokenSigner` brings accounts with passwords with it; an
-            :class:`OidcVerifier` takes the tokens of a sign-in service.
-        signup: Whether anybody may make an account.
-        limits: How much a user may ask for.
-        metrics_token: What a collector of metrics proves itself with; users can read them in any case.
-        allowed_hosts: The names it may be called by, besides ``localhost`` and addresses; ``"*"`` for every name.
+        verifier: Verifies users. A :class:`TokenSigner` comes with accounts and passwords; an :class:`OidcVerifier`
+            accepts the tokens of an OpenID Connect provider.
+        signup: Whether anyone may create an account.
+        limits: The limits of each user.
+        metrics_token: A token for collectors of metrics; users can read them too.
+        allowed_hosts: The host names it answers to, besides ``localhost`` and addresses; ``"*"`` for every name.
     """
     limits = limits or ServerLimits()
     updates, metrics = Updates(), ServerMetrics()
-    at_work = ConcurrencyLimit(
-        limits.answers, "There are enough answers in the making. Wait for one of them, or stop it."
-    )
-    streams = ConcurrencyLimit(limits.streams, "Too many streams are open. Close a tab, then try again.")
-    entrance = AdmissionQueue(limits.waiting)
+    in_progress = ConcurrencyLimit(limits.answers, "Too many answers in progress. Wait for one, or stop one.")
+    streams = ConcurrencyLimit(limits.streams, "Too many open streams. Close a tab, then try again.")
+    queue = AdmissionQueue(limits.waiting)
     answers = AnswerService(
         runner,
         AnswerStore(database.session, limits),
-        entrance=entrance,
-        places=at_work,
+        queue=queue,
+        in_progress=in_progress,
         updates=updates,
         metrics=metrics,
     )
     metrics.gauges += [
-        Gauge("maverick_answers_running", "Answers in the making.", lambda: at_work.total),
-        Gauge("maverick_questions_waiting", "Questions that wait to be taken in.", lambda: entrance.waiting),
-        Gauge("maverick_streams_open", "Streams that are open.", lambda: streams.total),
+        Gauge("maverick_answers_running", "Answers in progress.", lambda: in_progress.total),
+        Gauge("maverick_questions_waiting", "Questions that wait for the database.", lambda: queue.waiting),
+        Gauge("maverick_streams_open", "Open streams.", lambda: streams.total),
     ]
 
     @asynccontextmanager
@@ -92,9 +90,9 @@ def create_app(
     app = FastAPI(
         title="Maverick Chat",
         version=maverick.__version__,
-        summary="Conversations with an agent that keeps one person's tasks.",
+        summary="Conversations with an agent that keeps a user's tasks.",
         lifespan=lifespan,
-        docs_url=None,  # its page loads scripts from elsewhere
+        docs_url=None,  # its page loads scripts from other sites
         redoc_url=None,
         openapi_url="/openapi.json",
     )
@@ -110,7 +108,7 @@ def create_app(
         updates=updates,
         metrics=metrics,
         requests=RateLimiter(limits.requests_per_minute),
-        guesses=LoginThrottle(limits.sign_ins_per_minute),
+        logins=LoginThrottle(limits.sign_ins_per_minute),
         sign_outs=SignOuts(database.session),
         streams=streams,
         metrics_token=metrics_token,

@@ -24,7 +24,7 @@ from maverick.server.updates import Updates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatService:
-    """The parts a route works with."""
+    """The parts of the server that routes use."""
 
     session_factory: SessionFactory
     runner: AgentRunner
@@ -33,20 +33,20 @@ class ChatService:
     accounts: Accounts | None
     """The server's own accounts; ``None`` where another service signs users in."""
     signup: bool
-    """Whether anybody may make an account."""
+    """Whether anyone may create an account."""
     limits: ServerLimits
     answers: AnswerService
     updates: Updates
     metrics: ServerMetrics
     requests: RateLimiter
-    guesses: LoginThrottle
+    logins: LoginThrottle
     sign_outs: SignOuts
     streams: ConcurrencyLimit
     metrics_token: str | None
-    """What a collector of metrics proves itself with, besides any user."""
+    """A token for collectors of metrics; users can read them too."""
 
     async def aclose(self) -> None:
-        """End all streams, and leave answers as they are: their clients come back, to this server or the next."""
+        """End all streams. Answers in progress are left to this server's next start, or to another server."""
         self.updates.close()
         await self.answers.aclose()
         await self.runner.aclose()
@@ -64,7 +64,9 @@ Service = Annotated[ChatService, Depends(_service)]
 COOKIE = "maverick_session"
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 
-_bearer = HTTPBearer(auto_error=False, description="A token from POST /api/login, or of the sign-in service.")
+_bearer = HTTPBearer(
+    auto_error=False, description="A token from POST /api/login, or from the OpenID Connect provider."
+)
 
 
 async def signed_in(
@@ -73,7 +75,7 @@ async def signed_in(
     """The user who makes a request.
 
     Raises:
-        RequestRefusedError: Nobody has proved who they are; or they ask for too much.
+        RequestRefusedError: The request is not authenticated, or there were too many.
     """
     token = token_of(request)
     principal = await service.verifier.verify(token)
@@ -87,7 +89,7 @@ User = Annotated[Principal, Depends(signed_in)]
 
 
 def remember(response: Response, request: Request, signer: TokenSigner, token: str) -> None:
-    """Give a browser the token, in a cookie that no script can read."""
+    """Set the browser's cookie, which scripts cannot read."""
     response.set_cookie(
         COOKIE,
         token,
@@ -106,28 +108,28 @@ def bearer_of(request: Request) -> str | None:
 
 
 def token_of(request: Request) -> str:
-    """The token a request is made with.
+    """The token of a request, from its header or its cookie.
 
     Raises:
-        RequestRefusedError: It has none; or another site has a browser send it.
+        RequestRefusedError: It has none, or another site made the browser send it.
     """
     token = bearer_of(request)
     if token is not None:
         return token
     cookie = request.cookies.get(COOKIE)
     if not cookie:
-        raise unauthorized("Sign in first: send a bearer token.")
+        raise unauthorized("Not signed in. Sign in, or send a bearer token.")
     if request.method not in _SAFE:
         refuse_other_sites(request, known=True)
     return cookie
 
 
 def refuse_other_sites(request: Request, *, known: bool = False) -> None:
-    """Refuse what a page of another site has a browser send: browsers say so, and pages can not change what they say.
+    """Refuse requests from pages of other sites (CSRF), by headers that browsers set and pages cannot change.
 
     Args:
         request: The request.
-        known: Whether it has to be known that a page of this server made it; programs do not say where they are from.
+        known: Whether the headers must prove that a page of this server made it; programs send none.
 
     Raises:
         RequestRefusedError: Another site made it.
@@ -137,7 +139,7 @@ def refuse_other_sites(request: Request, *, known: bool = False) -> None:
     says_so = origin is None and request.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin")
     if not (is_from_here or (says_so and not known)):
         raise RequestRefusedError(
-            403, "other_site", "This request comes from another site and is not accepted."
+            403, "other_site", "This request comes from another site, which is not allowed."
         )
 
 
@@ -155,7 +157,7 @@ def _is_writing(text: str) -> str:
 
 
 Words = Annotated[str, Field(min_length=1, max_length=MESSAGE_LENGTH), AfterValidator(_is_writing)]
-"""What a user says."""
+"""A message of a user."""
 Id = Annotated[str, Field(pattern=_ID)]
 """The id of a conversation, an answer or an approval."""
 PathId = Annotated[str, Path(pattern=_ID)]
@@ -168,38 +170,36 @@ IdempotencyKey = Annotated[
     str | None,
     Header(
         pattern=r"^[\x21-\x7e]{1,200}$",
-        description="Makes a request safe to send again: with the same key it acts once, and is answered the same.",
+        description="Makes a request safe to retry: requests with the same key act once, and get the same answer.",
     ),
 ]
 LastEventId = Annotated[
     str | None,
-    Header(pattern=r"^[0-9]{1,15}$", description="The last event of the stream the client has seen."),
+    Header(pattern=r"^[0-9]{1,15}$", description="The last event that the client has received."),
 ]
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": RefusalBody, "description": about}
     for status, about in (
-        (400, "The body can not be read."),
-        (401, "Nobody has proved who they are."),
+        (400, "The body cannot be read."),
+        (401, "Not authenticated."),
         (403, "The request comes from another site."),
         (413, "The body is too large."),
-        (421, "The server is not known by the name it was called by."),
-        (422, "The request is not as it should be."),
-        (429, "A limit is reached for now."),
-        (503, "Something the server needs can not be reached."),
+        (421, "The host name is not allowed."),
+        (422, "Invalid request."),
+        (429, "A limit is reached."),
+        (503, "The server is overloaded, or a service it needs cannot be reached."),
     )
 }
-"""What any route may answer."""
-NOT_FOUND: dict[int | str, dict[str, Any]] = {
-    404: {"model": RefusalBody, "description": "The user has no such thing."}
-}
+"""The errors of every route."""
+NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": RefusalBody, "description": "Not found."}}
 CONFLICT: dict[int | str, dict[str, Any]] = {
-    409: {"model": RefusalBody, "description": "It does not fit the state things are in."}
+    409: {"model": RefusalBody, "description": "Conflict with the current state."}
 }
 
 
 def stream_format(request: Request, asked_for: StreamFormat | None) -> StreamFormat | None:
-    """The form of the stream a client wants, or ``None`` for the whole answer in JSON."""
+    """The format of the stream a client wants, or ``None`` for the whole answer in JSON."""
     if asked_for is not None:
         return asked_for
     return StreamFormat.EVENTS if EVENT_STREAM in request.headers.get("Accept", "") else None

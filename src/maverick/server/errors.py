@@ -1,4 +1,4 @@
-"""Requests that are not served, and answers that failed: a sentence for the user, and the full story for the log."""
+"""Errors of the API: requests that are refused and answers that fail, in plain words; the log has the details."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from maverick.telemetry import log
 _BY_TYPE: tuple[tuple[type[AgentError], str], ...] = (
     (
         AuthenticationError,
-        "The language model does not let this server in. Please tell whoever runs the server.",
+        "The language model rejected this server's key. Please tell the administrator of this server.",
     ),
-    (ContextOverflowError, "This conversation has become too long. Please start a new one."),
+    (ContextOverflowError, "This conversation is too long. Please start a new one."),
     (RefusalError, "The language model declined to answer this."),
     (
         ServerError,
-        "The language model is overloaded or out of order right now. Please try again in a minute.",
+        "The language model is overloaded or has failed. Please try again in a minute.",
     ),
-    (LimitExceededError, "This took more than one answer may take. Please ask for less at once."),
+    (LimitExceededError, "This answer reached its limit. Please ask for less at once."),
 )
 _BY_KIND = {
-    ErrorKind.RATE_LIMIT: "The language model has more to do than it can right now. Please try again in a minute.",
+    ErrorKind.RATE_LIMIT: "The language model is busy. Please try again in a minute.",
     ErrorKind.TIMEOUT: "The language model took too long to answer. Please try again.",
-    ErrorKind.NETWORK: "The language model can not be reached right now. Please try again in a moment.",
+    ErrorKind.NETWORK: "The language model cannot be reached. Please try again in a moment.",
 }
-_OTHER = "Something went wrong on the server. Whoever runs it can see what."
+_OTHER = "Something went wrong on the server. Its log has the details."
 
 
 def reason_of(error: AgentError) -> str:
-    """Why there is no answer, in plain words; empty if the user knows."""
+    """Why there is no answer, in plain words; empty if the user stopped it."""
     if isinstance(error, AbortedError):
         return ""
     for kind, words in _BY_TYPE:
@@ -58,9 +58,9 @@ def reason_of(error: AgentError) -> str:
 
 
 def log_in_full(message: str, error: BaseException, **ids: Any) -> None:
-    """Write down what failed, with all of its causes and where each was raised.
+    """Log an error with all of its causes and their tracebacks.
 
-    The words of errors that are not ours are left out: they may quote what was said, or a key.
+    The messages of errors that are not ours are left out: they may quote a user, or a key.
     """
     fields: dict[str, Any] = {**ids, "error": type(error).__name__, "text": str(error)}
     for name in ("kind", "status", "request_id", "retry_after"):
@@ -75,11 +75,11 @@ def log_in_full(message: str, error: BaseException, **ids: Any) -> None:
 
 
 class RequestRefusedError(AgentError):
-    """A request is not served.
+    """A request is refused.
 
     Args:
         status: The HTTP status.
-        code: What a program branches on.
+        code: The code for programs.
         message: What happened and what to do next.
         headers: Headers that belong to the status, such as ``Retry-After``.
     """
@@ -96,40 +96,40 @@ class RequestRefusedError(AgentError):
 
 
 class Refusal(BaseModel):
-    """Why a request was not served."""
+    """Why a request was refused."""
 
     code: str
-    """What a program branches on."""
+    """The code for programs."""
     message: str
     """What happened and what to do next."""
     fields: list[str] = []
-    """The parts of the request that are wrong, if it is known which."""
+    """The fields that are wrong, if known."""
 
 
 class RefusalBody(BaseModel):
-    """The body of every answer that is an error."""
+    """The body of every error."""
 
     error: Refusal
 
 
 def unauthorized(message: str, cause: BaseException | None = None) -> RequestRefusedError:
-    """Nobody has proved who they are."""
+    """The request is not authenticated."""
     headers = {"WWW-Authenticate": "Bearer"}
     return RequestRefusedError(401, "unauthorized", message, headers, cause=cause)
 
 
 def not_found(what: str) -> RequestRefusedError:
-    """The user has no such thing; whether somebody else has is not said."""
+    """The user has no such thing; whether another user has is not said."""
     return RequestRefusedError(404, "not_found", f"There is no such {what}.")
 
 
 def too_many(message: str, retry_after: float) -> RequestRefusedError:
-    """A limit of the user is reached for now."""
+    """A limit of the user is reached."""
     return RequestRefusedError(429, "too_many", message, {"Retry-After": str(max(1, round(retry_after)))})
 
 
 def answer_refusals(app: FastAPI) -> None:
-    """Have an app answer every error in the same form."""
+    """Make an app send every error in the same form."""
     app.add_exception_handler(RequestRefusedError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -143,7 +143,7 @@ def refusal_response(
     fields: list[str] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """An error as it is sent."""
+    """An error as a response."""
     body = RefusalBody(error=Refusal(code=code, message=message, fields=fields or []))
     return JSONResponse(body.model_dump(), status, headers=dict(headers or {}))
 
@@ -155,11 +155,9 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - what it is registered for
-    # What was sent is not repeated: it may be anything, even text that can not be encoded.
+    # The input is not repeated: it may be anything, even text that cannot be encoded.
     fields = sorted({_field(problem["loc"]) for problem in error.errors()})
-    return refusal_response(
-        422, "invalid", "The request is not as it should be. The fields that are wrong are listed.", fields
-    )
+    return refusal_response(422, "invalid", "Invalid request. Correct the fields that are listed.", fields)
 
 
 async def _http(_: Request, error: Exception) -> JSONResponse:
@@ -173,13 +171,13 @@ async def _storage(request: Request, error: Exception) -> JSONResponse:
     return refusal_response(
         503,
         "unavailable",
-        "The data can not be reached right now. Try again in a moment.",
+        "The database cannot be reached. Try again in a moment.",
         headers={"Retry-After": "2"},
     )
 
 
 def _field(location: tuple[Any, ...]) -> str:
-    """The part of the request that is wrong; a key that the client made up is not among its parts."""
+    """The field that is wrong, without keys that the client made up."""
     names = [
         str(part) for part in location if isinstance(part, str) and part.isascii() and part.isprintable()
     ]
@@ -187,8 +185,8 @@ def _field(location: tuple[Any, ...]) -> str:
 
 
 _HTTP = {
-    400: ("invalid", "The body could not be read. Send a JSON object."),
-    404: ("not_found", "There is nothing at this address."),
-    405: ("method_not_allowed", "This address does not know this method."),
+    400: ("invalid", "The body cannot be read. Send a JSON object."),
+    404: ("not_found", "Not found."),
+    405: ("method_not_allowed", "Method not allowed."),
 }
-"""What the framework itself refuses, in our words."""
+"""Errors of the framework."""

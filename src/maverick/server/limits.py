@@ -6,15 +6,27 @@ import asyncio
 import ipaddress
 import time
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from maverick.exceptions import InvalidInputError
 from maverick.server.errors import RequestRefusedError, too_many
 
 _REMEMBERED = 10_000
-"""How many users a limiter remembers before it forgets those whose allowance is whole again."""
+"""How many users, addresses or names are remembered before some are forgotten."""
+_FREE_ATTEMPTS = 10
+"""Wrong passwords for a name before anyone waits: as many as one address has in a minute by default."""
+_FIRST_WAIT, _LONGEST_WAIT = 0.25, 8.0
+"""Seconds the next attempt waits, doubled with each wrong password. The right one is delayed, never refused."""
+_FORGOTTEN = 900.0
+"""Seconds without a wrong password after which a name starts afresh."""
+_HASHES = 2
+"""Passwords that are hashed at once: each takes 16 MB and a core."""
+_WRITES = 4
+"""Questions and answers that are written to the database at once; more threads only get in each other's way."""
+_USUAL_WRITE = 0.02
+"""Seconds a write takes, until it was measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +42,13 @@ class ServerLimits:
     streams: int = 12
     """Streams a user may have open at once, over all tabs."""
     answers: int = 4
-    """Answers that may be in the making for a user at once."""
+    """Answers a user may have in progress at once."""
     waiting: int = 256
-    """Questions of all users that may wait to be taken in; the next gets a 503 with ``Retry-After``."""
+    """Questions of all users that may wait for the database; the next gets a 503 with ``Retry-After``."""
     spend_usd_per_day: float | None = None
     """What the model may cost for a user in a day (UTC)."""
     answer_usd: float = 0.05
-    """What is set aside for an answer while it is made, when there is a limit for the day."""
+    """What is reserved for an answer in progress, when there is a limit for the day."""
 
     def __post_init__(self) -> None:
         for name in (
@@ -52,7 +64,7 @@ class ServerLimits:
 
 
 class RateLimiter:
-    """So many a minute for each key; unused ones are saved up to a minute's worth.
+    """A token bucket for each key: so many a minute, with bursts of up to a minute's worth.
 
     Args:
         per_minute: How many.
@@ -76,16 +88,15 @@ class RateLimiter:
         left, since = self._left.get(key, (self._burst, at))
         left = min(self._burst, left + (at - since) * self._rate)
         if left < 1:
-            raise too_many("That was a lot at once. Wait a moment, then try again.", (1 - left) / self._rate)
+            raise too_many("Too many requests. Wait a moment, then try again.", (1 - left) / self._rate)
         if len(self._left) >= self._most:
             self._left = {
                 name: kept
                 for name, kept in self._left.items()
                 if kept[0] + (at - kept[1]) * self._rate < self._burst
             }
-            self._most = max(
-                _REMEMBERED, 2 * len(self._left)
-            )  # so that not each of many new ones looks at all others
+            # Doubled, so that not every new key goes through all the others.
+            self._most = max(_REMEMBERED, 2 * len(self._left))
         self._left[key] = (left - 1, at)
 
 
@@ -94,63 +105,42 @@ class ConcurrencyLimit:
 
     Args:
         at_once: How many.
-        message: What to say when there is none left.
+        message: The error when the limit is reached.
     """
 
     def __init__(self, at_once: int, message: str) -> None:
         self._at_once = at_once
         self._message = message
-        self._taken: Counter[str] = Counter()
+        self._in_use: Counter[str] = Counter()
 
     @property
     def total(self) -> int:
-        """How many are taken, over all keys."""
-        return self._taken.total()
+        """How many there are, over all keys."""
+        return self._in_use.total()
 
-    def taken(self, key: str) -> int:
-        """How many a key has taken."""
-        return self._taken[key]
+    def in_use(self, key: str) -> int:
+        """How many a key has."""
+        return self._in_use[key]
 
-    def take(self, key: str) -> None:
-        """Take a place.
+    def acquire(self, key: str) -> None:
+        """Begin one.
 
         Raises:
-            RequestRefusedError: There is none left.
+            RequestRefusedError: The limit is reached.
         """
-        if self._taken[key] >= self._at_once:
+        if self._in_use[key] >= self._at_once:
             raise too_many(self._message, 1)
-        self._taken[key] += 1
+        self._in_use[key] += 1
 
-    def give_back(self, key: str) -> None:
-        """Leave a place to others."""
-        self._taken[key] -= 1
-        if not self._taken[key]:
-            del self._taken[key]
-
-    @contextmanager
-    def place(self, key: str) -> Iterator[None]:
-        """Have a place for as long as it takes."""
-        self.take(key)
-        try:
-            yield
-        finally:
-            self.give_back(key)
-
-
-_FREE = 10
-"""Wrong passwords of a name before anybody waits: as many as one address has in a minute by default."""
-_FIRST_WAIT, _LONGEST_WAIT = 0.25, 8.0
-"""Seconds the next attempt waits, which double with each wrong password; the right one is delayed and never refused."""
-_FORGOTTEN = 900.0
-"""Seconds without a wrong password after which a name begins anew."""
-_REMEMBERED = 10_000
-"""How many names are remembered; the one not tried for longest makes room."""
-_HASHES = 2
-"""Passwords that are hashed at once: each takes 16 MB and a core."""
+    def release(self, key: str) -> None:
+        """End one."""
+        self._in_use[key] -= 1
+        if not self._in_use[key]:
+            del self._in_use[key]
 
 
 class LoginThrottle:
-    """Counts attempts by the address they come from first, so that nobody can use up somebody else's.
+    """Limits attempts to sign in: by address, so that no one can use up another's, and by name.
 
     Args:
         per_minute: Attempts of one address.
@@ -162,7 +152,7 @@ class LoginThrottle:
         self._clock = clock
         self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self.hashing = asyncio.Semaphore(_HASHES)
-        """Whoever has a password hashed waits for their turn."""
+        """Limits the passwords that are hashed at once."""
 
     def count(self, address: str | None) -> None:
         """Count an attempt.
@@ -174,28 +164,27 @@ class LoginThrottle:
 
     @asynccontextmanager
     async def attempt(self, name: str) -> AsyncIterator[None]:
-        """Try a password of a name; leaving with an error means that it was wrong.
+        """Try a password for a name; an error in the block means that it was wrong.
 
-        It counts from its beginning, so that guessing many at once is no quicker.
+        It counts from the beginning, so that guessing many at once is no quicker.
         """
         name = name.casefold()
         wait = self.wait(name)
-        wrong, _ = self._of(name)
-        self._remember(name, wrong + 1)
+        self._remember(name, self._wrong_attempts(name) + 1)
         if wait:
             await asyncio.sleep(wait)
         async with self.hashing:
             yield
-        self._remember(name, self._of(name)[0] - 1)
+        self._remember(name, self._wrong_attempts(name) - 1)
 
     def wait(self, name: str) -> float:
-        """Seconds the next attempt at a name waits."""
-        wrong, _ = self._of(name.casefold())
-        return 0.0 if wrong < _FREE else min(_FIRST_WAIT * 2.0 ** min(wrong - _FREE, 30), _LONGEST_WAIT)
+        """Seconds the next attempt for a name waits."""
+        wrong = self._wrong_attempts(name.casefold()) - _FREE_ATTEMPTS
+        return 0.0 if wrong < 0 else min(_FIRST_WAIT * 2.0 ** min(wrong, 30), _LONGEST_WAIT)
 
-    def _of(self, name: str) -> tuple[int, float]:
-        wrong, at = self._wrong.get(name, (0, self._clock()))
-        return (0, at) if self._clock() - at > _FORGOTTEN else (wrong, at)
+    def _wrong_attempts(self, name: str) -> int:
+        wrong, at = self._wrong.get(name, (0, 0.0))
+        return 0 if self._clock() - at > _FORGOTTEN else wrong
 
     def _remember(self, name: str, wrong: int) -> None:
         self._wrong[name] = (max(wrong, 0), self._clock())
@@ -205,7 +194,7 @@ class LoginThrottle:
 
 
 def network_of(address: str | None) -> str:
-    """What an address is counted as: of IPv6 its network, since each of its users has all the addresses in it."""
+    """What an address is counted as: for IPv6 its network, since a user has all the addresses in it."""
     try:
         found = ipaddress.ip_address((address or "").partition("%")[0])
     except ValueError:
@@ -217,55 +206,45 @@ def network_of(address: str | None) -> str:
     return str(ipaddress.ip_network((found, 64), strict=False))
 
 
-_AT_ONCE = 4
-"""Questions and answers that are written down at once; more threads than that only get in each other's way."""
-_USUAL = 0.02
-"""Seconds one of them takes, until it is known better."""
-
-
 class AdmissionQueue:
-    """A line for the database. Whoever finds it too long is told at once when to come back.
+    """The queue for the database. When it is too long, a question is refused at once, with when to come back.
 
     Args:
         most: How many questions may wait.
     """
 
     def __init__(self, most: int) -> None:
+        self.waiting = 0
+        """How many questions wait, or are being written."""
         self._most = most
-        self._waiting = 0
-        self._turns = asyncio.Semaphore(_AT_ONCE)
-        self._seconds = _USUAL
-
-    @property
-    def waiting(self) -> int:
-        """How many questions wait, or are being taken in."""
-        return self._waiting
+        self._turns = asyncio.Semaphore(_WRITES)
+        self._seconds = _USUAL_WRITE
 
     @asynccontextmanager
     async def enter(self) -> AsyncIterator[None]:
-        """Have a question written down, in its turn.
+        """Wait for a turn to write a question.
 
         Raises:
-            RequestRefusedError: Too many wait already.
+            RequestRefusedError: Too many are waiting.
         """
-        if self._waiting >= self._most:
-            pause = max(1, round(self._waiting * self._seconds / _AT_ONCE))
+        if self.waiting >= self._most:
+            pause = max(1, round(self.waiting * self._seconds / _WRITES))
             raise RequestRefusedError(
                 503,
                 "overloaded",
-                "There are more requests right now than can be served. Try again in a moment.",
+                "The server is overloaded. Try again in a moment.",
                 {"Retry-After": str(pause)},
             )
-        self._waiting += 1
+        self.waiting += 1
         try:
             async with self.leave():
                 yield
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
 
     @asynccontextmanager
     async def leave(self) -> AsyncIterator[None]:
-        """Have an answer written down, in its turn: one that was begun is always finished."""
+        """Wait for a turn to write an answer: one that was begun is always finished."""
         async with self._turns:
             began = time.monotonic()
             yield

@@ -1,4 +1,4 @@
-"""What surrounds every request: its size is limited, its time is measured, and its response has safe headers."""
+"""The middleware of every request: a limit for its size, its metrics, and security headers."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _HEADERS = (
 )
 _METHODS = frozenset(("GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS"))
 _UNKNOWN_ROUTE = "(none)"
-"""What a request to no route is counted as: its path is the client's to choose, and would make a counter each."""
+"""The label of requests to no route: clients choose their paths, and each would be another series."""
 
 
 class BodyLimit:
     """Refuses a body that is too large, whatever its headers say.
 
     Args:
-        app: What it surrounds.
-        most: How many bytes a body may have.
+        app: The application.
+        most: The largest body, in bytes.
     """
 
     def __init__(self, app: ASGIApp, *, most: int) -> None:
@@ -46,12 +46,10 @@ class BodyLimit:
         if not length.isdigit() or int(length[:20]) > self._most:
             return await self._refuse(scope, receive, send)
         body = b""
-        while (
-            True
-        ):  # bodies are small here: reading all of it first makes its size a fact before anybody acts on it
+        while True:  # bodies are small: reading all of it first proves its size before anything acts on it
             message = await receive()
             if message["type"] != "http.request":
-                return None  # the client has left
+                return None  # the client has disconnected
             body += message.get("body", b"")
             if len(body) > self._most:
                 return await self._refuse(scope, receive, send)
@@ -63,7 +61,7 @@ class BodyLimit:
         response = refusal_response(
             413,
             "too_large",
-            f"The body is too large: at most {self._most} bytes.",
+            f"The body is too large. Send at most {self._most} bytes.",
             headers={"Connection": "close"},
         )
         await response(scope, receive, send)
@@ -83,11 +81,11 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 class Observer:
-    """Counts and times requests, and gives every response the headers that keep a page safe.
+    """Counts and times requests, and adds security headers to responses.
 
     Args:
-        app: What it surrounds.
-        metrics: Where it counts.
+        app: The application.
+        metrics: The metrics of the server.
     """
 
     def __init__(self, app: ASGIApp, *, metrics: ServerMetrics) -> None:

@@ -17,17 +17,17 @@ from maverick.server.errors import RequestRefusedError, unauthorized
 from maverick.server.tokens import Principal
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
-"""The algorithms that are accepted: all of them asymmetric, so that a public key is never taken for a secret."""
+"""The algorithms that are accepted: all asymmetric, so that a public key is never taken for a secret."""
 
 _FETCH_SECONDS = 10
 _KEYS_LAST = 3600
-"""Seconds after which the keys are asked for anew."""
+"""Seconds after which the keys are fetched again."""
 _KEYS_LAST_AT_MOST = 24 * 3600
-"""Seconds for which they are used while the issuer can not be asked."""
-_ASK_AGAIN = 30
-"""Seconds between two questions for keys, when a token names one that is not known."""
-_TRY_AGAIN = 5
-"""Seconds between two questions for keys, when the issuer can not be asked."""
+"""Seconds for which they are used while the issuer cannot be reached."""
+_FETCH_AGAIN = 30
+"""Seconds between two fetches, when a token names an unknown key."""
+_RETRY = 5
+"""Seconds between two fetches, when the issuer cannot be reached."""
 
 
 class OidcVerifier:
@@ -35,8 +35,8 @@ class OidcVerifier:
 
     Args:
         issuer: The issuer's address, exactly as its tokens have it in ``iss``.
-        audience: What the tokens have to be meant for, as in ``aud``.
-        jwks_url: Where its keys are; by default what its discovery document says.
+        audience: The audience of the tokens, as in ``aud``.
+        jwks_url: Where its keys are; by default, as in its discovery document.
         algorithms: The algorithms that are accepted.
         name_claim: The claim with the user's name.
         clock: Tells the time in seconds.
@@ -65,16 +65,16 @@ class OidcVerifier:
         self._clock = clock
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched_at = float("-inf")
-        self._asked_at = float("-inf")
+        self._tried_at = float("-inf")
         self._failure: Exception | None = None
-        """Why the issuer could not be asked the last time, if it could not."""
-        self._asking = asyncio.Lock()
+        """Why the last fetch failed, if it did."""
+        self._fetching = asyncio.Lock()
 
     async def verify(self, token: str) -> Principal:
         """The user a token was issued to.
 
         Raises:
-            RequestRefusedError: The token proves nothing, or the issuer's keys can not be fetched.
+            RequestRefusedError: The token is not valid, or the issuer's keys cannot be fetched.
         """
         try:
             header = jwt.get_unverified_header(token)
@@ -90,15 +90,15 @@ class OidcVerifier:
             )
         except (jwt.PyJWTError, ValueError) as error:
             raise unauthorized("The token is not valid or has expired. Sign in again.", error) from error
-        # A user of another issuer, or an account of this server, may have the same subject.
+        # Users of another issuer, and accounts of this server, may have the same subject.
         return Principal(f"{self._issuer}|{claims['sub']}", str(claims.get(self._name_claim, "")))
 
     async def _key(self, key_id: str) -> jwt.PyJWK:
-        # Whose key is known does not wait for a question that somebody else has asked.
-        if not self._knows(key_id) or not self._asking.locked():
-            async with self._asking:
-                if self._should_ask(key_id):
-                    await self._ask()
+        # A token with a known key does not wait for a fetch in progress.
+        if not self._knows(key_id) or not self._fetching.locked():
+            async with self._fetching:
+                if self._should_fetch(key_id):
+                    await self._fetch()
         if self._knows(key_id):
             return self._keys[key_id]
         if self._failure is None:
@@ -106,21 +106,21 @@ class OidcVerifier:
         raise RequestRefusedError(
             503,
             "unavailable",
-            "The sign-in service can not be reached right now. Try again in a moment.",
-            {"Retry-After": str(_TRY_AGAIN)},
+            "The sign-in service cannot be reached. Try again in a moment.",
+            {"Retry-After": str(_RETRY)},
             cause=self._failure,
         )
 
     def _knows(self, key_id: str) -> bool:
         return key_id in self._keys and self._clock() - self._fetched_at <= _KEYS_LAST_AT_MOST
 
-    def _should_ask(self, key_id: str) -> bool:
-        at, pause = self._clock(), _ASK_AGAIN if self._failure is None else _TRY_AGAIN
+    def _should_fetch(self, key_id: str) -> bool:
+        at, pause = self._clock(), _FETCH_AGAIN if self._failure is None else _RETRY
         is_due = at - self._fetched_at > _KEYS_LAST or not self._knows(key_id)
-        return is_due and at - self._asked_at > pause
+        return is_due and at - self._tried_at > pause
 
-    async def _ask(self) -> None:
-        """Ask the issuer for its keys; those it gave before stay if it can not be asked."""
+    async def _fetch(self) -> None:
+        """Fetch the issuer's keys; if that fails, the old ones stay."""
         try:
             self._keys = await self._fetch_keys()
         except (aiohttp.ClientError, TimeoutError, LookupError, ValueError, jwt.PyJWTError) as error:
@@ -129,7 +129,7 @@ class OidcVerifier:
         else:
             self._failure = None
             self._fetched_at = self._clock()
-        self._asked_at = self._clock()
+        self._tried_at = self._clock()
 
     async def _fetch_keys(self) -> dict[str, jwt.PyJWK]:
         timeout = aiohttp.ClientTimeout(total=_FETCH_SECONDS)
@@ -140,7 +140,7 @@ class OidcVerifier:
             published = await _json(http, self._jwks_url)
         keys = published["keys"]
         if not isinstance(keys, list):
-            raise ValueError("expected a list of keys")  # noqa: TRY004 - one of the errors the caller explains
+            raise ValueError("expected a list of keys")  # noqa: TRY004 - one of the errors the caller handles
         fit = [key for key in keys if isinstance(key, dict) and self._is_for_signing(key)]
         found = jwt.PyJWKSet(fit).keys if fit else []
         return {key.key_id or "": key for key in found if key.algorithm_name in self._algorithms}
@@ -156,5 +156,5 @@ async def _json(http: aiohttp.ClientSession, url: str) -> dict[str, Any]:
     async with http.get(url) as response:
         found = await response.json(content_type=None)
     if not isinstance(found, dict):
-        raise ValueError("expected a JSON object")  # noqa: TRY004 - one of the errors the caller explains
+        raise ValueError("expected a JSON object")  # noqa: TRY004 - one of the errors the caller handles
     return found

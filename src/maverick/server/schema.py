@@ -40,5 +40,5 @@ _RUNS_HAVE_ONE_LEASE = Migration(
 """The journal knows who works on a run, and every question is looked at when it is written down."""
 
 SERVER = Schema("server", (_FIRST, _STOPS, _SIGN_OUTS, _HEARD_AND_REASONS, _RUNS_HAVE_ONE_LEASE))
-"""The tables of this package. ``accounts`` and ``sign_outs`` are asked before it is known who somebody is, so they have
+"""The tables of this package. ``accounts`` and ``sign_outs`` are read before the user is known, so they have
 no owner's fence."""

@@ -1,4 +1,4 @@
-"""Clients that take their time: each request has to arrive, and each response to be read, within seconds."""
+"""Protection against slow clients: deadlines for requests and responses, and a limit of connections."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """How long a client may keep a connection busy, and how many connections there may be."""
+    """Deadlines for clients, and how many connections there may be."""
 
     header_seconds: float = 10
-    """From the beginning of a connection, or of the next request on it, until the request's headers are there."""
+    """From the beginning of a connection, or of a request on it, until the headers have arrived."""
     body_seconds: float = 30
-    """From there until its body is there."""
+    """From there until the body has arrived."""
     stall_seconds: float = 60
-    """How long a client may leave unread what is sent to it."""
+    """How long a client may leave a response unread."""
     per_address: int = 256
-    """Connections of one address; behind a proxy, which is one address, all there are."""
+    """Connections of one address; a proxy is one address for all of its clients."""
     total: int = 4096
     """Connections of all addresses."""
 
@@ -42,13 +42,13 @@ class _Stage(Enum):
     HEADERS = auto()
     BODY = auto()
     RESPONSE = auto()
-    """Ours: the client has sent all of its request."""
+    """The server's: the request has arrived."""
 
 
 class Connections:
-    """All connections. When there are too many, one goes that nobody works for: the oldest of whoever has most.
+    """All connections. When there are too many, the oldest idle one of the address with the most is closed.
 
-    So whoever opens thousands only loses their own, and one whose request has arrived is never closed for others.
+    So an attacker who opens thousands loses only their own, and one whose request has arrived is never closed.
 
     Args:
         limits: How many there may be.
@@ -62,7 +62,7 @@ class Connections:
         self._waiting: dict[str, dict[ClientProtocol, None]] = {}
 
     def add(self, connection: ClientProtocol) -> None:
-        """A client has connected."""
+        """Add a new connection."""
         self._count += 1
         self._of_address[connection.network] += 1
         self.wait(connection)
@@ -72,7 +72,7 @@ class Connections:
             self._drop(max(self._waiting, key=self._of_address.__getitem__))
 
     def remove(self, connection: ClientProtocol) -> None:
-        """It is closed."""
+        """Remove a closed one."""
         self.work(connection)
         self._count -= 1
         self._of_address[connection.network] -= 1
@@ -80,13 +80,13 @@ class Connections:
             del self._of_address[connection.network]
 
     def wait(self, connection: ClientProtocol) -> None:
-        """It waits for its client."""
+        """Note that it waits for its client."""
         waiting = self._waiting.setdefault(connection.network, {})
         waiting.pop(connection, None)
         waiting[connection] = None
 
     def work(self, connection: ClientProtocol) -> None:
-        """Its client waits for us."""
+        """Note that its client waits for the server."""
         waiting = self._waiting.get(connection.network, {})
         waiting.pop(connection, None)
         if not waiting:
@@ -99,31 +99,31 @@ class Connections:
 
 
 class ClientProtocol(H11Protocol):
-    """HTTP as uvicorn speaks it, with an end to each wait for the client.
+    """uvicorn's HTTP protocol, with a deadline for each wait for the client.
 
     Args:
         connections: All connections of the server.
-        options: What uvicorn gives to a protocol.
+        options: The options of uvicorn's protocols.
     """
 
     def __init__(self, connections: Connections, **options: Any) -> None:
         super().__init__(**options)
         self.network = ""
-        """The address it is counted as."""
+        """The network it is counted for."""
         self._all = connections
         self._stage = _Stage.HEADERS
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Somebody has connected."""
+        """Start the deadline of the first request."""
         super().connection_made(transport)
         self.network = network_of(self.client[0] if self.client else None)
         self._set_deadline(self._all.limits.header_seconds)
         self._all.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is closed."""
+        """Stop all timers."""
         for timer in (self._deadline, self._stall):
             if timer is not None:
                 timer.cancel()
@@ -131,28 +131,28 @@ class ClientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Something has come."""
+        """Restart the deadline when the next part of a request begins."""
         super().data_received(data)
         self._enter(self._stage_now() or _Stage.HEADERS)
 
     def on_response_complete(self) -> None:
-        """All of a response has been handed over."""
+        """Wait for the next request."""
         super().on_response_complete()
         self._enter(self._stage_now() or _Stage.REQUEST)
 
     def pause_writing(self) -> None:
-        """The client does not read what is sent to it."""
+        """Start the deadline for a client that does not read."""
         super().pause_writing()
         self._stall = self.loop.call_later(self._all.limits.stall_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client reads again."""
+        """Stop that deadline."""
         super().resume_writing()
         if self._stall is not None:
             self._stall.cancel()
 
     def _stage_now(self) -> _Stage | None:
-        """What is waited for, if a request has begun that is not answered."""
+        """The stage of the current request, if there is one."""
         if self.cycle is None or self.cycle.response_complete:
             return None
         return _Stage.BODY if self.cycle.more_body else _Stage.RESPONSE
@@ -176,13 +176,13 @@ class ClientProtocol(H11Protocol):
 
 
 def client_protocol(limits: ConnectionLimits | None = None) -> type[asyncio.Protocol]:
-    """What uvicorn is to speak HTTP with, so that slow clients keep nobody out: ``uvicorn.Config(http=…)``."""
+    """The protocol for ``uvicorn.Config(http=…)``, so that slow clients do not keep others out."""
     made: Callable[..., ClientProtocol] = partial(ClientProtocol, Connections(limits or ConnectionLimits()))
-    return cast("type[asyncio.Protocol]", made)  # it is called, and nothing else
+    return cast("type[asyncio.Protocol]", made)  # uvicorn only calls it
 
 
 def _open_files() -> int:
-    """How many files this process may have open; a connection is one."""
+    """How many files this process may have open; each connection is one."""
     if sys.platform == "win32":
         return 8192
     import resource  # here, since not every system has it

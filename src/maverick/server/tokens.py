@@ -21,22 +21,22 @@ from maverick.tools.threads import run_in_thread
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A verified user. It is made by a verifier and by nothing else."""
+    """A verified user. Only a verifier makes one."""
 
     user_id: str
-    """What everything the user owns is kept under."""
+    """The owner of everything the user has."""
     name: str
-    """What the user is called, for showing it to them."""
+    """The user's name, to be shown to them."""
 
 
 class Verifier(Protocol):
-    """Proves who a bearer token belongs to."""
+    """Verifies bearer tokens."""
 
     async def verify(self, token: str) -> Principal:
         """The user the token was issued to.
 
         Raises:
-            RequestRefusedError: The token proves nothing: it is forged, expired, or meant for somebody else.
+            RequestRefusedError: The token is forged, expired, or meant for another audience.
         """
         ...
 
@@ -45,17 +45,17 @@ ALGORITHM = "HS256"
 ISSUER = "maverick"
 AUDIENCE = "maverick-chat"
 LIFETIME = 12 * 3600
-"""Seconds a token is good for."""
+"""Seconds for which a token is valid."""
 
 
 class TokenSigner:
     """Issues tokens and verifies them.
 
-    The algorithm is pinned: what a token says about it decides nothing.
+    The algorithm is pinned, whatever a token says.
 
     Args:
-        secret: What tokens are signed with, at least 32 bytes; whoever has it can be anybody.
-        lifetime: Seconds a token is good for.
+        secret: Signs the tokens, at least 32 bytes; whoever has it can be any user.
+        lifetime: Seconds for which a token is valid.
     """
 
     def __init__(self, secret: bytes, *, lifetime: float = LIFETIME) -> None:
@@ -65,14 +65,14 @@ class TokenSigner:
         self.lifetime = lifetime
 
     def issue(self, principal: Principal) -> str:
-        """A token that proves to be this user, for a while."""
+        """A token for a user."""
         at = time.time()
         claims = {
             "iss": ISSUER,
             "aud": AUDIENCE,
             "sub": principal.user_id,
             "name": principal.name,
-            "jti": secrets.token_hex(8),  # two sessions that begin in the same second end one by one
+            "jti": secrets.token_hex(8),  # tells two sessions apart that begin in the same second
             "iat": int(at),
             "exp": int(at + self.lifetime),
         }
@@ -82,7 +82,7 @@ class TokenSigner:
         """The user a token was issued to.
 
         Raises:
-            RequestRefusedError: It is not one of ours, or is over.
+            RequestRefusedError: It is not one of ours, or has expired.
         """
         try:
             claims: dict[str, Any] = jwt.decode(
@@ -93,23 +93,25 @@ class TokenSigner:
                 audience=AUDIENCE,
                 options={"require": ["exp", "iat", "iss", "aud", "sub"]},
             )
-        except (jwt.PyJWTError, ValueError) as error:  # ValueError: text that can not be encoded
+        except (jwt.PyJWTError, ValueError) as error:  # ValueError: text that cannot be encoded
             raise unauthorized("The token is not valid or has expired. Sign in again.", error) from error
         return Principal(claims["sub"], str(claims.get("name", "")))
 
 
 _READ_AGAIN = 2.0
-"""Seconds after which this process looks for sign-outs at the other servers of its database."""
+"""Seconds after which this process reads the sign-outs of other servers from the database."""
 _UNKNOWN_LIFETIME = 30 * 24 * 3600
-"""Seconds a token is remembered for if it does not say when it expires."""
+"""Seconds for which a token without an expiry is remembered."""
 
 
 class SignOuts:
-    """What has ended. It is small and kept in memory; the database is where the processes tell each other.
+    """Tokens that are no longer valid, though they have not expired: of sessions that ended, and of deleted users.
+
+    They are few and kept in memory; processes share them through the database.
 
     Args:
         session_factory: Makes fresh database sessions.
-        clock: Tells the time in seconds, for looking again.
+        clock: Tells the time in seconds.
     """
 
     def __init__(
@@ -122,11 +124,11 @@ class SignOuts:
         self._reading = asyncio.Lock()
 
     async def check(self, principal: Principal, token: str) -> None:
-        """Make sure that a token, which is good otherwise, has not ended.
+        """Check that a verified token has not been ended.
 
         Raises:
             RequestRefusedError: Its session has ended, or its user was deleted.
-            StorageError: Nobody can tell.
+            StorageError: The database cannot be reached.
         """
         if self._is_due():
             async with self._reading:
@@ -136,11 +138,11 @@ class SignOuts:
             raise unauthorized("You have signed out. Sign in again.")
 
     def has(self, principal: Principal, token: str) -> bool:
-        """Whether a token has ended, as far as this process knows."""
+        """Whether a token was ended, as far as this process knows."""
         return session_key(token) in self._ended or user_key(principal.user_id) in self._ended
 
     async def add(self, token: str) -> None:
-        """A session ends; its token is good no more, here at once and at other servers within seconds."""
+        """End a session: its token becomes invalid, here at once and at other servers within seconds."""
         await run_in_thread(self._write, session_key(token), _expiry(token))
         await self._read()
 
@@ -163,19 +165,19 @@ class SignOuts:
 
 
 def end(connection: Connection, what: str, until: int) -> None:
-    """Write down that something has ended, and forget what would have expired by now anyway."""
+    """Record that something has ended, and forget what has expired."""
     connection.execute(text("DELETE FROM sign_outs WHERE until <= :now"), {"now": int(time.time())})
     insert = text("INSERT INTO sign_outs (what, until) VALUES (:what, :until) ON CONFLICT (what) DO NOTHING")
     connection.execute(insert, {"what": what, "until": until})
 
 
 def session_key(token: str) -> str:
-    """What a token is remembered by: what is signed of it, since a signature can be written in several ways."""
+    """The key of a token: its signed part, since a signature can be encoded in several ways."""
     return f"session {_hash(token.rpartition('.')[0] or token)}"
 
 
 def user_key(user_id: str) -> str:
-    """What all tokens of a user are remembered by."""
+    """The key of all tokens of a user."""
     return f"user {_hash(user_id)}"
 
 
@@ -187,6 +189,6 @@ def _expiry(token: str) -> int:
     """When a token that was verified expires."""
     try:
         claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
-        return int(claims["exp"]) + 60  # whoever verifies it may allow for clocks that differ
+        return int(claims["exp"]) + 60  # verifiers allow for clocks that differ
     except (jwt.PyJWTError, LookupError, TypeError, ValueError):
         return int(time.time()) + _UNKNOWN_LIFETIME

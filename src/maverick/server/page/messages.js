@@ -1,4 +1,4 @@
-// Messages of a conversation: what the user said, and answers, those in the making included.
+// Messages of a conversation: the user's, and answers, also those in progress.
 
 import { element, icon, iconButton } from "./element.js";
 import { rendered } from "./markdown.js";

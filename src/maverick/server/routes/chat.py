@@ -170,10 +170,10 @@ def followed(
     last_event_id: str | None = None,
 ) -> Response:
     """An answer as a stream, within the limit of streams a user may have open."""
-    service.streams.take(user.user_id)
+    service.streams.acquire(user.user_id)
     return answer_stream(
         answer,
         encoder,
         after=int(last_event_id or 0),
-        on_close=lambda: service.streams.give_back(user.user_id),
+        on_close=lambda: service.streams.release(user.user_id),
     )

@@ -1,4 +1,4 @@
-"""For those who run the server, and for pages that stay up to date."""
+"""Health, metrics, and the stream of updates for pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ router = APIRouter(responses=REFUSALS)
 
 
 class State(BaseModel):
-    """Whether all is well."""
+    """The state of the server."""
 
     status: str
 
@@ -34,7 +34,7 @@ async def health() -> State:
 
 @router.get("/ready", tags=["operations"])
 def ready(service: Service) -> State:
-    """Whether requests can be served: 503 while the database can not be reached."""
+    """Whether requests can be served: 503 while the database cannot be reached."""
     with owned_session(service.session_factory, "") as session:
         session.connection().exec_driver_sql("SELECT 1")
     return State(status="ready")
@@ -47,7 +47,7 @@ def ready(service: Service) -> State:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(request: Request, service: Service) -> PlainTextResponse:
-    """The server's counters, for Prometheus: with the token for it, or that of any user."""
+    """The server's metrics, for Prometheus: with the metrics token, or that of any user."""
     token, given = service.metrics_token, bearer_of(request)
     if token is None or given is None or not hmac.compare_digest(token.encode(), given.encode()):
         await signed_in(request, service)
@@ -65,9 +65,9 @@ async def updates(request: Request, user: User, service: Service) -> Response:
 
     It ends when its session does.
     """
-    service.streams.take(user.user_id)
+    service.streams.acquire(user.user_id)
     told = _updates(service, user, token_of(request))
-    return EventStream(told, lambda: service.streams.give_back(user.user_id))
+    return EventStream(told, lambda: service.streams.release(user.user_id))
 
 
 async def _updates(service: ChatService, user: Principal, token: str) -> AsyncGenerator[bytes, Any]:

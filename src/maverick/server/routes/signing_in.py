@@ -19,7 +19,7 @@ from maverick.server.dependencies import (
     refuse_other_sites,
     remember,
 )
-from maverick.server.errors import RequestRefusedError, not_found
+from maverick.server.errors import RequestRefusedError
 from maverick.server.tokens import Principal, TokenSigner
 from maverick.server.updates import SESSION
 from maverick.tools.threads import run_in_thread
@@ -37,28 +37,28 @@ class Credentials(BaseModel):
 
 
 class Session(BaseModel):
-    """Who is signed in, and with what."""
+    """A session of a user."""
 
     name: str
     token: str
-    """The bearer token for programs; browsers have it in a cookie."""
+    """The bearer token for programs; browsers get it in a cookie."""
     expires_in: int
-    """Seconds it is good for."""
+    """Seconds until it expires."""
 
 
 class Me(BaseModel):
-    """Who is signed in."""
+    """The user who is signed in."""
 
     name: str
 
 
 class About(BaseModel):
-    """What a page has to know before anybody is signed in."""
+    """How users sign in."""
 
     accounts: bool
-    """Whether users sign in here, with a name and a password."""
+    """Whether they sign in here, with a name and a password."""
     signup: bool
-    """Whether anybody may make an account."""
+    """Whether anyone may create an account."""
 
 
 @router.get("/about")
@@ -71,12 +71,14 @@ async def about(service: Service) -> About:
 async def sign_up(
     credentials: Credentials, request: Request, response: Response, service: Service
 ) -> Session:
-    """Make an account and sign in."""
+    """Create an account and sign in."""
     if service.accounts is None or not service.signup:
-        raise not_found("way to make an account; ask whoever runs the server")
+        raise RequestRefusedError(
+            404, "not_found", "This server does not let users create accounts. Ask its administrator."
+        )
     refuse_other_sites(request)
-    service.guesses.count(_address(request))
-    async with service.guesses.hashing:
+    service.logins.count(_address(request))
+    async with service.logins.hashing:
         principal = await run_in_thread(service.accounts.create, credentials.name, credentials.password)
     return _session(service, request, response, principal)
 
@@ -85,10 +87,12 @@ async def sign_up(
 async def log_in(credentials: Credentials, request: Request, response: Response, service: Service) -> Session:
     """Sign in with a name and a password."""
     if service.accounts is None:
-        raise not_found("way to sign in; use a token of the sign-in service")
+        raise RequestRefusedError(
+            404, "not_found", "This server has no accounts. Send a token of the sign-in service."
+        )
     refuse_other_sites(request)
-    service.guesses.count(_address(request))
-    async with service.guesses.attempt(credentials.name):
+    service.logins.count(_address(request))
+    async with service.logins.attempt(credentials.name):
         principal = await run_in_thread(service.accounts.check, credentials.name, credentials.password)
     return _session(service, request, response, principal)
 
@@ -103,7 +107,7 @@ async def log_out(request: Request, response: Response, service: Service) -> Non
         except RequestRefusedError as error:
             if error.status != 401:
                 raise
-            continue  # it was worth nothing before
+            continue  # it was not valid before
         service.requests.take(principal.user_id)
         await service.sign_outs.add(token)
         service.updates.publish(principal.user_id, SESSION)
@@ -112,7 +116,7 @@ async def log_out(request: Request, response: Response, service: Service) -> Non
 
 @router.get("/me")
 async def me(user: User) -> Me:
-    """Who is signed in."""
+    """The user who is signed in."""
     return Me(name=user.name)
 
 

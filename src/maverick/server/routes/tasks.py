@@ -54,14 +54,14 @@ class TaskList(BaseModel):
 
 
 class TaskChanges(BaseModel):
-    """What a task shall be; what is left out stays as it is."""
+    """Changes to a task; fields that are left out stay as they are."""
 
     model_config = ConfigDict(extra="forbid")
 
     title: Title | None = None
     description: Description | None = None
     priority: PriorityName | None = None
-    due_date: Annotated[date | None, Field(description="null takes the due date away.")] = None
+    due_date: Annotated[date | None, Field(description="null removes the due date.")] = None
     completed: bool | None = None
 
     def values(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Undone(BaseModel):
     """What was undone."""
 
     message: str
-    """In words for the user."""
+    """For the user."""
 
 
 @router.get("/tasks")
@@ -133,7 +133,7 @@ async def change_task(
 async def delete_task(
     task_id: PathNumber, user: User, service: Service, idempotency_key: IdempotencyKey = None
 ) -> TaskBody:
-    """Delete a task, which is returned as it was."""
+    """Delete a task, and return it as it was."""
 
     def delete(tasks: TaskStore) -> Task:
         task = _the(tasks, task_id)
@@ -160,7 +160,7 @@ async def _changed(
     asked: list[Any],
     act: Callable[[TaskStore], Task],
 ) -> TaskBody:
-    """Make a change once, so that it can be undone, and tell the user's pages."""
+    """Make a change once, so that it can be undone, and update the user's pages."""
     changed = await run_in_thread(_change, service, user.user_id, _key(idempotency_key), asked, act)
     service.updates.publish(user.user_id, TASKS)
     return TaskBody.model_validate(changed)
@@ -187,7 +187,7 @@ def _refusal(error: dict[str, Any]) -> RequestRefusedError:
             return RequestRefusedError(
                 422,
                 "key_reused",
-                "The idempotency key was used for another request. A new request needs a new key.",
+                "The idempotency key was used for another request. Use a new one.",
             )
     return RequestRefusedError(503, "unavailable", error["message"], {"Retry-After": "2"})
 
@@ -200,5 +200,5 @@ def _the(tasks: TaskStore, task_id: int) -> Task:
 
 
 def _key(idempotency_key: str | None) -> str:
-    """The key of a change: of a request's own, so that it meets no key of a tool call."""
+    """The key of a change, which no key of a tool call can be equal to."""
     return f"request {idempotency_key or secrets.token_hex(16)}"
