@@ -56,7 +56,11 @@ EVERY_PROBLEM = {
         "got 'x'",
     ),
     "wrong message": ("---\ndescription: b\nmessage: ${}\n---\nx\n", 3, "message: '${}' is not a variable"),
-    "wrong schema": ("---\ndescription: b\noutput: {type: text}\n---\nx\n", 3, "no type named 'text'"),
+    "wrong schema": (
+        "---\ndescription: b\noutput: {type: text}\n---\nx\n",
+        3,
+        "output.type: 'text' is not valid",
+    ),
     "undeclared variable": (
         "---\ndescription: b\ninputs: {a: x}\n---\nUse ${b} and ${a}.\n",
         5,

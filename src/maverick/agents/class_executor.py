@@ -34,7 +34,7 @@ from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener
 from maverick.runtime.replay import load_beginning
 from maverick.tools import ToolRegistry
-from maverick.tools.permissions.mode import Mode
+from maverick.tools.permissions import Mode, load_permissions
 
 if TYPE_CHECKING:
     from claude_agent_sdk import Message as SDKMessage
@@ -98,6 +98,8 @@ class ClassExecutor(AgentExecutor):
     """An :class:`~maverick.AgentExecutor` that runs classes too, and takes the same arguments.
 
     A definition that :func:`define_class` has made is run by entering its agent's ``execute()``; any other is run as it is.
+    Without a ``tool_registry``, a class on another model than the CLI's has our coding tools in its folder, under the
+    user's permissions.
     """
 
     def __init__(
@@ -177,15 +179,18 @@ class ClassExecutor(AgentExecutor):
         output_type: type[BaseModel] | None = None,
     ) -> tuple[AgentExecutor, AgentDefinition[Any]]:
         """What runs a prompt, and the definition it is run with: on the agent's CLI, or with our tools elsewhere."""
-        client, permissions = self._client, self._options.get("permissions")
+        client, tools, options = self._client, self._tools, dict(self._options)
+        folder = Path.cwd() if context is None else context.cwd
         if client is None and is_on_the_cli(definition):
             client = agent.cli_client(context, report)
-            if permissions is not None:
-                folder = Path.cwd() if context is None else context.cwd
-                permissions = _ForCliTools(permissions, coding_registry(folder))
+            if (policy := options.get("permissions")) is not None:
+                options["permissions"] = _ForCliTools(policy, coding_registry(folder))
         else:
             definition = with_own_tools(definition)
-        executor = AgentExecutor(client, self._tools, **self._options | {"permissions": permissions})
+            if tools is None:
+                tools = coding_registry(folder)
+                options.setdefault("permissions", load_permissions(usual=_mode_of(agent), project=folder))
+        executor = AgentExecutor(client, tools, **options)
         executor.metrics = self.metrics
         return executor, for_prompt(definition, output_type)
 
@@ -206,7 +211,11 @@ def needed_tools(definition: AgentDefinition[Any]) -> tuple[AgentDefinition[Any]
     if not isinstance(definition, ClassDefinition) or is_on_the_cli(definition):
         return definition, None
     agent, _ = definition.place
-    return with_own_tools(definition), _MODES.get(agent.permission_mode, Mode.ASK)
+    return with_own_tools(definition), _mode_of(agent)
+
+
+def _mode_of(agent: MaverickAgent) -> Mode:
+    return _MODES.get(agent.permission_mode, Mode.ASK)
 
 
 class _Prompts:

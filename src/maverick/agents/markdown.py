@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import Any
 
 from maverick.agents.front_matter import FrontMatter, read_front_matter
-from maverick.agents.json_schema import JsonSchema
 from maverick.agents.tool_names import CLAUDE_MODELS, CODING_TOOLS, tools_for
 from maverick.config.duration import parse_duration
 from maverick.config.mcp_name import group_of, server_of
@@ -220,6 +219,8 @@ def _input(front: FrontMatter, name: str, spec: object) -> Input:
 
 
 def _output_type(front: FrontMatter, schema: object) -> Any:  # noqa: ANN401 - a type
+    from maverick.agents.json_schema import JsonSchema  # here, since few files have one
+
     try:
         return JsonSchema(schema, "output").as_type()  # type: ignore[arg-type]  # it checks what it is given
     except InvalidInputError as error:
