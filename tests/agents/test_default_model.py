@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from maverick.agents import DEFAULT_MODEL, AgentContext, AgentResult, MaverickAgent, base
-from maverick.agents.base import RETIREMENT, SUCCESSOR, default_model
+from maverick.agents import DEFAULT_MODEL, AgentContext, AgentResult, MaverickAgent, class_definition
+from maverick.agents.class_definition import RETIREMENT, SUCCESSOR, default_model
+from maverick.agents.context import NO_BRANCH
 from maverick.config import AgentConfig, MaverickConfig, Secret
 
 
@@ -34,7 +35,7 @@ def test_the_default_is_the_seeds_until_the_day_it_is_retired_and_then_its_succe
 
 
 def test_a_model_that_somebody_named_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "_today", lambda: date(2027, 1, 1))
+    monkeypatch.setattr(class_definition, "_today", lambda: date(2027, 1, 1))
 
     assert Greeter(model=DEFAULT_MODEL).model == DEFAULT_MODEL
     with pytest.warns(UserWarning, match="was retired"):
@@ -60,9 +61,13 @@ def test_the_settings_hold_for_what_a_class_leaves_open(
         Greeter(model=None, max_tokens=None),
     )
 
-    named = open_one._configured(open_one.options, set_for_claude)
-    unnamed = decided._configured(decided.options, set_for_claude)
-    other = decided._configured(decided.options, for_another)
+    claude, another = (
+        AgentContext(tmp_path, NO_BRANCH, MaverickConfig(agent=config))
+        for config in (set_for_claude, for_another)
+    )
+
+    named, unnamed = open_one._options_in(claude), decided._options_in(claude)
+    other = decided._options_in(another)
 
     assert (named.model, unnamed.model, other.model) == ("claude-haiku-5-5", "claude-opus-5-5", decided.model)
     assert unnamed.env["ANTHROPIC_API_KEY"] == "k"
@@ -70,6 +75,3 @@ def test_the_settings_hold_for_what_a_class_leaves_open(
     assert unnamed.env["API_TIMEOUT_MS"] == "9000"
     assert unnamed.env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] == "50"
     assert {"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"}.isdisjoint(other.env)
-    assert (
-        AgentContext.from_cwd(tmp_path, MaverickConfig(agent=set_for_claude)).config.agent is set_for_claude
-    )

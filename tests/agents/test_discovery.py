@@ -128,7 +128,7 @@ def test_the_agent_that_works_when_none_is_named_is_never_one_of_the_project(kin
     assert [agent.origin for agent in looking.all() if agent.name == "general"] == [Origin.BUILTIN]
     told = sorted(map(str, looking.problems))
     assert [problem.partition(": ")[0] for problem in told] == [str(file), str(renamed)]
-    assert "no agent of a project can take that name. Rename it, or run it by its file" in told[0]
+    assert "an agent of a project cannot take. Rename it, or run it by its file" in told[0]
 
 
 @pytest.mark.requirement("005-DISCOVERY", "005-BAD-FILES")
@@ -159,7 +159,7 @@ def test_a_name_twice_in_one_place_is_a_problem_and_the_first_is_used(place: Pla
     assert looking.find("alpha").description == "First."
     looking.all()
     (problem,) = looking.problems
-    assert str(problem).startswith(f"{second}: an agent named 'alpha' is in {first} already")
+    assert str(problem).startswith(f"{second}: {first} already defines an agent named 'alpha'")
 
 
 @pytest.mark.requirement("005-BAD-FILES")
@@ -177,8 +177,8 @@ def test_what_can_not_be_read_is_told_and_keeps_nobody_else_from_being_found(pla
     told = sorted(map(str, looking.problems))
     assert len(told) == 4
     assert told[0].startswith(f"{bad}, line 2: ")
-    assert "'desk' of the package 'office' can not be loaded: TypeError: expected a definition" in told[1]
-    assert "'waiter' of the package 'hotel' can not be loaded: RuntimeError: closed" in told[2]
+    assert "'desk' of the package 'office' cannot be loaded: TypeError: expected a definition" in told[1]
+    assert "'waiter' of the package 'hotel' cannot be loaded: RuntimeError: closed" in told[2]
     assert told[3].startswith("There is no module 'nowhere'")
     assert all(isinstance(problem, AgentError) for problem in looking.problems)
 

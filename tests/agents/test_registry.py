@@ -249,7 +249,7 @@ class Broken:
         (ProcessError("It exited."), ProcessError, "error", "It exited."),
         (CLINotFoundError(), CLINotFoundError, "error", "Install it with"),
         (ConfigError("model: expected a name."), AgentError, "error", "model: expected a name."),
-        (builtins.TimeoutError(), TimeoutError, "timeout", "'broken' ran into a timeout"),
+        (builtins.TimeoutError(), TimeoutError, "timeout", "'broken' timed out"),
         (KeyError("secret"), AgentError, "error", "'broken' failed with KeyError in test_registry.py, line"),
     ],
     ids=["ours", "no CLI", "a setting", "a timeout", "a mistake"],

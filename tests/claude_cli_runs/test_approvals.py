@@ -102,4 +102,4 @@ async def test_what_the_cli_takes_for_dangerous_needs_a_person(serve: Serve, app
     assert (api.work / ".claude" / "settings.json").exists() is approval
     assert result.tool_calls[0].outcome is (ToolOutcome.FINISHED if approval else ToolOutcome.FAILED)
     if not approval:
-        assert "takes this call for dangerous" in result.tool_calls[0].result
+        assert "considers this call dangerous" in result.tool_calls[0].result

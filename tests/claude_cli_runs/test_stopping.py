@@ -115,4 +115,4 @@ async def test_a_cli_that_does_not_wait_between_turns_is_found_out(serve: Serve)
     result = await executor.execute(agent(cli_tool("Read", approval=True)))
 
     assert result.terminate_reason is TerminateReason.ERROR
-    assert "without being told to" in str(result.errors[0])
+    assert "without being asked to" in str(result.errors[0])

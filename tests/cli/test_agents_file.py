@@ -114,7 +114,7 @@ def test_a_source_that_is_not_there_is_named(write: Write, source: str) -> None:
 
 def test_a_module_that_misses_another_one_says_which_and_where(write: Write) -> None:
     assert refuse(write("import math\nimport no_module\n")) == (
-        "agents.py can not be loaded. agents.py, line 2: ModuleNotFoundError: No module named 'no_module'"
+        "agents.py cannot be loaded. agents.py, line 2: ModuleNotFoundError: No module named 'no_module'"
     )
 
 
@@ -141,4 +141,4 @@ def test_a_file_that_fails_is_told_in_a_line_with_the_place(write: Write, conten
 def test_a_file_that_is_no_text_is_told_in_a_line(write: Write, tmp_path: Path) -> None:
     (tmp_path / "agents.py").write_bytes(b"\x00\xff\xfe")
 
-    assert "agents.py can not be loaded." in refuse("agents.py")
+    assert "agents.py cannot be loaded." in refuse("agents.py")

@@ -226,7 +226,7 @@ def test_an_answer_of_a_schema_is_json_and_nothing_else(folder: Folder) -> None:
     [
         (None, "could not be read: No such file"),
         ("{\n oops", "schema.json, line 2: this is not valid JSON"),
-        ('{"type": "text"}', "There is no type named 'text'"),
+        ('{"type": "text"}', "'text' is not valid"),
     ],
 )
 def test_a_schema_that_is_none_is_refused(content: str | None, words: str, folder: Folder) -> None:

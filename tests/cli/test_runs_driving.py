@@ -369,7 +369,7 @@ def test_a_file_that_fails_is_one_line_with_the_place(runs: Runs, tmp_path: Path
 
     assert done.returncode == 2
     assert done.stderr == (
-        "maverick: agents.py can not be loaded. agents.py, line 3: ValueError: invalid literal for int() with base 10: 'x'\n"
+        "maverick: agents.py cannot be loaded. agents.py, line 3: ValueError: invalid literal for int() with base 10: 'x'\n"
     )
 
 

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing, suppress
-from contextvars import ContextVar
 from dataclasses import replace
-from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 from weakref import WeakKeyDictionary, finalize
 
-from maverick.agents.class_definition import ON_THE_CLI, define, for_prompt
+from maverick.agents.class_definition import (
+    DEFAULT_MODEL,
+    ON_THE_CLI,
+    configured,
+    default_model,
+    define,
+    for_prompt,
+    prompt_runner,
+)
 from maverick.agents.context import AgentContext
-from maverick.agents.query import MessageStream, PartialAnswer, Stopping
+from maverick.agents.query import MessageStream, ask
 from maverick.agents.tool_names import BUILTIN_TOOLS, LATER_TOOLS, find_invalid_tool
-from maverick.config import DEFAULT
 from maverick.exceptions import AgentError, CLINotFoundError, InvalidInputError, InvalidToolError
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import AgentResult
@@ -36,14 +40,11 @@ from maverick.providers.claude_cli.options import built_in
 from maverick.providers.claude_cli.pool import DEFAULT_SIZE
 from maverick.providers.claude_cli.settings import CliSettings
 from maverick.providers.prices import PriceTable
-from maverick.providers.resolve import resolve_claude_code
 from maverick.runtime import AbortSignal, AgentExecutor
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, Message, ResultMessage
     from pydantic import BaseModel
-
-    from maverick.config import AgentConfig
 
 __all__ = [
     "BUILTIN_TOOLS",
@@ -52,66 +53,29 @@ __all__ = [
     "DEFAULT_PERMISSION_MODE",
     "DEFAULT_TIMEOUT",
     "MaverickAgent",
-    "default_model",
 ]
 
 M = TypeVar("M", bound="BaseModel")
 
-DEFAULT_MODEL: str = "claude-sonnet-4-5-20250929"
-"""The model of an agent that names none, until its provider retires it: see :func:`default_model`."""
-RETIREMENT = date(2026, 11, 30)
-"""The day from which ``DEFAULT_MODEL`` no longer answers."""
-SUCCESSOR = "claude-sonnet-5-5"
-"""What an agent that names no model gets from then on."""
 DEFAULT_PERMISSION_MODE: str = "acceptEdits"
-"""How the CLI asks: edits of files are made, whatever else is not allowed is refused, since nobody is there to ask."""
+"""The CLI's permission mode: files may be edited, and whatever else is not allowed is refused, as no one can be asked."""
 DEFAULT_MAX_TOKENS: int = 16_384
 """The most tokens of one answer of the model."""
 DEFAULT_TIMEOUT: float = 3600.0
 """How many seconds a query may take."""
 
 
-class PromptRunner(Protocol):
-    """What runs the prompts of an ``execute()`` in another way than by themselves, and hears of its queries."""
-
-    @property
-    def signal(self) -> AbortSignal | None:
-        """Aborts every query that is given no signal of its own."""
-        ...
-
-    def hear(self, message: Message) -> None:
-        """Take in a message of a query, or a piece of an answer."""
-        ...
-
-    async def run(
-        self,
-        agent: MaverickAgent,
-        prompt: str,
-        context: AgentContext | None,
-        output_type: type[BaseModel] | None,
-        signal: AbortSignal | None,
-    ) -> AgentResult[Any]:
-        """Run a prompt of an agent."""
-        ...
-
-
-prompt_runner: ContextVar[PromptRunner | None] = ContextVar("maverick_prompt_runner", default=None)
-"""What runs the prompts of the ``execute()`` that is going on; by default each is run by itself, and kept nowhere."""
-
-
 class MaverickAgent(ABC):
-    """An agent that works through the Claude CLI. A subclass says what it is, and implements :meth:`execute`.
+    """An agent that works through the Claude CLI. A subclass implements :meth:`execute`, and has a ``system_prompt``.
 
-    ``system_prompt`` is all that a class has to say besides. It, ``name``, ``allowed_tools``, ``model`` and
-    ``mcp_servers`` may be attributes of the class or arguments; an argument comes first. The agent keeps copies:
-    what is done to a list later adds no tool to it.
+    ``name``, ``system_prompt``, ``allowed_tools``, ``model`` and ``mcp_servers`` may be attributes of the class or
+    arguments, which take precedence. The agent copies them: changing a list later adds no tool.
 
-    Each query is a conversation of its own. Inside ``async with agent:`` the CLIs are kept from one query to the
-    next, which then begins in a fraction of the time; otherwise each ends with its query. With ``warm=True`` a CLI is
-    started before the first query, and kept too.
+    Each prompt is a conversation of its own. Inside ``async with agent:`` the CLIs are kept from one prompt to the next,
+    which then begins in a fraction of the time; otherwise each ends with its prompt.
 
     Args:
-        name: A name for people and for the registry; by default, the one it is registered under, or the class's.
+        name: The agent's name; by default, the one it is registered under, or the class's.
         system_prompt: What the agent is and how it works.
         allowed_tools: The tools it may use, and no others: names of the CLI's tools, rules such as ``Bash(git:*)``,
             and ``mcp__<server>__<tool>`` or ``mcp__<server>`` for the servers below.
@@ -119,9 +83,9 @@ class MaverickAgent(ABC):
         mcp_servers: MCP servers by name, as the SDK describes them.
         permission_mode: How the CLI decides on tools that are not allowed.
         max_tokens: The most tokens of one answer of the model; ``None`` leaves it to the CLI.
-        timeout: How many seconds a query may take; ``None`` is as long as it likes.
+        timeout: How many seconds a prompt may take; ``None`` is no limit.
         partial_messages: Whether :meth:`query` also yields the pieces of answers, as ``StreamEvent``.
-        max_processes: How many CLIs may run for the agent at once; further queries wait.
+        max_processes: How many CLIs may run for the agent at once; further prompts wait.
         warm: Whether to start a CLI in the current folder before it is asked for: at once where an event loop runs,
             else with ``async with``. It takes some 250 MB until :meth:`aclose`, or the end of the event loop. It is for
             :meth:`run_prompt`; with ``"query"``, for :meth:`query`.
@@ -232,7 +196,7 @@ class MaverickAgent(ABC):
                 was up, it is a :class:`~maverick.exceptions.StreamTimeoutError`.
             AgentError: There was no answer at all, or a limit was reached, or it was stopped.
         """
-        return MessageStream(self._whole_messages(prompt, cwd, signal))
+        return MessageStream(self._messages(prompt, cwd, signal))
 
     @overload
     async def run_prompt(
@@ -284,16 +248,10 @@ class MaverickAgent(ABC):
         try:
             options: Any = self._options_in(context)
         except CLINotFoundError:  # without the SDK there is no CLI, but there are other models
-            options = SimpleNamespace(
-                system_prompt=self.system_prompt,
-                allowed_tools=self.allowed_tools,
-                tools=built_in(self.allowed_tools),
-                mcp_servers=self.mcp_servers,
-                model=self.model,
-                env={},
-                max_turns=self._chosen.get("max_turns"),
-                max_budget_usd=self._chosen.get("max_budget_usd"),
-            )
+            given = {"max_turns": None, "max_budget_usd": None, "env": {}, **self._chosen}
+            own = ("system_prompt", "allowed_tools", "mcp_servers", "model")
+            given |= {"tools": built_in(self.allowed_tools), **{name: getattr(self, name) for name in own}}
+            options = SimpleNamespace(**given)
         return define(self.name, about, options, self.timeout)
 
     def cli_client(
@@ -382,68 +340,36 @@ class MaverickAgent(ABC):
         """What the CLI is started with in a context, whose settings hold for what the agent leaves open."""
         if context is None:
             return self._build_options()
-        return self._configured(self._build_options(context.cwd), context.config.agent)
-
-    def _configured(self, options: ClaudeAgentOptions, settings: AgentConfig) -> ClaudeAgentOptions:
-        """The options with what the settings say of Claude and the agent leaves open."""
         named = self.model if self._names_model or "model" in self._chosen else None
-        found = resolve_claude_code(settings, named)
-        env = {} if found.api_key is None else {"ANTHROPIC_API_KEY": found.api_key.get_secret_value()}
-        if found.base_url is not None:
-            env["ANTHROPIC_BASE_URL"] = found.base_url
-        if found.sources["request_timeout"] != DEFAULT and "request_seconds" not in self._chosen:
-            env["API_TIMEOUT_MS"] = str(round(found.request_timeout * 1000))
-        if found.max_tokens and self.max_tokens in (None, DEFAULT_MAX_TOKENS):
-            env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(found.max_tokens)
-        env = {**options.env, **env, **self._chosen.get("env", {})}
-        return replace(options, env=env, model=found.name or options.model)
+        is_open = self.max_tokens in (None, DEFAULT_MAX_TOKENS)
+        options = self._build_options(context.cwd)
+        return configured(options, context.config.agent, named, self._chosen, max_tokens_open=is_open)
 
     def _wrap_sdk_error(self, error: Exception) -> AgentError:
         """The error of ours for one that came out of the SDK; override it to say more."""
         return wrap_sdk_error(error)
 
-    async def _whole_messages(
+    async def _messages(
         self, prompt: str, cwd: str | Path | None, signal: AbortSignal | None
     ) -> AsyncGenerator[Message, None]:
-        """Yield the messages that whoever asks wants to see."""
-        async with aclosing(self._ask(prompt, self._build_options(cwd), signal)) as messages:
+        """Yield the messages of a query, without pieces of answers unless they are wanted."""
+        runner = prompt_runner.get()
+        if runner is not None and signal is None:
+            signal = runner.signal
+        asked = ask(
+            self._pool(), self._build_options(cwd), prompt, self.timeout, signal, self._wrap_sdk_error
+        )
+        async with aclosing(asked) as messages:
             from claude_agent_sdk import StreamEvent
 
             async for message in messages:
+                if runner is not None:
+                    runner.hear(message)
                 if self.partial_messages or not isinstance(message, StreamEvent):
                     yield message
 
-    async def _ask(
-        self, prompt: str, options: ClaudeAgentOptions, signal: AbortSignal | None
-    ) -> AsyncGenerator[Message, None]:
-        """Yield every message, then what is left of an answer that broke off, and raise why it did."""
-        partial, runner = PartialAnswer(), prompt_runner.get()
-        stopping: Stopping | None = None
-        try:
-            wanted = CliSession(options)
-            async with self._pool().session(wanted, wait_seconds=self.timeout) as session:
-                stopping = Stopping(
-                    self.timeout, signal or (None if runner is None else runner.signal), session.kill
-                )
-                async with aclosing(session.ask(prompt)) as messages:
-                    async for message in messages:
-                        for told in partial.see(message):
-                            if runner is not None:
-                                runner.hear(told)
-                            yield told
-        except Exception as error:  # noqa: BLE001 - the SDK raises plain exceptions too; each becomes ours
-            failure = self._wrap_sdk_error(error)
-        else:
-            return
-        finally:
-            if stopping is not None:
-                stopping.close()
-        if (rest := partial.broken_off()) is not None:
-            yield rest
-        raise partial.broken_off_by(failure if stopping is None or stopping.cause is None else stopping.cause)
-
     def _begin_to_warm(self) -> None:
-        """Have a CLI started in the background; that it cannot be is told to whoever asks."""
+        """Start a CLI in the background; if that fails, the next prompt reports it."""
         with suppress(AgentError):
             end_warming = self._pool().prepare_soon(self._session(None))
             finalize(self, end_warming).atexit = False  # the CLI ends with this process anyway
@@ -468,22 +394,3 @@ def _listed(tools: Iterable[str]) -> list[str]:
             f"allowed_tools: expected a list of names, got the text {tools!r}.", field="allowed_tools"
         )
     return list(tools)
-
-
-def default_model(today: date | None = None) -> str:
-    """The model of an agent that names none: ``DEFAULT_MODEL``, and its successor from the day it is retired.
-
-    Args:
-        today: The day to answer for; by default this one.
-    """
-    if (today or _today()) < RETIREMENT:
-        return DEFAULT_MODEL
-    warnings.warn(
-        f"{DEFAULT_MODEL} was retired on {RETIREMENT}; {SUCCESSOR} is used for agents that name no model.",
-        stacklevel=3,
-    )
-    return SUCCESSOR
-
-
-def _today() -> date:
-    return datetime.now(UTC).date()

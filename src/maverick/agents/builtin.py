@@ -21,18 +21,18 @@ from maverick.model.untrusted import mark_untrusted
 
 
 class TaskAgent(MaverickAgent):
-    """An agent whose work is one prompt. A subclass says what the prompt is, and perhaps what type the answer has."""
+    """An agent whose work is one prompt. A subclass builds the prompt, and may declare the type of the answer."""
 
     inputs: ClassVar[Mapping[str, Input]] = {}
-    """What it takes, from the context's ``extra``."""
+    """Its inputs, from the context's ``extra``."""
     piped: ClassVar[str] = "prompt"
     """The input that takes what is piped into ``maverick run``."""
     output_type: ClassVar[type[BaseModel] | None] = None
-    """What its answer is; text if there is no type."""
+    """The type of its answer; by default text."""
 
     @abstractmethod
     async def prompt(self, context: AgentContext, inputs: Mapping[str, Any]) -> str:
-        """What to ask.
+        """The prompt.
 
         Args:
             context: Where it works.
@@ -40,7 +40,7 @@ class TaskAgent(MaverickAgent):
         """
 
     async def execute(self, context: AgentContext) -> AgentResult[Any]:
-        """Do the work; what goes wrong is in the result."""
+        """Do the work; errors are in the result."""
         try:
             prompt = await self.prompt(context, bind_inputs(self.inputs, context.extra))
         except AgentError as error:
@@ -51,7 +51,7 @@ class TaskAgent(MaverickAgent):
 
 
 class Finding(BaseModel):
-    """Something that is wrong with a change."""
+    """A problem in a change."""
 
     file: str
     line: int | None = Field(default=None, description="The line in the new version of the file.")
@@ -65,7 +65,7 @@ class Finding(BaseModel):
 
 
 class Review(BaseModel):
-    """What there is to say about a change."""
+    """The review of a change."""
 
     summary: str
     findings: list[Finding]
@@ -102,7 +102,7 @@ class CodeReviewer(TaskAgent):
         diff = inputs["diff"] or await changes_since(context.cwd, inputs["base"])
         if not diff.strip():
             raise InvalidInputError(
-                f"There is nothing to review: nothing differs from {inputs['base']}. Name another base, or a diff.",
+                f"There is nothing to review: nothing differs from {inputs['base']}. Choose another base, or pass a diff.",
                 field="diff",
             )
         return (
@@ -134,7 +134,7 @@ class CommitWriter(TaskAgent):
         )
 
     async def prompt(self, context: AgentContext, inputs: Mapping[str, Any]) -> str:
-        """Ask for a message of the change."""
+        """Ask for a commit message."""
         diff = inputs["diff"] or await staged_changes(context.cwd)
         if not diff.strip():
             raise InvalidInputError("There is nothing to commit: git sees no change.", field="diff")
@@ -167,7 +167,7 @@ class DocsWriter(TaskAgent):
         )
 
     async def prompt(self, context: AgentContext, inputs: Mapping[str, Any]) -> str:  # noqa: ARG002 - as every task
-        """Ask for documents."""
+        """Ask for documentation."""
         return f"Document this for {inputs['audience']}: {inputs['prompt']}"
 
 
@@ -176,7 +176,7 @@ class Fix(BaseModel):
 
     cause: str
     changes: list[str] = Field(description="What was changed, each with its file.")
-    open_questions: list[str] = Field(default=[], description="What a person has to decide or check.")
+    open_questions: list[str] = Field(default=[], description="What the user has to decide or check.")
 
     def __str__(self) -> str:
         questions = (f"? {question}" for question in self.open_questions)
@@ -184,7 +184,7 @@ class Fix(BaseModel):
 
 
 class IssueFixer(TaskAgent):
-    """Finds the cause of an issue and mends it, with a test.
+    """Finds the cause of an issue and fixes it, with a test.
 
     Args:
         commands: Commands it may run, such as ``make test``. By default none: running a project's code is more than

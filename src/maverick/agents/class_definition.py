@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, Protocol
 
+from maverick.agents.context import AgentContext
 from maverick.agents.tool_names import BUILTIN_TOOLS, LATER_TOOLS, server_prefix, tools_for
+from maverick.config import DEFAULT, AgentConfig
 from maverick.loop import AgentDefinition, ModelConfig, OutputConfig, PromptConfig, RunConfig, ToolConfig
+from maverick.loop.result import AgentResult
 from maverick.providers.claude_cli.options import built_in
 from maverick.providers.claude_cli.settings import FOREVER_SECONDS
 from maverick.providers.claude_cli.tool import CliTool, class_tools
+from maverick.providers.resolve import resolve_claude_code
+from maverick.runtime.interruption import AbortSignal
 
 if TYPE_CHECKING:
-    from claude_agent_sdk import ClaudeAgentOptions
+    from claude_agent_sdk import ClaudeAgentOptions, Message
     from pydantic import BaseModel
 
+DEFAULT_MODEL: str = "claude-sonnet-4-5-20250929"
+"""The model of an agent that names none, until its provider retires it: see :func:`default_model`."""
+RETIREMENT = date(2026, 11, 30)
+"""The day from which ``DEFAULT_MODEL`` no longer answers."""
+SUCCESSOR = "claude-sonnet-5-5"
+"""What an agent that names no model gets from then on."""
 ON_THE_CLI = "claude-code:"
 """How the names of models begin that the Claude CLI asks."""
 _LARGEST_OUTPUT = 500_000
@@ -24,13 +39,41 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
+class PromptRunner(Protocol):
+    """What runs the prompts of an ``execute()`` in another way than by themselves, and hears of its queries."""
+
+    @property
+    def signal(self) -> AbortSignal | None:
+        """Aborts every query that is given no signal of its own."""
+        ...
+
+    def hear(self, message: Message) -> None:
+        """Take in a message of a query, or a piece of an answer."""
+        ...
+
+    async def run(
+        self,
+        agent: Any,  # noqa: ANN401 - a MaverickAgent, whose module is above this one
+        prompt: str,
+        context: AgentContext | None,
+        output_type: type[BaseModel] | None,
+        signal: AbortSignal | None,
+    ) -> AgentResult[Any]:
+        """Run a prompt of a ``MaverickAgent``."""
+        ...
+
+
+prompt_runner: ContextVar[PromptRunner | None] = ContextVar("maverick_prompt_runner", default=None)
+"""What runs the prompts of the ``execute()`` that is going on; by default each is run by itself, and kept nowhere."""
+
+
 def define(
     name: str, description: str, options: ClaudeAgentOptions, timeout: float | None
 ) -> AgentDefinition[Any]:
     """The definition of an agent that is a class: one prompt is one run of it.
 
     What the CLI is told to do by itself (which calls its rules allow, where it works) stays in the options. What the loop
-    decides is in the definition: turns, money and time. A model call is not tried again: that is up to whoever wrote
+    decides is in the definition: turns, money and time. A model call is not retried: that is up to
     the class.
 
     Args:
@@ -62,6 +105,35 @@ def define(
             max_output=_LARGEST_OUTPUT,
         ),
     )
+
+
+def configured(
+    options: ClaudeAgentOptions,
+    settings: AgentConfig,
+    named: str | None,
+    chosen: Mapping[str, Any],
+    *,
+    max_tokens_open: bool,
+) -> ClaudeAgentOptions:
+    """The options with what the settings say of Claude and the agent leaves open.
+
+    Args:
+        options: What the agent's CLI is started with.
+        settings: The settings.
+        named: The model that the agent names, if it does.
+        chosen: The options that the agent was made with; they come first.
+        max_tokens_open: Whether the agent leaves open how long an answer may be.
+    """
+    found = resolve_claude_code(settings, named)
+    env = {} if found.api_key is None else {"ANTHROPIC_API_KEY": found.api_key.get_secret_value()}
+    if found.base_url is not None:
+        env["ANTHROPIC_BASE_URL"] = found.base_url
+    if found.sources["request_timeout"] != DEFAULT and "request_seconds" not in chosen:
+        env["API_TIMEOUT_MS"] = str(round(found.request_timeout * 1000))
+    if found.max_tokens and max_tokens_open:
+        env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(found.max_tokens)
+    env = {**options.env, **env, **chosen.get("env", {})}
+    return replace(options, env=env, model=found.name or options.model)
 
 
 def for_prompt(
@@ -117,3 +189,22 @@ def definition_name(name: str) -> str:
     """The name of an agent as one that a definition can have."""
     plain = _NOT_IN_NAMES.sub("-", name).strip("-")[:63]
     return plain if plain[:1].isalpha() else f"agent-{plain}"[:63].rstrip("-")
+
+
+def default_model(today: date | None = None) -> str:
+    """The model of an agent that names none: ``DEFAULT_MODEL``, and its successor from the day it is retired.
+
+    Args:
+        today: The day to answer for; by default this one.
+    """
+    if (today or _today()) < RETIREMENT:
+        return DEFAULT_MODEL
+    warnings.warn(
+        f"{DEFAULT_MODEL} was retired on {RETIREMENT}; {SUCCESSOR} is used for agents that name no model.",
+        stacklevel=3,
+    )
+    return SUCCESSOR
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()

@@ -16,8 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from maverick.agents.base import MaverickAgent, prompt_runner
-from maverick.agents.class_definition import definition_name, for_prompt, is_on_the_cli, with_own_tools
+from maverick.agents.base import MaverickAgent
+from maverick.agents.class_definition import (
+    definition_name,
+    for_prompt,
+    is_on_the_cli,
+    prompt_runner,
+    with_own_tools,
+)
 from maverick.agents.context import AgentContext
 from maverick.agents.named_tools import coding_registry
 from maverick.agents.query_events import QueryEvents
@@ -204,7 +210,7 @@ class ClassExecutor(AgentExecutor):
 
 
 def needed_tools(definition: AgentDefinition[Any]) -> tuple[AgentDefinition[Any], Mode | None]:
-    """An agent with the tools it has on its model, and how much it may do with them where nobody has said a mode.
+    """An agent with the tools it has on its model, and the mode that applies when none is given.
 
     With the CLI's tools that is up to the CLI's rules. With ours, it is what the class lets the CLI do.
     """

@@ -1,4 +1,4 @@
-"""A definition that is used like an agent class."""
+"""A definition that is used like an agent that is a class."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ class DefinitionAgent(Generic[T]):
 
     Args:
         definition: The agent.
-        executor: What runs it; by default one that connects to the definition's own model, or to that of
-            the context's settings. Tools that the definition
-            only names are then those for coding, in the context's folder and under the person's permissions, and those
-            of MCP servers of the settings, which are connected for each run.
+        executor: Runs it; by default one that connects to the definition's own model, or to that of the context's
+            settings. Tools that the definition refers to by name are then the coding tools, in the context's folder and
+            under the user's permissions, and those of configured MCP servers, which are connected for each run.
         client: The model to call, if there is no executor.
     """
 
@@ -53,7 +52,7 @@ class DefinitionAgent(Generic[T]):
 
         Raises:
             InvalidInputError: An input is missing, unknown or of the wrong type.
-            MaverickError: An MCP server that it names can not be used; the message says why.
+            MaverickError: An MCP server that it refers to cannot be used.
         """
         known: dict[str, Any] = {"cwd": context.cwd, "branch": context.branch}
         inputs = {name: value for name, value in known.items() if name in self.definition.inputs}
@@ -64,7 +63,7 @@ class DefinitionAgent(Generic[T]):
         return await executor.execute(self.definition, inputs=inputs)
 
     async def aclose(self) -> None:
-        """Let go of the models it has connected to; not of an executor or a client it was given."""
+        """Close the clients it has connected; not an executor or a client it was given."""
         executors, self._executors = self._executors, {}
         for executor in executors.values():
             await executor.aclose()

@@ -1,19 +1,19 @@
-"""Finds agents where people keep them.
+"""Finds agents in the places where users keep them.
 
-The places, nearest first; of two agents with one name the one from the nearer place is used:
+The places, in order of precedence:
 
 1. ``.maverick/agents/*.md`` of the project, which is the current folder
 2. ``.claude/agents/*.md`` of the project
-3. the same two in the person's home folder
+3. the same two in the user's home folder
 4. what the program has registered, and the Python modules that the setting ``agents`` names
-5. those Maverick comes with
+5. the built-in agents
 6. installed packages with an entry point in the group ``maverick.agents``: a definition, a class with ``execute``,
    or a module that has definitions
 
-Within one place, names are unique: a second agent of a name is a problem. A file or package with a problem does not
-keep the others from being found. A project may be a stranger's, so its agents, and modules that lie in it, are found
-only after the user has trusted the folder (:mod:`maverick.config.trust`), unless the program names the folder itself;
-and none of them can take the name of the agent that works when nobody has named one.
+Within one place names are unique; a second agent with a name is reported as a problem. A file or package with a problem
+does not hide the others. A project may be a stranger's, so its agents and modules are found only after the user has
+trusted the folder (:mod:`maverick.config.trust`), unless the program names the folder itself. None of them can take the
+name of the default agent.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ GENERAL = AgentDefinition(
     ),
     tool_config=ToolConfig(tools=CODING_TOOLS),
 )
-"""The agent that works on a prompt when none is named."""
+"""The default agent."""
 BUILTIN_CLASSES = {
     "code-reviewer": "CodeReviewer",
     "commit-writer": "CommitWriter",
@@ -64,18 +64,18 @@ BUILTIN_CLASSES = {
 
 
 class Origin(StrEnum):
-    """What kind of place an agent comes from, nearest first: of two with one name, the nearer one is used."""
+    """Where an agent comes from, in order of precedence."""
 
     PROJECT = "project"
     """A Markdown file of the project."""
     HOME = "home"
-    """A Markdown file of the person."""
+    """A Markdown file of the user."""
     REGISTERED = "registered"
-    """Python of the program, or of a module that the settings name."""
+    """Registered by the program, or defined by a module that the settings name."""
     BUILTIN = "builtin"
     """Maverick itself."""
     PACKAGE = "package"
-    """A package that is installed."""
+    """An installed package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class DiscoveredAgent:
     where: str
     """The file, module or package, for people."""
     missing_tools: Sequence[str] = ()
-    """Tools it names that there are none of here."""
+    """Tools it names that do not exist here."""
 
     @property
     def definition(self) -> AgentDefinition[Any] | None:
@@ -113,13 +113,13 @@ class DiscoveredAgent:
 
     @property
     def inputs(self) -> Mapping[str, Input] | None:
-        """What it takes; nothing if it does not say, as a class need not."""
+        """The inputs it declares; ``None`` if it declares none, as a class may."""
         inputs: Mapping[str, Input] | None = getattr(self.agent, "inputs", None)
         return inputs
 
     @property
     def description(self) -> str:
-        """What it does, in a line."""
+        """What it does, in one line."""
         if isinstance(self.agent, AgentDefinition):
             return self.agent.description
         documented = inspect.getdoc(self.agent) or ""
@@ -127,11 +127,11 @@ class DiscoveredAgent:
 
 
 class Discovery:
-    """Looks for agents, place by place, and no further than it has to.
+    """Looks for agents, place by place, no further than necessary.
 
     Args:
         cwd: The project's folder; by default the current one, if the user has trusted it.
-        home: The person's folder; by default theirs.
+        home: The user's home folder.
         modules: Python modules that define agents.
         known: What the program has registered.
     """
@@ -149,7 +149,7 @@ class Discovery:
         self._cwd = Path() if cwd is None else cwd
         self._home = persons_home() if home is None else home
         self._is_own = self._home is not None and self._home.absolute() == self._cwd.absolute()
-        """Whether the project's folder is the person's own."""
+        """Whether the project's folder is the user's home."""
         if self._is_own:
             self._home = None  # what is there is the project's
         self._modules = modules
@@ -157,16 +157,16 @@ class Discovery:
         self._registry = known
 
     def find(self, name: str) -> DiscoveredAgent:
-        """The agent of a name, from the nearest place that has one.
+        """The agent with a name, from the first place that has one.
 
         Raises:
-            AgentNotFoundError: There is none; the message names the nearest.
-            AgentError: The file or package that seems to be meant has a problem, which the message names.
+            AgentNotFoundError: No agent has this name; the message suggests the most similar.
+            AgentError: The file or package with this name has a problem.
         """
         known: list[str] = []
         for found in self._search(name):
             if name in self._suspects:
-                break  # what is further away is not what was meant
+                break  # agents of later places are not meant
             if found.name == name:
                 return found
             known.append(found.name)
@@ -175,22 +175,22 @@ class Discovery:
         for path in agent_files(self._cwd) if not self._is_trusted else ():
             if path.stem == name:
                 raise _problem(
-                    f"The agent {name!r} is one of this folder, which you have not trusted. {ADVICE}"
+                    f"The agent {name!r} belongs to this folder, which you have not trusted. {ADVICE}"
                 )
         raise AgentNotFoundError(agent_name=name, available_agents=list(dict.fromkeys(known)))
 
     def all(self) -> list[DiscoveredAgent]:
-        """All agents, by name; of several with one name, the nearest."""
+        """All agents, sorted by name; of several with one name, the one that takes precedence."""
         nearest: dict[str, DiscoveredAgent] = {}
         for found in self._search():
             nearest.setdefault(found.name, found)
         return [nearest[name] for name in sorted(nearest)]
 
     def register(self, into: AgentRegistry | None = None) -> list[AgentError]:
-        """Put all agents into a registry, so that they can be made by name; returns what could not be read.
+        """Register all agents, so that they can be created by name; returns the problems.
 
         Args:
-            into: The registry; by default the one whose agents were looked at. Names it has already stay as they are.
+            into: The registry; by default the one that was searched. Its own agents are kept.
         """
         into = self._registry if into is None else into
         for found in self.all():
@@ -199,7 +199,7 @@ class Discovery:
         return self.problems
 
     def _search(self, wanted: str | None = None) -> Iterator[DiscoveredAgent]:
-        """All agents, place by place; of those that come with Maverick only the wanted one, if there is one."""
+        """All agents, place by place; of the built-in ones only the wanted one, if it is one of them."""
         self.problems, self._suspects = [], {}
         for place, origin in ((self._cwd, Origin.PROJECT), (self._home, Origin.HOME)):
             if place is not None and (self._is_trusted or origin is Origin.HOME):
@@ -210,7 +210,7 @@ class Discovery:
         yield from self._unique(self._in_packages())
 
     def _unique(self, agents: Iterator[DiscoveredAgent]) -> Iterator[DiscoveredAgent]:
-        """The agents of one place, without those whose name is taken in it."""
+        """The agents of one place, without those whose name is already taken in it."""
         taken: dict[str, DiscoveredAgent] = {}
         for found in agents:
             first = taken.setdefault(found.name, found)
@@ -218,7 +218,7 @@ class Discovery:
                 yield found
             elif first.agent is not found.agent:
                 problem = (
-                    f"{found.where}: an agent named {found.name!r} is in {first.where} already, which is used. "
+                    f"{found.where}: {first.where} already defines an agent named {found.name!r}, which is used. "
                     "Rename one of them."
                 )
                 self._note(_problem(problem))
@@ -227,7 +227,7 @@ class Discovery:
         try:
             files = sorted(folder.glob("*.md"))
         except OSError as error:
-            problem = f"{folder} could not be read: {error.strerror}. Check who may read it."
+            problem = f"{folder} could not be read: {error.strerror}. Check its permissions."
             self._note(_problem(problem, error))
             return
         for path in files:
@@ -239,8 +239,8 @@ class Discovery:
             agent = read.definition
             if self._is_reserved(agent.name, origin):
                 problem = (
-                    f"{path}: {agent.name!r} is the agent that works when none is named, and no agent of a project can "
-                    f"take that name. Rename it, or run it by its file: maverick run {path}"
+                    f"{path}: {agent.name!r} is the name of the default agent, which an agent of a project cannot take. "
+                    f"Rename it, or run it by its file: maverick run {path}"
                 )
                 self._note(_problem(problem))
             else:
@@ -268,15 +268,15 @@ class Discovery:
             package = entry_point.dist.name if entry_point.dist else entry_point.value
             try:
                 yield from _of_entry_point(entry_point, package)
-            except Exception as error:  # noqa: BLE001 - somebody's code may do anything when it is loaded
+            except Exception as error:  # noqa: BLE001 - foreign code may raise anything when it is loaded
                 problem = (
-                    f"The agent {entry_point.name!r} of the package {package!r} can not be loaded: "
-                    f"{type(error).__name__}: {error}. Ask its author, or uninstall it."
+                    f"The agent {entry_point.name!r} of the package {package!r} cannot be loaded: "
+                    f"{type(error).__name__}: {error}. Report it to its author, or uninstall it."
                 )
                 self._note(_problem(problem, error), entry_point.name)
 
     def _note(self, problem: AgentError, suspect: str = "") -> None:
-        """Remember what could not be read, and the agent that it would have been."""
+        """Remember a problem, and the name of the agent it concerns."""
         self.problems.append(problem)
         self._suspects.setdefault(suspect, problem)
 
@@ -314,7 +314,7 @@ def _problem(text: str, cause: BaseException | None = None) -> AgentError:
 
 
 def agent_files(folder: Path) -> list[Path]:
-    """The files with agents in a project's folder; those that can not be looked at are none."""
+    """The agent files in a project's folder, without those that cannot be listed."""
     found: list[Path] = []
     for agents in AGENT_FOLDERS:
         with suppress(OSError):

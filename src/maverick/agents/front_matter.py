@@ -1,4 +1,4 @@
-"""Markdown files that begin with settings between two lines of ``---``, read with the line each setting is on."""
+"""Reads Markdown files with YAML front matter, and remembers the line of each setting."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_front_matter(path: Path, *, lenient: bool = False) -> FrontMatter:
             programs are often written so, with colons in the text.
 
     Raises:
-        InvalidInputError: The file can not be read, has no settings, or they are not well formed; the message names
+        InvalidInputError: The file cannot be read, has no settings, or they are not well formed; the message names
             the line.
     """
     lines = _read(path).splitlines()
@@ -77,7 +77,7 @@ def _read(path: Path) -> str:
             content = file.read(_LARGEST_FILE + 1)
     except OSError as error:
         raise InvalidInputError(
-            f"{path} could not be read: {error.strerror}. Check the path, and who may read it.",
+            f"{path} could not be read: {error.strerror}. Check the path and its permissions.",
             field="path",
             cause=error,
         ) from error

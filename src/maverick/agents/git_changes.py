@@ -1,9 +1,8 @@
-"""What git says of a folder, asked for without running anything that the repository's own settings name.
+"""The changes that git sees in a folder, found without running anything that the repository's settings name.
 
-A repository may be a stranger's, and its settings can name programs: filters, file system monitors, hooks, ways to show
-a difference, remotes from which missing objects are fetched. Telling them all apart from harmless settings is a race
-against new versions of git. So git does not read them: it looks at the files and objects of the repository from a git
-folder of our own, in which nothing is set but what we have written.
+A repository may be a stranger's, and its settings can name programs: filters, file system monitors, hooks, diff drivers,
+remotes from which missing objects are fetched. Each version of git adds more. So git does not read those settings: it
+looks at the files and objects of the repository from a git folder of our own, in which only our settings exist.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ _ALONE: Mapping[str, str] = {
 
 
 async def changes_since(cwd: Path, revision: str) -> str:
-    """What is different in the folder's files from what they were at a revision.
+    """The diff between a revision and the files of a folder.
 
     Raises:
-        ProcessError: Git is not there, or does not know the revision.
+        ProcessError: git is not installed, or does not know the revision.
     """
     repository = await _Repository.of(cwd)
     tree = await repository.tree(revision)
@@ -56,10 +55,10 @@ async def changes_since(cwd: Path, revision: str) -> str:
 
 
 async def staged_changes(cwd: Path) -> str:
-    """What the next commit would change: what is staged, or everything when nothing is.
+    """The diff of the next commit: what is staged, or all changes when nothing is.
 
     Raises:
-        ProcessError: Git is not there, or the folder is in no repository.
+        ProcessError: git is not installed, or the folder is not in a repository.
     """
     repository = await _Repository.of(cwd)
     tree = await repository.tree("HEAD")  # there is none before the first commit
@@ -68,7 +67,7 @@ async def staged_changes(cwd: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Repository:
-    """A repository, as far as it can be trusted."""
+    """A repository that may be a stranger's."""
 
     git: str
     """The program."""
@@ -85,14 +84,14 @@ class _Repository:
         """The repository that a folder is in.
 
         Raises:
-            ProcessError: There is none, or git is not there.
+            ProcessError: The folder is not in a repository, or git is not installed.
         """
         top = _top_of(cwd)
         if top is None:
-            raise _failure(cwd, "it is in no repository")
+            raise _failure(cwd, "it is not in a repository")
         git = find_program("git", workspace=top)
         if git is None:
-            raise ProcessError("git was not found. Install it, or hand over the diff.")
+            raise ProcessError("git was not found. Install it, or pass the diff.")
         own = (git, f"--git-dir={top / '.git'}")
         asked = ("--show-object-format", "--git-path", "objects", "--git-path", "index")
         with TemporaryDirectory() as nowhere:
@@ -125,7 +124,7 @@ class _Repository:
         return name if re.fullmatch("[0-9a-f]{40,64}", name) else None
 
     async def diff(self, *arguments: str) -> str:
-        """What ``git diff`` says, or as much of it as a model can read."""
+        """The output of ``git diff``, up to the length that a model can read."""
         chosen = [word for setting in self.settings for word in ("-c", setting)]
         with self._own_folder() as folder:
             environment = {
@@ -138,7 +137,7 @@ class _Repository:
 
     @contextmanager
     def _own_folder(self) -> Iterator[str]:
-        """A git folder with the repository's index, and no setting of it."""
+        """A git folder with the repository's index and none of its settings."""
         with TemporaryDirectory(prefix="maverick-git-") as name:
             folder = Path(name)
             for part in ("objects", "refs"):
@@ -153,7 +152,7 @@ class _Repository:
                             file, folder / file.name
                         )  # when it was written tells git what to look at again
             except OSError as error:
-                raise _failure(self.top, "its index can not be read") from error
+                raise _failure(self.top, "its index cannot be read") from error
             yield name
 
 
@@ -164,16 +163,16 @@ def _top_of(cwd: Path) -> Path | None:
 
 
 async def _output(cwd: Path, argv: list[str], environment: Mapping[str, str], *, none: int = 0) -> str:
-    """What git says.
+    """The output of git.
 
     Args:
         cwd: The folder to run it in.
         argv: The program and its arguments.
-        environment: What it is told besides the usual.
-        none: The exit code that means that there is nothing to say.
+        environment: Variables to add.
+        none: The exit code that means that there is no output.
 
     Raises:
-        ProcessError: It fails, or takes too long.
+        ProcessError: git fails, or takes too long.
     """
     kept, length = bytearray(), 0
 
@@ -199,13 +198,13 @@ async def _output(cwd: Path, argv: list[str], environment: Mapping[str, str], *,
     if len(text) <= _LARGEST_DIFF and len(kept) == length:
         return text
     left_out = length - len(text[:_LARGEST_DIFF].encode())
-    return f"{text[:_LARGEST_DIFF]}\n[{left_out} more bytes are left out]\n"
+    return f"{text[:_LARGEST_DIFF]}\n[{left_out} more bytes were cut off]\n"
 
 
 def _failure(cwd: Path, why: str, code: int | None = None) -> ProcessError:
-    said = why or "it did not say why"
+    said = why or "no reason was given"
     return ProcessError(
-        f"git could not tell what changed in {cwd}: {said.rstrip('.')}. Hand over the diff, or work in a repository.",
+        f"git could not tell what changed in {cwd}: {said.rstrip('.')}. Pass the diff, or run it in a repository.",
         exit_code=code,
         stderr=why,
     )

@@ -1,4 +1,4 @@
-"""Tools for agents that only name them, as files do: those for coding, and those of MCP servers that are configured."""
+"""Tools for agents that refer to them by name: the coding tools, and those of configured MCP servers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def names_tools(definition: AgentDefinition[Any]) -> bool:
-    """Whether an agent, or one it calls, names tools it does not bring."""
+    """Whether an agent, or one of its subagents, refers to tools by name."""
     return any(_named(definition))
 
 
 def servers_named(definition: AgentDefinition[Any]) -> list[str]:
-    """The MCP servers whose tools an agent, or one it calls, names."""
+    """The MCP servers whose tools an agent, or one of its subagents, refers to."""
     servers = (server_of(name) for name in _named(definition))
     return list(dict.fromkeys(server for server in servers if server is not None))
 
@@ -37,16 +37,16 @@ async def named_tools(
     on_output: Callable[[ToolContext, str], object] | None = None,
     on_remark: Callable[[str], object] | None = None,
 ) -> AsyncIterator[ToolRegistry]:
-    """The tools an agent names; its MCP servers are connected for the length of an ``async with`` block.
+    """The tools an agent refers to; its MCP servers stay connected inside the ``async with`` block.
 
     Args:
         definition: The agent.
-        folder: Where it works: no tool for coding leaves it, and servers are looked for in its files.
-        on_output: Told what commands say, while they say it.
-        on_remark: Told what a person should know about the tools.
+        folder: The workspace: coding tools do not leave it, and its configuration may define servers.
+        on_output: Receives the output of commands while they run.
+        on_remark: Receives notes for the user about the tools.
 
     Raises:
-        MaverickError: A server is not known, its project is not trusted, or it can not be connected.
+        MaverickError: A server is not configured, its project is not trusted, or it cannot be connected.
     """
     coding = any(server_of(name) is None for name in _named(definition))
     registry = coding_registry(folder, on_output) if coding else ToolRegistry()
@@ -62,8 +62,8 @@ async def named_tools(
             registry.register_group(group_of(one.server.name), one.tools)
             if one.quarantined and on_remark is not None:
                 on_remark(
-                    f"(MCP server {one.server.name}: left out is what you have not accepted as it is now: "
-                    f"{', '.join(one.quarantined)}. To accept it: maverick mcp accept {one.server.name})"
+                    f"(MCP server {one.server.name}: these tools changed and are left out until you accept them: "
+                    f"{', '.join(one.quarantined)}. Run: maverick mcp accept {one.server.name})"
                 )
         yield registry
 
@@ -71,11 +71,11 @@ async def named_tools(
 def coding_registry(
     folder: Path, on_output: Callable[[ToolContext, str], object] | None = None
 ) -> ToolRegistry:
-    """The tools for coding, by name.
+    """The coding tools, by name.
 
     Args:
-        folder: Where they work; none of them leaves it.
-        on_output: Told what commands say, while they say it.
+        folder: The workspace, which they do not leave.
+        on_output: Receives the output of commands while they run.
     """
     from maverick.tools.coding.toolbox import coding_tools  # here, since not every agent has them
     from maverick.tools.coding.workspace import Workspace

@@ -1,4 +1,4 @@
-"""Agents from a Python file or module that a person names."""
+"""Agents from a Python file or module."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def load_python(source: str, field: str = "agents", *, from_here: bool = True) -
     is_path = path.suffix == ".py" or len(path.parts) > 1
     if is_path and not (path.suffix == ".py" and path.is_file()):
         raise InvalidInputError(
-            f"There is no Python file {source!r}. Name the file that defines the agent, or a module.",
+            f"There is no Python file {source!r}. Name the file or module that defines the agent.",
             field=field,
         )
     folder = path.absolute().parent if is_path else Path.cwd()
@@ -42,11 +42,11 @@ def load_python(source: str, field: str = "agents", *, from_here: bool = True) -
         sys.path.insert(0, str(folder))  # as Python does for a script, so that it can import its neighbours
     try:
         return _run_file(path) if is_path else import_module(source)
-    except (Exception, SystemExit) as error:  # somebody's code may do anything when it is loaded
+    except (Exception, SystemExit) as error:  # foreign code may raise anything when it is loaded
         if isinstance(error, ModuleNotFoundError) and f"{source}.".startswith(f"{error.name}."):
             problem = f"There is no module {source!r} here or installed. Name a module, or a file that ends with .py."
         else:
-            problem = f"{source} can not be loaded. {_place(error, folder)}{_words(error)}"
+            problem = f"{source} cannot be loaded. {_place(error, folder)}{_words(error)}"
         raise InvalidInputError(problem, field=field, cause=error) from error
 
 
@@ -67,7 +67,7 @@ def _run_file(path: Path) -> ModuleType:
 
 
 def _place(error: BaseException, folder: Path) -> str:
-    """The innermost line of the person's own code that an error comes from."""
+    """The innermost line of the user's own code in a traceback."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_short(error.filename)}, line {error.lineno}: "
     frames = traceback.extract_tb(error.__traceback__)

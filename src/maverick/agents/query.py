@@ -13,10 +13,11 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from maverick.exceptions import AbortedError, AgentError, StreamingError, StreamTimeoutError, TimeoutError
+from maverick.providers.claude_cli import CliSession, SessionPool
 from maverick.runtime.interruption import AbortSignal
 
 if TYPE_CHECKING:
-    from claude_agent_sdk import AssistantMessage, Message
+    from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, Message
 
 _Reply: TypeAlias = "asyncio.Future[Message]"
 
@@ -186,6 +187,45 @@ class Stopping:
         if self.cause is None:
             self.cause = cause
             self._stop()
+
+
+async def ask(
+    pool: SessionPool,
+    options: ClaudeAgentOptions,
+    prompt: str,
+    timeout: float | None,  # noqa: ASYNC109 - what it ends with is more than a cancellation
+    signal: AbortSignal | None,
+    wrap: Callable[[Exception], AgentError],
+) -> AsyncGenerator[Message, None]:
+    """Yield every message of an answer, then what is left of one that broke off, and raise why it did.
+
+    Args:
+        pool: Where CLIs come from.
+        options: What the CLI is started with.
+        prompt: What to ask.
+        timeout: How many seconds it may take.
+        signal: Aborts it.
+        wrap: Makes an error of ours of one of the SDK's.
+    """
+    partial = PartialAnswer()
+    stopping: Stopping | None = None
+    try:
+        async with pool.session(CliSession(options), wait_seconds=timeout) as session:
+            stopping = Stopping(timeout, signal, session.kill)
+            async with aclosing(session.ask(prompt)) as messages:
+                async for message in messages:
+                    for told in partial.see(message):
+                        yield told
+    except Exception as error:  # noqa: BLE001 - the SDK raises plain exceptions too; each becomes ours
+        failure = wrap(error)
+    else:
+        return
+    finally:
+        if stopping is not None:
+            stopping.close()
+    if (rest := partial.broken_off()) is not None:
+        yield rest
+    raise partial.broken_off_by(failure if stopping is None or stopping.cause is None else stopping.cause)
 
 
 def extract_text(message: Message) -> str:

@@ -28,7 +28,7 @@ from maverick.loop.termination import reason_of
 
 
 class Agent(Protocol):
-    """Anything that can be asked to do its work."""
+    """Anything with ``execute``."""
 
     async def execute(self, context: AgentContext) -> AgentResult[Any]:
         """Do the work."""
@@ -86,7 +86,7 @@ class AgentRegistry:
         """The class or definition of this name.
 
         Raises:
-            AgentNotFoundError: There is none; the message names the nearest.
+            AgentNotFoundError: No agent has this name; the message suggests the most similar.
         """
         try:
             return self._agents[name]
@@ -112,7 +112,7 @@ class AgentRegistry:
                 :class:`~maverick.agents.DefinitionAgent` takes.
 
         Raises:
-            AgentNotFoundError: There is none of this name.
+            AgentNotFoundError: No agent has this name.
         """
         return make_agent(name, self.get(name), **options)
 
@@ -120,7 +120,7 @@ class AgentRegistry:
         """Remove an agent.
 
         Raises:
-            AgentNotFoundError: There is none of this name.
+            AgentNotFoundError: No agent has this name.
         """
         self.get(name)
         del self._agents[name]
@@ -150,11 +150,11 @@ class AgentRegistry:
 def make_agent(name: str, registered: Registered, **options: Any) -> Agent:
     """An instance of the class, or the definition with an executor; its ``execute`` does not raise.
 
-    What goes wrong in ``execute`` is a failed result, so that a caller who knows the agent by its name alone needs to
-    handle nothing else. The class itself stays as it is: whoever makes an instance without this gets its errors.
+    An error in ``execute`` becomes a failed result, so that a caller who knows only the agent's name has one thing to
+    handle. The class itself is unchanged: an instance that is made directly raises its errors.
 
     Args:
-        name: What it is registered as; a class that wants a ``name`` and has none is given it.
+        name: The name it is registered under; passed to a class that takes a ``name`` and has none.
         registered: The class or the definition.
         options: What the class's constructor takes; for a definition, what :class:`DefinitionAgent` takes.
     """
@@ -206,11 +206,11 @@ def _as_agent_error(name: str, error: Exception) -> AgentError:
         case MaverickError():
             return AgentError(str(error), cause=error)
         case builtins.TimeoutError():
-            return TimeoutError(f"The agent {name!r} ran into a timeout. Give it more time.", cause=error)
+            return TimeoutError(f"The agent {name!r} timed out. Give it more time.", cause=error)
     frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is ours
     where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
     return AgentError(
-        f"The agent {name!r} failed with {type(error).__name__}{where}. Mend it there; this error's cause says more.",
+        f"The agent {name!r} failed with {type(error).__name__}{where}. Fix it there; the cause of this error has the details.",
         cause=error,
     )
 

@@ -1,7 +1,8 @@
-"""The Claude CLI, through the Claude Agent SDK: started so that it cannot outlive us, and with errors of ours.
+"""The Claude CLI, through the Claude Agent SDK: supervised so that it cannot outlive us, and with our own errors.
 
-``process`` and what it uses run a CLI; ``transport`` is how the SDK talks to it; ``session`` is a conversation, and
-``pool`` keeps sessions for the next one. ``options``, ``errors`` and ``usage`` translate. The SDK is loaded on use.
+``process`` runs a CLI, ``transport`` connects the SDK to it, ``session`` is a conversation with it, and ``pool`` keeps
+sessions for the next one. ``client`` is the model ``claude-code:…``: in a run, ``conversation`` drives a ``gated_cli``, which
+waits for the loop before each tool and each model call. The SDK is loaded on use.
 """
 
 from maverick.providers.claude_cli.errors import api_error, result_error, wrap_sdk_error

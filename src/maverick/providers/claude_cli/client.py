@@ -50,12 +50,12 @@ def connect(
     """Make a client of the Claude Code CLI.
 
     Args:
-        model: The model as the CLI names it, such as ``claude-sonnet-5-5`` or ``opus``; empty is the CLI's own choice.
+        model: The model as the CLI names it, such as ``claude-sonnet-5-5`` or ``opus``; by default the CLI's own choice.
         cwd: The folder the CLI works in; by default, the current one.
         api_key: The key; by default the CLI signs in as it is set up to.
         base_url: The address of the API; by default the CLI's own.
         cli_path: The program; by default the one that comes with the SDK.
-        env: What to add to the CLI's environment.
+        env: Variables to add to the CLI's environment.
         prices: Prices that replace, or add to, those Maverick knows.
     """
     named = {"ANTHROPIC_API_KEY": api_key, "ANTHROPIC_BASE_URL": base_url}
@@ -72,8 +72,8 @@ def connect(
 class CliClient(Client):
     """A client of the Claude Code CLI; :func:`connect` makes one.
 
-    In a run it keeps one CLI, which waits between two turns. Outside of one, each request starts a CLI that is handed
-    the conversation so far and ends with its answer.
+    In a run it keeps one CLI, which waits between two turns. Outside a run, each request starts a CLI with the
+    conversation so far, which ends with its answer.
     """
 
     def __init__(self, settings: CliSettings) -> None:
@@ -93,7 +93,7 @@ class CliClient(Client):
         request = self.defaults.applied_to(request)
         if request.config.temperature >= 0:
             raise InvalidInputError(
-                "temperature: the Claude Code CLI takes none. Leave it at -1, or use 'claude:…'.",
+                "temperature: the Claude Code CLI does not support it. Leave it at -1, or use 'claude:…'.",
                 field="temperature",
             )
         async with self._run_for(request) as run, aclosing(run.stream(request)) as items:
@@ -153,16 +153,16 @@ class RunSession:
         self._seen = 0
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamItem, None]:
-        """Its next turn, as it arrives; the last item is the whole of it."""
+        """Yield the next turn as it arrives; the last item is the whole response."""
         try:
-            conversation = await self._gone_on(request) or await self._opened(request)
+            conversation = await self._continued(request) or await self._opened(request)
             async with aclosing(conversation.turn()) as items:
                 async for item in items:
                     if isinstance(item, Response):
                         response = item
                     else:
                         yield item
-        except BaseException:  # the CLI must not go on with a turn that nobody waits for
+        except BaseException:  # the CLI must not continue a turn that no one waits for
             await self.aclose()
             raise
         if conversation.over:
@@ -171,24 +171,24 @@ class RunSession:
         yield response
 
     def tool_finished(self, call_id: str, content: str, *, failed: bool) -> None:
-        """Hand the CLI the result of a call that it waits with."""
+        """Give the CLI the result of a call that it waits for."""
         waiting = self._conversation
-        if waiting is not None and waiting.waits_with(call_id):
+        if waiting is not None and waiting.waits_for(call_id):
             waiting.tool_finished(call_id, content, failed=failed)
 
     async def perform(self, call: ToolCall, *, approved: bool) -> str:
-        """Have a CLI run a call: the one that waits with it, or else one that is started for it alone.
+        """Have a CLI run a call: the one that waits for it, or else one that is started for this call.
 
         Raises:
-            ToolError: The CLI says that it failed.
+            ToolError: The call failed.
         """
         waiting = self._conversation
-        if waiting is None or not waiting.waits_with(call.id):
+        if waiting is None or not waiting.waits_for(call.id):
             return _text(await self._alone(call, approved=approved), call.tool_name)
         try:
             return _text(await waiting.perform(call.id, approved=approved), call.tool_name)
         except asyncio.CancelledError:
-            await self.aclose()  # nothing else stops what the CLI has begun
+            await self.aclose()  # nothing else stops a tool of the CLI
             raise
 
     async def aclose(self) -> None:
@@ -197,14 +197,14 @@ class RunSession:
         if conversation is not None:
             await conversation.close()
 
-    async def _gone_on(self, request: Request) -> Conversation | None:
-        """The conversation there is, if the request follows on what it has seen."""
+    async def _continued(self, request: Request) -> Conversation | None:
+        """The current conversation, if the request continues it."""
         held = self._conversation
         if (
             held is not None
             and self._log is _log_of(request)
             and max_tokens_of(request) >= held.max_tokens
-            and await held.go_on(request.messages[self._seen :])
+            and await held.resume(request.messages[self._seen :])
         ):
             return held
         await self.aclose()
@@ -226,7 +226,7 @@ class RunSession:
 
 
 def _log_of(request: Request) -> object:
-    """What all requests of one conversation have in common."""
+    """What identifies the conversation of a request."""
     return request.messages.derived if isinstance(request.messages, History) else None
 
 

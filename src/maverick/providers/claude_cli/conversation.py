@@ -39,7 +39,7 @@ from maverick.providers.http.exchange import Exchange
 
 
 class Conversation:
-    """A CLI that was handed a conversation and goes on with it.
+    """A conversation that a CLI was given and continues.
 
     Args:
         settings: How the CLI is set up.
@@ -49,15 +49,15 @@ class Conversation:
     def __init__(self, settings: CliSettings, request: Request) -> None:
         self.max_tokens = max_tokens_of(request)
         self.asked: tuple[str, ...] = ()
-        """The ids of the calls it waits with; none when it waits for the user's next words."""
+        """The ids of the calls it waits for; empty when it waits for the user."""
         self.over = False
-        """Whether it can not be gone on with."""
+        """Whether it cannot be continued."""
         self._settings = settings
         self._model = requested_model(request, settings.model)
         self._request = request
         self._inbox: asyncio.Queue[StreamEvent | ResultMessage | Exception] = asyncio.Queue()
         self._told_to_ask = True
-        """Whether the model's next answer is one that the loop has asked for."""
+        """Whether the loop has asked for the model's next answer."""
         self._fault = ""
         self._files = ExitStack()
         self._borrowed = AsyncExitStack()
@@ -65,7 +65,7 @@ class Conversation:
         self._reading: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Start the CLI, and hand it the conversation so far."""
+        """Start the CLI with the conversation so far."""
         earlier, prompt = divide(self._request.messages)
         if earlier:
             written = write_transcript(earlier, self._model, self._on_the_wire)
@@ -81,7 +81,7 @@ class Conversation:
         await self._send(prompt)
 
     async def close(self) -> None:
-        """End the CLI and whatever it has started, or let the next conversation have it."""
+        """End the CLI and what it has started, or give it back to the pool."""
         self.over = True
         try:
             if self._reading is not None:
@@ -94,8 +94,8 @@ class Conversation:
 
     # What the loop has it do --------------------------------------------------------------------------------------
 
-    async def go_on(self, messages: Sequence[Message]) -> bool:
-        """Hand it what was said since its last turn: the results of its calls, or the user's words.
+    async def resume(self, messages: Sequence[Message]) -> bool:
+        """Continue with what was said since the last turn: the results of its calls, or the user's words.
 
         Returns:
             Whether that is what it waits for; if not, nothing has happened.
@@ -113,7 +113,7 @@ class Conversation:
         return True
 
     async def turn(self) -> AsyncGenerator[StreamItem, None]:
-        """Its next turn, as it arrives; the last item is the whole of it."""
+        """Yield the next turn as it arrives; the last item is the whole response."""
         if self.asked:
             self._cli.let_ask()
         answer: MessageAccumulator | None = None
@@ -128,15 +128,15 @@ class Conversation:
         yield await self._conclude(answer.response)
 
     def tool_finished(self, call_id: str, content: str, *, failed: bool) -> None:
-        """Hand it the result of a call; the call of another tool may have to wait for this one in the CLI."""
+        """Give it the result of a call; another call may have to wait for this one in the CLI."""
         self._cli.calls.decide(call_id, CallResult(content, is_error=failed))
 
-    def waits_with(self, call_id: str) -> bool:
-        """Whether it waits with a call."""
+    def waits_for(self, call_id: str) -> bool:
+        """Whether it waits for a call."""
         return not self.over and call_id in self.asked
 
     async def perform(self, call_id: str, *, approved: bool) -> CallResult:
-        """Let it run a call that it waits with, and say what came of it."""
+        """Let it run a call that it waits for, and return the result."""
         self._cli.calls.decide(call_id, Leave(approved))
         return await self._cli.calls[call_id].result
 
@@ -161,12 +161,12 @@ class Conversation:
             return _response(response, [*map(self._as_known, response.parts)], response.usage)
         self.asked = ()
         if response.stop_reason is not StopReason.COMPLETE:
-            self.over = True  # the CLI would ask its model again by itself
+            self.over = True  # the CLI would ask its model again
             return response
         return await self._with_hidden_usage(response)
 
     async def _with_hidden_usage(self, response: Response) -> Response:
-        """The answer with what the CLI used for questions of its own, such as reading a web page."""
+        """The response with what the CLI used on its own, such as for reading a web page."""
         while True:
             item = await self._inbox.get()
             if isinstance(item, ResultMessage) and not item.is_error:
@@ -176,7 +176,7 @@ class Conversation:
                 self._cli.charged += hidden
                 return _response(response, response.parts, response.usage + hidden)
             if not isinstance(item, StreamEvent) or item.event["type"] == "message_start":
-                self.over = True  # it has its answer, and whatever this is comes too late to matter
+                self.over = True  # the answer is complete, and this comes too late to matter
                 return response
 
     def _report(self, result: ResultMessage) -> None:
@@ -222,13 +222,13 @@ class Conversation:
                 self._check_tools(data.get("tools", ()))
 
     def _watch(self, event: str) -> None:
-        """Notice a CLI that does not wait: one that knows nothing of the gate would run past every limit."""
+        """Notice a CLI that does not wait: it would exceed every limit."""
         if event == "message_stop":
             self._told_to_ask = False
         elif event == "message_start" and not self._told_to_ask:
             self._inbox.put_nowait(
                 ProcessError(
-                    "The Claude CLI asked its model without being told to, so no limit could be held. "
+                    "The Claude CLI called its model without being asked to, so limits cannot be enforced. "
                     "Use the CLI that comes with the claude-agent-sdk: leave cli_path out."
                 )
             )

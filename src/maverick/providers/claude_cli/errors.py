@@ -1,7 +1,7 @@
-"""What goes wrong with the CLI, in our errors: said so that a reader knows what to do next.
+"""Translates failures of the CLI into our errors.
 
 There are three sources: errors that the SDK raises, messages in which the CLI reports a failure of the API, and
-limits that the CLI holds the run to.
+limits that the CLI enforces.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ _NOT_AN_ANSWER = ("json", "stream ended without")
 
 
 def wrap_sdk_error(error: BaseException, *, cli_path: str | None = None, stderr: str = "") -> AgentError:
-    """The error of ours for one that the SDK or the CLI's process raised; an error of ours stays what it is.
+    """Our error for one that the SDK or the CLI's process raised; one of ours is returned as it is.
 
     Args:
-        error: What was raised; it becomes the cause.
-        cli_path: Where the CLI was looked for, if a place was named.
+        error: The error; it becomes the cause.
+        cli_path: The configured path of the CLI, if any.
         stderr: The last lines of the CLI's standard error.
     """
     if isinstance(error, AgentError):
@@ -93,9 +93,9 @@ def result_error(
 
     Args:
         result: That message, or its fields as the CLI sent them.
-        error: The ``error`` of the ``AssistantMessage`` before it, if it had one.
-        answer: What the model had answered last, as it wrote it.
-        cause: What the SDK raised because of it, if it did.
+        error: The ``error`` of the ``AssistantMessage`` before it, if any.
+        answer: The model's last answer, verbatim.
+        cause: What the SDK raised because of it, if anything.
     """
     facts = result if isinstance(result, Mapping) else vars(result)
     said = " ".join(
@@ -106,7 +106,7 @@ def result_error(
     if subtype in _LIMITS:
         return _limit(_LIMITS[subtype], said, answer, cause)
     if reason.startswith("aborted"):
-        return AbortedError("The run was stopped before it was done.", reason=reason, cause=cause)
+        return AbortedError("The run was stopped before it finished.", reason=reason, cause=cause)
     return api_error(
         said, status=facts.get("api_error_status"), error=error, raw_response=_raw(facts), cause=cause
     )
@@ -123,11 +123,11 @@ def api_error(
     """The error for a failure of the API that the CLI reports.
 
     Args:
-        said: The CLI's words for it.
+        said: The CLI's description of it.
         status: The HTTP status, if there was one.
-        error: The ``error`` of the ``AssistantMessage`` that reports it, if one does.
-        raw_response: The message in which the CLI reports it. What the API itself sent, the CLI keeps to itself.
-        cause: What the SDK raised because of it, if it did.
+        error: The ``error`` of the ``AssistantMessage`` that reports it, if any.
+        raw_response: The message in which the CLI reports it. The CLI does not pass on what the API sent.
+        cause: What the SDK raised because of it, if anything.
     """
     words = said.lower()
     status = status or _STATUS_OF_ERROR.get(error)
@@ -154,7 +154,7 @@ def api_error(
     if any(phrase in words for phrase in _NOT_AN_ANSWER):
         return _malformed(raw_response or said, cause)
     return ServerError(
-        f"{SERVICE} failed: {_plain(said) or 'it did not say why'}. Try again in a while.", cause=cause
+        f"{SERVICE} failed: {_plain(said) or 'no reason was given'}. Try again later.", cause=cause
     )
 
 
@@ -174,7 +174,7 @@ def _limit(limit: str, said: str, answer: str, cause: BaseException | None) -> A
 
 
 def _exited(error: Any, stderr: str) -> ProcessError:  # noqa: ANN401 - the SDK's ProcessError, loaded on use
-    """Why the CLI is gone: somebody or something killed it, or it gave up by itself."""
+    """Why the CLI is gone: it was killed, or it exited by itself."""
     code = error.exit_code
     said = stderr or error.stderr or ""
     if code in {-9, 137}:
@@ -199,15 +199,15 @@ def _not_listening(error: Exception, stderr: str) -> NetworkError:
 
 def _malformed(raw: str, cause: BaseException | None) -> MalformedResponseError:
     return MalformedResponseError(
-        f"What came from {SERVICE} could not be understood. Try again; if it keeps happening, check "
-        "ANTHROPIC_BASE_URL, and whether a proxy or a login page stands in between.",
+        f"The response from {SERVICE} could not be read. Try again; if it keeps happening, check "
+        "ANTHROPIC_BASE_URL, and whether a proxy or a login page answers in its place.",
         raw_response=raw,
         cause=cause,
     )
 
 
 def _from_elsewhere(error: BaseException) -> AgentError:
-    """The error for one that is not the SDK's own."""
+    """Our error for one that is not the SDK's."""
     if isinstance(error, builtins.TimeoutError) or "timeout" in str(error).lower():
         return TimeoutError(
             "The Claude CLI took too long to answer. Try again, or allow it more time.", cause=error
@@ -215,17 +215,17 @@ def _from_elsewhere(error: BaseException) -> AgentError:
     if isinstance(error, OSError):
         return NetworkError("The connection to the Claude CLI broke. Try again.", cause=error)
     return AgentError(
-        f"The Claude Agent SDK failed with {type(error).__name__}. The cause says more; try again, and update "
+        f"The Claude Agent SDK failed with {type(error).__name__}. See the cause. Try again, and update "
         "the SDK if it keeps happening.",
         cause=error,
     )
 
 
 def _raw(facts: Mapping[str, Any]) -> str:
-    """A message of the CLI as it came, without what is missing from it."""
+    """A message of the CLI as JSON, without empty fields."""
     return json.dumps({name: value for name, value in facts.items() if value is not None}, default=str)
 
 
 def _plain(said: str) -> str:
-    """The CLI's words without its label and its last full stop."""
+    """The CLI's text without its label and its last full stop."""
     return " ".join(said.removeprefix("API Error: ").split()).rstrip(". ")

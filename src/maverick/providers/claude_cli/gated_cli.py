@@ -34,7 +34,7 @@ SERVER = "maverick"
 _PREFIX = f"mcp__{SERVER}__"
 _CALL_ID = "claudecode/toolUseId"
 _WHOLE_RESULTS = {"anthropic/maxResultSizeChars": 500_000}
-"""Or else the CLI puts long results into a file and shows its model the beginning; the loop has capped them."""
+"""Otherwise the CLI puts long results into a file and shows its model the beginning; the loop has already capped them."""
 
 _CUT_OFF = "The CLI ended before this call had a result. It may or may not have taken effect."
 
@@ -54,15 +54,15 @@ class Leave(Struct, frozen=True):
     """The CLI may run the call itself."""
 
     approved: bool
-    """Whether a person had to agree to it, and has."""
+    """Whether a person had to approve it, and has."""
 
 
 Decision: TypeAlias = CallResult | Leave
-"""What the loop makes of a call: a result that is there already, or leave to go and get one."""
+"""What the loop decides on a call: its result, or leave for the CLI to run it."""
 
 
 class WaitingCall:
-    """One call: what the loop says to it, and what the CLI says came of it."""
+    """One call: the loop's decision on it, and its result in the CLI."""
 
     __slots__ = ("decision", "result")
 
@@ -73,7 +73,7 @@ class WaitingCall:
 
 
 class WaitingCalls:
-    """The calls of a conversation by their ids, whichever side speaks of one first."""
+    """The calls of a conversation by id, created by whichever side mentions one first."""
 
     def __init__(self) -> None:
         self._calls: dict[str, WaitingCall] = {}
@@ -85,19 +85,19 @@ class WaitingCalls:
         return call
 
     def decide(self, call_id: str, decision: Decision) -> None:
-        """Say what is to be done with a call; the first word stands."""
+        """Decide on a call; the first decision counts."""
         call = self[call_id]
         if not call.decision.done():
             call.decision.set_result(decision)
 
     def finish(self, call_id: str, result: CallResult) -> None:
-        """Note what came of a call."""
+        """Record the result of a call."""
         call = self[call_id]
         if not call.result.done():
             call.result.set_result(result)
 
     def cut_off(self) -> None:
-        """Give each call that the CLI was running the result that nobody knows of one."""
+        """Give each unfinished call a result that says that its outcome is unknown."""
         for call_id in self._calls:
             self.finish(call_id, CallResult(_CUT_OFF, is_error=True))
 
@@ -113,7 +113,7 @@ class GatedCli(CliSession):
 
     def __init__(self, settings: CliSettings, request: Request, transcript: Path | None = None) -> None:
         self.calls = WaitingCalls()
-        """The calls it waits with."""
+        """The calls it waits for."""
         self.charged = Usage()
         """What its turns have used since it was started."""
         self._is_class = settings.is_class
@@ -215,7 +215,7 @@ class GatedCli(CliSession):
 
 
 def call_result(block: ToolResultBlock) -> CallResult:
-    """What a tool of the CLI answered, in words."""
+    """The result of a tool of the CLI, as text."""
     content = block.content
     if isinstance(content, list):
         content = "\n".join(str(piece.get("text") or f"[{piece.get('type')}]") for piece in content)
@@ -223,13 +223,13 @@ def call_result(block: ToolResultBlock) -> CallResult:
 
 
 def refusal(context: ToolPermissionContext, *, is_class: bool) -> str:
-    """What is said to a call that the loop lets through, and that the CLI itself would ask a person about."""
-    reason = (context.decision_reason or "it gives no reason").rstrip(". ")
+    """The answer to a call that the loop allows, and that the CLI would ask a person about."""
+    reason = (context.decision_reason or "no reason given").rstrip(". ")
     if is_class:
         return f"Not run: the agent's allowed tools do not cover this call ({reason}). Do it another way."
     return (
-        f"Not run: the CLI takes this call for dangerous ({reason}), and nobody had to agree to it. "
-        "Do it in another way, or have the tool declared with approval=True."
+        f"Not run: the CLI considers this call dangerous ({reason}), and no one had to approve it. "
+        "Do it another way, or have the tool declared with approval=True."
     )
 
 

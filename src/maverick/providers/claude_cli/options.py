@@ -1,4 +1,4 @@
-"""What the CLI is started with: the SDK's options, with defaults that suit an agent nobody sits in front of."""
+"""The SDK's options for the CLI, with defaults for an agent that runs unattended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions
 
 REQUEST_SECONDS = 600.0
-"""How long the API may take to begin an answer."""
+"""How long the API may take to start an answer."""
 IDLE_SECONDS = 120.0
 """How long a streamed answer may pause."""
 
@@ -21,7 +21,7 @@ _LEAST_IDLE_SECONDS = 10.0  # the CLI takes no less
 
 _FRACTIONS = {"timeout", "request_seconds", "idle_seconds", "max_budget_usd"}
 _AMOUNTS = _FRACTIONS | {"max_tokens", "max_turns", "max_processes", "max_buffer_size"}
-"""What has to be more than 0 where it is given."""
+"""Options that have to be above 0."""
 
 DEFAULT_ENVIRONMENT: Mapping[str, str] = {
     "CLAUDE_CODE_MAX_RETRIES": "0",
@@ -29,8 +29,8 @@ DEFAULT_ENVIRONMENT: Mapping[str, str] = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
 }
-"""No retries of its own, since retrying is the caller's decision; no second request behind a failed stream; no
-telemetry, no updates."""
+"""No retries by the CLI, since that is the caller's decision; no second request after a failed stream; no telemetry and
+no updates."""
 
 
 def build_options(
@@ -44,12 +44,11 @@ def build_options(
     env: Mapping[str, str] | None = None,
     **chosen: Any,
 ) -> ClaudeAgentOptions:
-    """Options for the SDK. Whatever is given wins over the defaults.
+    """The SDK's options. What is given takes precedence over the defaults.
 
-    The model is offered the built-in tools among ``allowed_tools`` and no others. Settings, hooks and MCP servers of
-    the folder or of the user are left out, because the folder may be a stranger's; prompts are taken as they are
-    written, so that no ``@path`` in them makes the CLI read a file. Partial messages are asked for, because without
-    them nothing is left of an answer that breaks off.
+    The model is offered only the built-in tools among ``allowed_tools``. Settings, hooks and MCP servers of the folder
+    or of the user are not loaded, because the folder may be a stranger's. Prompts are verbatim, so that an ``@path`` does
+    not make the CLI read a file. Partial messages are on, because otherwise an answer that breaks off is lost.
 
     Args:
         system_prompt: What the agent is.
@@ -63,7 +62,7 @@ def build_options(
 
     Raises:
         CLINotFoundError: The SDK, which brings the CLI, is not installed.
-        InvalidInputError: A field is unknown, or a number makes no sense.
+        InvalidInputError: A field is unknown, or a number is out of range.
     """
     options_class = sdk().ClaudeAgentOptions
     known = {field.name for field in fields(options_class)}
@@ -95,10 +94,10 @@ def build_options(
 
 
 def check_numbers(**given: Any) -> None:
-    """Refuse amounts that cannot be; whatever else is given is not looked at.
+    """Check the amounts among the options.
 
     Raises:
-        InvalidInputError: There is one; it is named.
+        InvalidInputError: One is not a number above 0.
     """
     for name in _AMOUNTS & given.keys():
         value = given[name]

@@ -1,4 +1,4 @@
-"""Sessions with the CLI, so many at once and no more, kept for the next question."""
+"""A bounded pool of sessions with the CLI, kept for the next prompt."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ DEFAULT_SIZE = 4
 
 
 class SessionPool:
-    """A bounded number of sessions. It belongs to the event loop it is first used in.
+    """A bounded number of sessions, in the event loop it is first used in.
 
     Args:
-        size: How many sessions there may be at once; whoever comes later waits.
-        keep: Whether a session that is done is kept, so that the next one with the same options starts at once.
+        size: How many sessions there may be at once; further callers wait.
+        keep: Whether a finished session is kept, so that the next one with the same options starts at once.
     """
 
     def __init__(self, size: int = DEFAULT_SIZE, *, keep: bool = True) -> None:
         if size < 1:
             raise InvalidInputError(f"size: expected 1 or more, got {size!r}.", field="size")
         self.keep = keep
-        """Whether sessions that are done are kept."""
+        """Whether finished sessions are kept."""
         self._size = size
         self._slots = asyncio.Semaphore(size)
         self._busy = 0
@@ -38,16 +38,16 @@ class SessionPool:
 
     @asynccontextmanager
     async def session(self, wanted: S, *, wait_seconds: float | None = None) -> AsyncIterator[S]:
-        """A session for one conversation; nothing of an earlier one is in it.
+        """A session for one conversation, without anything from an earlier one.
 
         Leaving the block before the answer is complete ends the CLI at once.
 
         Args:
             wanted: A session that was not started yet; one that was kept and is like it takes its place.
-            wait_seconds: How long to wait for one of the others to be done; ``None`` is as long as it takes.
+            wait_seconds: How long to wait for a free place; ``None`` is no limit.
 
         Raises:
-            TimeoutError: None was.
+            TimeoutError: No place became free.
         """
         await self._wait_for_slot(wait_seconds)
         try:
@@ -61,15 +61,15 @@ class SessionPool:
             self._busy -= 1
 
     async def prepare(self, wanted: CliSession) -> None:
-        """Start a CLI for a conversation that is still to come, unless one is there or there is no room for it.
+        """Start a CLI for a later conversation, unless one is ready or the pool is full.
 
-        From now on, sessions that are done are kept.
+        From now on, finished sessions are kept.
 
         Args:
             wanted: The session that the conversation will want.
 
         Raises:
-            AgentError: It could not be started.
+            AgentError: The CLI could not be started.
         """
         self.keep = True
         session = self._kept_like(wanted)
@@ -87,13 +87,13 @@ class SessionPool:
     def prepare_soon(self, wanted: CliSession) -> Callable[[], None]:
         """Do the same in the background, and end what is kept with the event loop at the latest.
 
-        That a CLI could not be started is told to whoever asks for it.
+        If the CLI cannot be started, the next prompt reports it.
 
         Args:
             wanted: As for :meth:`prepare`.
 
         Returns:
-            What ends it earlier; it may be called in any thread.
+            A function that ends it earlier; it may be called in any thread.
         """
         loop = asyncio.get_running_loop()
         warming = self._warming = asyncio.create_task(self._keep_warm(wanted))
@@ -113,7 +113,7 @@ class SessionPool:
             await self.aclose()
 
     async def aclose(self) -> None:
-        """End the sessions that nobody uses, and keep none from now on."""
+        """End the idle sessions, and keep none from now on."""
         self.keep = False
         if self._warming is not None and self._warming is not asyncio.current_task():
             self._warming.cancel()
@@ -151,7 +151,7 @@ class SessionPool:
             try:
                 await session.forget()
             except AgentError:
-                pass  # it has just died; there is nothing to keep
+                pass  # it has just exited
             else:
                 self._idle.append(session)
                 return

@@ -1,4 +1,4 @@
-"""A CLI and the conversation that is had with it."""
+"""A CLI and its conversation."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _NEW_CONVERSATION = json.dumps(
 )
 
 _TYPED_ANSWER = "StructuredOutput"
-"""The tool by which the model answers with a value of a type."""
+"""The tool with which the model returns structured output."""
 
 _closing: set[asyncio.Task[None]] = set()
-"""What is being closed; the event loop itself keeps only weak references to its tasks."""
+"""Sessions that are being closed; the event loop keeps only weak references to its tasks."""
 
 
 class CliSession:
-    """A CLI that is started on the first question and keeps the conversation until :meth:`forget`.
+    """A CLI that is started with the first prompt and keeps the conversation until :meth:`forget`.
 
     Args:
-        options: What it is started with; :func:`~maverick.providers.claude_cli.build_options` makes them.
+        options: The SDK's options; :func:`~maverick.providers.claude_cli.build_options` makes them.
     """
 
     def __init__(self, options: ClaudeAgentOptions) -> None:
@@ -67,13 +67,13 @@ class CliSession:
 
     @property
     def reusable(self) -> bool:
-        """Whether a question can be asked: the CLI runs or starts, and nothing of the last answer is outstanding."""
+        """Whether it can take a prompt: the CLI is running or starting, and no answer is outstanding."""
         ready = self._transport is not None and self._transport.is_ready()
         return not self.busy and not self._killed and (ready or self._opening.locked())
 
     @property
     def client(self) -> ClaudeSDKClient:
-        """The SDK's client, for what this class has no word for; the session has to be open."""
+        """The SDK's client; the session has to be open."""
         if self._client is None:
             raise ProcessError("The session with the Claude CLI is not open. Call open() first.")
         return self._client
@@ -82,10 +82,10 @@ class CliSession:
         """Start the CLI if it does not run yet, and wait until it has forgotten its last conversation.
 
         Args:
-            warm: Whether to wait until it has done what it does only once, which it leaves to the first prompt.
+            warm: Whether to wait until it has done the set-up that it otherwise does with the first prompt.
 
         Raises:
-            AgentError: It could not be started.
+            AgentError: The CLI could not be started.
         """
         async with self._opening:
             if self._client is None:
@@ -116,10 +116,10 @@ class CliSession:
         self._client = client
 
     async def ask(self, prompt: str) -> AsyncGenerator[Message, None]:
-        """Send a prompt, and yield the messages of the answer as they come; the last is a ``ResultMessage``.
+        """Send a prompt, and yield the messages of the answer as they arrive; the last is a ``ResultMessage``.
 
         Raises:
-            AgentError: The CLI or the API failed, or a limit was reached; what had come until then was yielded.
+            AgentError: The CLI or the API failed, or a limit was reached, after what had arrived was yielded.
         """
         self.busy = True
         await self.open()
@@ -141,10 +141,10 @@ class CliSession:
                 yield message
 
     async def forget(self) -> None:
-        """Begin a new conversation in the same process. What was said before is not sent to the model again.
+        """Begin a new conversation in the same process, without what was said before.
 
         Raises:
-            AgentError: The CLI does not run any more.
+            AgentError: The CLI is not running any more.
         """
         if self._transport is not None:
             try:
@@ -154,21 +154,21 @@ class CliSession:
             self._forgetting = True
 
     async def interrupt(self) -> None:
-        """Have the answer stop; the messages end with a ``ResultMessage`` that says so."""
+        """Stop the answer; its messages end with a ``ResultMessage`` that says so."""
         await self.client.interrupt()
 
     def kill(self) -> None:
-        """Have the CLI and everything it has started end. This returns at once and cannot be undone."""
+        """End the CLI and everything it has started. This returns at once and cannot be undone."""
         self._killed = True
         if self._transport is not None:
             self._transport.kill()
 
     async def aclose(self, *, at_once: bool = False) -> None:
-        """End the CLI: politely if it is done, at once if it is still answering. Cancelling this changes nothing.
+        """End the CLI: gracefully if it is idle, at once if it is answering. Cancelling this changes nothing.
 
         Args:
-            at_once: Whether to kill it in any case. One that is told that its input has ended takes every open
-                question for a no, and asks its model what to do next.
+            at_once: Whether to kill it in any case. At the end of its input, a CLI takes every open question for a no,
+                and asks its model what to do next.
         """
         if at_once or self.busy or self._opening.locked():
             self.kill()
@@ -197,10 +197,10 @@ class CliSession:
             self._client = None
 
     async def send(self, prompt: str) -> None:
-        """Say something to the CLI, which has to be open.
+        """Send a prompt to the CLI, which has to be open.
 
         Raises:
-            AgentError: It does not run any more.
+            AgentError: The CLI is not running any more.
         """
         try:
             await self.client.query(prompt)
@@ -208,7 +208,7 @@ class CliSession:
             raise self._wrapped(error) from error
 
     async def _forgotten(self) -> None:
-        """Wait for the end of the last conversation, which was told to end."""
+        """Wait until the last conversation is cleared."""
         async with aclosing(self.messages()) as messages:
             async for message in messages:
                 if isinstance(message, sdk().ResultMessage) and _answers_us(message):
@@ -216,10 +216,10 @@ class CliSession:
                     return
 
     async def messages(self) -> AsyncGenerator[Message, None]:
-        """Yield what comes from the CLI; that it ends is an error.
+        """Yield the CLI's messages until it exits, which is an error.
 
         Raises:
-            AgentError: It ended, or what it says cannot be understood.
+            AgentError: The CLI exited, or a message cannot be read.
         """
         received: Any = self.client.receive_messages()
         async with aclosing(received):
@@ -241,12 +241,12 @@ class CliSession:
 
 
 def _answers_us(result: ResultMessage) -> bool:
-    """Whether it ends the answer to our prompt, and not a turn that a background task has set off."""
+    """Whether it ends the answer to our prompt, and not a turn that a background task started."""
     return result.origin is None or result.origin.get("kind") == "human"
 
 
 def _raw_answer(message: Message) -> str:
-    """What the model said in a message: its text, or the value that it was to answer with."""
+    """The model's answer in a message: its text, or its structured output."""
     module = sdk()
     if not isinstance(message, module.AssistantMessage):
         return ""

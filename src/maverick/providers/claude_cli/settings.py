@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "https://api.anthropic.com"
 DEFAULT_MAX_TOKENS = 32_000
-"""The most tokens of an answer when a request does not say; what the CLI itself takes."""
+"""The most tokens of an answer when a request sets no limit; the CLI's own default."""
 FOREVER_SECONDS = 1_000_000
 """How long the CLI waits for the loop. The loop has deadlines of its own; the CLI's must never be the shorter ones."""
 
@@ -33,7 +33,7 @@ _ENVIRONMENT = {
     "MAX_MCP_OUTPUT_TOKENS": "1000000",
     "MCP_TOOL_TIMEOUT": str(FOREVER_SECONDS * 1000),
 }
-"""What keeps decisions with the loop: it condenses, waits and caps, so that the CLI must not."""
+"""The loop compacts, waits and caps, so the CLI must not."""
 
 
 class CliSettings(Struct, frozen=True):

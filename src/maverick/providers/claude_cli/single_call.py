@@ -1,6 +1,6 @@
-"""Running a call that no CLI waits with any more: a run was parked for a person's decision, and goes on elsewhere.
+"""Runs a single tool call of the CLI that no CLI waits for any more, because its run was parked for an approval.
 
-A CLI of its own is started for it, handed nothing but the call, and ended with its result. It is kept from any model.
+A CLI is started for this call alone, and ended with its result. It can reach no model.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO_MODEL = {
     "CLAUDE_CODE_USE_VERTEX": "",
     "CLAUDE_CODE_USE_FOUNDRY": "",
 }
-"""Where there is no model: with the result of the call the CLI turns to one, and nobody has asked for that."""
+"""An address without a model: with the result of the call the CLI would ask its model what to do next."""
 
 _NOT_RUN = "The CLI ended without a result. It may or may not have taken effect."
 
@@ -42,7 +42,7 @@ async def run_single_call(settings: CliSettings, call: ToolCall, *, approved: bo
     Args:
         settings: How the CLI is set up.
         call: The call of a tool of the CLI.
-        approved: Whether a person had to agree to it, and has.
+        approved: Whether a person had to approve it, and has.
     """
 
     async def may_use(

@@ -1,4 +1,4 @@
-"""The tools that the Claude Code CLI brings along, as tools of an agent."""
+"""The Claude Code CLI's own tools, as tools of an agent."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _AGENTS = frozenset({"Agent", "Task"})
 
 
 class CliToolRunner(Protocol):
-    """What has a call run by a CLI."""
+    """Runs tool calls in a CLI."""
 
     async def perform(self, call: ToolCall, *, approved: bool) -> str:
-        """Have the CLI run a call, and return what came of it."""
+        """Run a call in the CLI, and return its result."""
         ...
 
 
 current_run: ContextVar[CliToolRunner | None] = ContextVar("maverick_claude_cli_run", default=None)
-"""The run that is going on in this context. Its tools run in tasks of their own, which inherit it."""
+"""The run of this context; the tasks of its tools inherit it."""
 
 
 class CliTool:
     """A tool of the CLI; :func:`cli_tool` makes one.
 
-    The CLI describes it to the model and runs it. When that happens, and whether, is the loop's to say, as it is for
-    every other tool: limits, approvals, events and the journal know no difference.
+    The CLI describes it to the model and runs it. The loop decides when and whether it runs, as for every other tool:
+    limits, approvals, events and the journal treat it the same.
     """
 
     def __init__(
@@ -63,16 +63,16 @@ class CliTool:
         """Whether a rule such as ``Bash(git:*)`` allows only some of its calls."""
 
     async def execute(self, args: dict[str, Any], context: ToolContext | None = None, /) -> str:
-        """Have the CLI of this run carry out the call.
+        """Run the call in the CLI of this run.
 
         Raises:
-            ToolError: The CLI says that it failed, or there is no CLI.
+            ToolError: The call failed, or the run is not on the CLI.
         """
         run = current_run.get()
         if run is None or context is None:
             raise ToolError(
-                f"{self.name} is a tool of the Claude Code CLI, and this run is not on it. "
-                "Give the agent a model of 'claude-code:…'.",
+                f"{self.name} is a tool of the Claude Code CLI, but this run does not use it. "
+                "Give the agent a 'claude-code:…' model.",
                 tool_name=self.name,
             )
         return await run.perform(ToolCall(context.call_id, self.name, args), approved=bool(self.approval))
@@ -137,21 +137,21 @@ def cli_tool(
     """A tool of the CLI, such as ``cli_tool("Bash", approval=True)``, for ``ToolConfig(tools=[…])``.
 
     Args:
-        name: What the CLI calls it.
+        name: The CLI's name for it.
         effect: What running it again would do; by default ``pure`` for tools that only read, ``irreversible`` for
             all others.
-        approval: Whether a person has to agree to each call, or the words why. What the CLI itself takes for
-            dangerous is run only if somebody had to agree to it.
+        approval: Whether a person has to approve each call, or the reason why. A call that the CLI itself considers
+            dangerous runs only if it had to be approved.
         timeout: The seconds a call may take.
         max_output: How many characters of its output are kept.
 
     Raises:
-        InvalidToolError: The effect is none, or the tool starts agents of the CLI's own.
+        InvalidToolError: The effect is unknown, or the tool starts subagents of the CLI.
     """
     if name in _AGENTS:
         raise InvalidToolError(
-            f"The CLI's tool {name!r} starts agents whose turns, tools and costs no limit sees. "
-            "Offer an agent of your own as a tool: definition.as_tool().",
+            f"The CLI's tool {name!r} starts subagents whose turns, tools and costs cannot be limited. "
+            "Use an agent of your own as a tool: definition.as_tool().",
             tool_name=name,
         )
     if effect is None:

@@ -1,4 +1,4 @@
-"""A conversation in the CLI's own form: the transcript it goes on from, and the prompt that makes it go on."""
+"""Writes a conversation as a transcript that the CLI can resume."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import msgspec
 from maverick.model import Message, Part, Role, Text, Thought, ToolCall
 
 GO_ON = "Continue from where you left off."
-"""What the CLI itself says when it takes up a turn that had stopped after its tools."""
+"""The CLI's own prompt for a turn that had stopped after its tools."""
 
 _BEGINNING_OF_TIME = "1970-01-01T00:00:00.000Z"
 
@@ -24,7 +24,7 @@ OnTheWire = Callable[[ToolCall], ToolCall]
 
 
 def divide(messages: Sequence[Message]) -> tuple[Sequence[Message], str]:
-    """What goes into the transcript, and the prompt: what the user said last, if it was the user who spoke last."""
+    """The messages of the transcript, and the prompt: the user's last words, if the user spoke last."""
     end = len(messages)
     while end and messages[end - 1].role is Role.USER:
         end -= 1
@@ -37,7 +37,7 @@ def write_transcript(messages: Iterable[Message], model: str, on_the_wire: OnThe
 
     Args:
         messages: The conversation.
-        model: The model that is going to read it; the CLI drops thoughts that it takes for another model's.
+        model: The model that will read it; the CLI drops the thoughts of other models.
         on_the_wire: Makes of a call what the CLI knows it as.
     """
     lines = _Lines()
@@ -55,7 +55,7 @@ def write_transcript(messages: Iterable[Message], model: str, on_the_wire: OnThe
 
 
 def write_pending_call(call: ToolCall, model: str) -> bytes:
-    """A transcript that ends in a call which is still to be run; the CLI runs it as soon as it has read that."""
+    """A transcript that ends in a pending call, which the CLI runs as soon as it has read it."""
     lines = _Lines()
     lines.add("user", {"role": "user", "content": f"Run {call.tool_name}."})
     block = {"type": "tool_use", "id": call.id, "name": call.tool_name, "input": call.arguments}
@@ -76,7 +76,7 @@ def write_pending_call(call: ToolCall, model: str) -> bytes:
 
 @contextmanager
 def transcript_file(transcript: bytes) -> Iterator[Path]:
-    """A transcript as a file that nobody else can read, for the CLI to go on from."""
+    """A transcript as a temporary file that only this user can read."""
     with tempfile.NamedTemporaryFile(prefix="maverick-", suffix=".jsonl") as file:
         file.write(transcript)
         file.flush()
@@ -84,7 +84,7 @@ def transcript_file(transcript: bytes) -> Iterator[Path]:
 
 
 class _Lines:
-    """The lines of a transcript, each of which names the one before it."""
+    """The lines of a transcript, each of which refers to the one before it."""
 
     def __init__(self) -> None:
         self._session = str(uuid4())

@@ -1,8 +1,7 @@
-"""How the Claude Agent SDK talks to a CLI that cannot outlive us.
+"""The SDK's transport to a CLI that cannot outlive us.
 
-The SDK's own way to start the CLI leaves it running when this process dies, and waits seconds for it when it is
-stopped. This is the SDK's ``Transport`` over a :class:`~maverick.providers.claude_cli.process.CliProcess`; which
-flags the options stand for is still the SDK's to say.
+The SDK's own transport leaves the CLI running when this process dies, and takes seconds to stop it. This one runs a
+:class:`~maverick.providers.claude_cli.process.CliProcess`; the command line is still built by the SDK.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ class SupervisedTransport(Transport):
         self._ready = False
         exit_code = await self._process.wait()
         asked_for = self._ended or (exit_code == 0 and self._input_ended)
-        if not (asked_for and self._answered):  # whoever still waits for the first answer has to be told
+        if not (asked_for and self._answered):  # a caller may still wait for the first answer
             raise self._exited(exit_code)
 
     async def end_input(self) -> None:
@@ -147,7 +146,7 @@ class SupervisedTransport(Transport):
             await self._process.aclose()
 
     async def _lost(self) -> Exception:
-        """Why there is nobody to talk to: how the CLI exited, if it did."""
+        """Why the CLI cannot be reached: how it exited, if it did."""
         if self._process is not None and await self._process.exits_within(EXIT_SECONDS):
             return self._exited(await self._process.wait())
         return CLIConnectionError("The Claude CLI is not running.")
@@ -184,14 +183,14 @@ def _find_cli(maker: SubprocessCLITransport, options: ClaudeAgentOptions) -> str
     """The CLI that comes with the SDK, or else an installed one that no agent can have put there.
 
     Raises:
-        CLINotFoundError: There is none.
+        CLINotFoundError: No CLI was found.
     """
     folder = Path(options.cwd or Path.cwd())
     bundled = maker._find_bundled_cli()  # noqa: SLF001 - the SDK has no public way to it
     found = bundled or find_program("claude", workspace=folder)
     if found is not None:
         return found
-    elsewhere = maker._find_cli()  # noqa: SLF001 - as above; it raises if there is none
+    elsewhere = maker._find_cli()  # noqa: SLF001 - as above; it raises if it finds none
     if not is_out_of_reach(elsewhere, folder):
         raise CLINotFoundError("Claude Code is only installed where agents can write", elsewhere)
     return elsewhere

@@ -1,8 +1,8 @@
-"""What a conversation with the CLI has used so far, also when it breaks off.
+"""The usage of a conversation with the CLI, also when it breaks off.
 
-Only the last message of a run has its figures, and after a failure or an interruption they are zero or missing. So
-the meter also adds up what the API says at the beginning and at the end of each answer, and believes whichever
-figures are higher. A figure that is missing, or is no number, counts as nothing: usage never makes a run fail.
+Only the last message has the totals, and after a failure or an interruption they are zero or missing. So the meter also
+adds up what the API reports at the beginning and at the end of each answer, and takes the higher figures. A figure that is
+missing or not a number counts as 0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OF_A_MODEL = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCrea
 
 
 class UsageMeter:
-    """Adds up the usage of one conversation from its messages; the clock runs from when it is made."""
+    """Adds up the usage of one conversation from its messages; its clock starts when it is created."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
