@@ -30,22 +30,8 @@ _MISSING_KEY = (
 )
 
 
-def connect(
-    model: str,
-    *,
-    api_key: str | None = None,
-    base_url: str | None = None,
-    headers: Mapping[str, str] | None = None,
-    timeouts: Timeouts | None = None,
-    tls: ssl.SSLContext | None = None,
-    transport: Transport | None = None,
-    max_answer_bytes: int = MAX_ANSWER_BYTES,
-    prices: Mapping[str, Price] | None = None,
-    max_tokens: int = DEFAULT_MAX_TOKENS,
-    cache_prompts: bool = True,
-    extra: Mapping[str, Any] | None = None,
-) -> ClaudeClient:
-    """Make a client of the Claude Messages API, or of any service that speaks it.
+class ClaudeClient(HttpClient):
+    """A client of the Claude Messages API, or of any service that speaks it.
 
     Args:
         model: The model, such as ``claude-sonnet-5-5``.
@@ -63,30 +49,22 @@ def connect(
         extra: Fields to add to every request as the API names them, such as
             ``{"thinking": {"type": "adaptive"}}``.
     """
-    return ClaudeClient(
-        model,
-        RequestEncoder(max_tokens=max_tokens, cache_prompts=cache_prompts, extra=extra),
-        PriceTable(prices),
-        api_key=api_key,
-        base_url=base_url,
-        headers=headers,
-        connection=Connection(transport, timeouts, tls, max_answer_bytes),
-    )
-
-
-class ClaudeClient(HttpClient):
-    """A client of the Claude Messages API; :func:`connect` makes one."""
 
     def __init__(
         self,
         model: str,
-        encoder: RequestEncoder,
-        prices: PriceTable,
         *,
-        api_key: str | None,
-        base_url: str | None,
-        headers: Mapping[str, str] | None,
-        connection: Connection,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeouts: Timeouts | None = None,
+        tls: ssl.SSLContext | None = None,
+        transport: Transport | None = None,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
+        prices: Mapping[str, Price] | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        cache_prompts: bool = True,
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
         key = (api_key or "").strip()
         super().__init__(
@@ -95,14 +73,14 @@ class ClaudeClient(HttpClient):
             api=API,
             read=read_message,
             accumulator=MessageAccumulator,
-            prices=prices,
+            prices=PriceTable(prices),
             headers={"anthropic-version": API_VERSION, **({"x-api-key": key} if key else {})},
             own_headers=headers,
-            connection=connection,
+            connection=Connection(transport, timeouts, tls, max_answer_bytes),
             missing_key=_MISSING_KEY,
         )
         self._url = (base_url or _BASE_URL).rstrip("/").removesuffix("/v1") + "/v1/messages"
-        self._encoder = encoder
+        self._encoder = RequestEncoder(max_tokens=max_tokens, cache_prompts=cache_prompts, extra=extra)
 
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model: its context window and price, and that it supports structured output."""
@@ -114,3 +92,7 @@ class ClaudeClient(HttpClient):
         if request.config.temperature >= 0:
             headers = {**headers, "anthropic-version": SAMPLING_API_VERSION}
         return await self._post(self._url, headers, body)
+
+
+connect = ClaudeClient
+"""What ``maverick.connect`` calls."""

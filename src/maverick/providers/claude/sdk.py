@@ -72,21 +72,8 @@ class SDKClient(Protocol):
         ...
 
 
-def connect(
-    model: str,
-    *,
-    api_key: str | None = None,
-    base_url: str | None = None,
-    client: SDKClient | None = None,
-    headers: Mapping[str, str] | None = None,
-    timeouts: Timeouts | None = None,
-    tls: ssl.SSLContext | None = None,
-    prices: Mapping[str, Price] | None = None,
-    max_tokens: int = DEFAULT_MAX_TOKENS,
-    cache_prompts: bool = True,
-    extra: Mapping[str, Any] | None = None,
-) -> ClaudeSDKClient:
-    """Make a client of Claude on the official SDK.
+class ClaudeSDKClient(Client):
+    """A client of Claude on the official SDK.
 
     Args:
         model: The model, as the service calls it.
@@ -103,39 +90,32 @@ def connect(
         cache_prompts: Whether to ask the API to cache prompts where it pays.
         extra: Fields to add to every request as the API names them.
     """
-    if client is not None:
-        make = partial(client.with_options, max_retries=0)  # retries are the caller's
-    else:
-        make = partial(_make_sdk_client, api_key, base_url, headers or {}, tls)
-    return ClaudeSDKClient(
-        model,
-        RequestEncoder(max_tokens=max_tokens, cache_prompts=cache_prompts, extra=extra),
-        PriceTable(prices),
-        timeouts or Timeouts(),
-        make_sdk=make,
-        owns_sdk=client is None,
-    )
-
-
-class ClaudeSDKClient(Client):
-    """A client of Claude on the official SDK; :func:`connect` makes one."""
 
     def __init__(
         self,
         model: str,
-        encoder: RequestEncoder,
-        prices: PriceTable,
-        timeouts: Timeouts,
         *,
-        make_sdk: Callable[[], SDKClient],
-        owns_sdk: bool,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        client: SDKClient | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeouts: Timeouts | None = None,
+        tls: ssl.SSLContext | None = None,
+        prices: Mapping[str, Price] | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        cache_prompts: bool = True,
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
         self.model = f"{_PROVIDER}:{model.removeprefix(f'{_PROVIDER}:')}"
-        self._encoder = encoder
-        self._prices = prices
-        self._timeouts = timeouts
-        self._make_sdk = make_sdk
-        self._owns_sdk = owns_sdk
+        self._encoder = RequestEncoder(max_tokens=max_tokens, cache_prompts=cache_prompts, extra=extra)
+        self._prices = PriceTable(prices)
+        self._timeouts = timeouts or Timeouts()
+        self._owns_sdk = client is None
+        self._make_sdk: Callable[[], SDKClient] = (
+            partial(_make_sdk_client, api_key, base_url, headers or {}, tls)
+            if client is None
+            else partial(client.with_options, max_retries=0)  # retries are the caller's
+        )
         self._sdk: SDKClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -237,6 +217,10 @@ class ClaudeSDKClient(Client):
                 begun=events is not None,
             )
         raise failure  # outside of the handler: the original holds the request's headers and must not be its context
+
+
+connect = ClaudeSDKClient
+"""What ``maverick.connect`` calls."""
 
 
 def _make_sdk_client(

@@ -30,22 +30,8 @@ _MISSING_KEY = (
 )
 
 
-def connect(
-    model: str,
-    *,
-    api_key: str | None = None,
-    base_url: str | None = None,
-    headers: Mapping[str, str] | None = None,
-    timeouts: Timeouts | None = None,
-    tls: ssl.SSLContext | None = None,
-    transport: Transport | None = None,
-    max_answer_bytes: int = MAX_ANSWER_BYTES,
-    prices: Mapping[str, Price] | None = None,
-    max_tokens: int = 0,
-    thoughts_field: str = "",
-    extra: Mapping[str, Any] | None = None,
-) -> OpenAIClient:
-    """Make a client of OpenAI, or of any server with a Chat Completions API.
+class OpenAIClient(HttpClient):
+    """A client of OpenAI, or of any server with a Chat Completions API.
 
     Args:
         model: The model, as the server calls it.
@@ -67,35 +53,24 @@ def connect(
     Raises:
         InvalidInputError: ``base_url`` is not an address.
     """
-    return OpenAIClient(
-        model,
-        _Server(base_url or _BASE_URL),
-        api_key=api_key,
-        headers=headers,
-        connection=Connection(transport, timeouts, tls, max_answer_bytes),
-        prices=prices,
-        max_tokens=max_tokens,
-        thoughts_field=thoughts_field,
-        extra=extra,
-    )
-
-
-class OpenAIClient(HttpClient):
-    """A client of a Chat Completions API; :func:`connect` makes one."""
 
     def __init__(
         self,
         model: str,
-        server: _Server,
         *,
-        api_key: str | None,
-        headers: Mapping[str, str] | None,
-        connection: Connection,
-        prices: Mapping[str, Price] | None,
-        max_tokens: int,
-        thoughts_field: str,
-        extra: Mapping[str, Any] | None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeouts: Timeouts | None = None,
+        tls: ssl.SSLContext | None = None,
+        transport: Transport | None = None,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
+        prices: Mapping[str, Price] | None = None,
+        max_tokens: int = 0,
+        thoughts_field: str = "",
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
+        self._server = server = _Server(base_url or _BASE_URL)
         key = (api_key or "").strip()
         super().__init__(
             f"openai:{model.removeprefix('openai:')}",
@@ -107,10 +82,9 @@ class OpenAIClient(HttpClient):
             prices=PriceTable(prices, list_prices=server.is_openai),
             headers={"authorization": f"Bearer {key}"} if key else {},
             own_headers=headers,
-            connection=connection,
+            connection=Connection(transport, timeouts, tls, max_answer_bytes),
             missing_key=_MISSING_KEY if server.is_openai else "",
         )
-        self._server = server
         self._encoder = RequestEncoder(
             limit_field=server.limit_field,
             max_tokens=max_tokens,
@@ -130,6 +104,10 @@ class OpenAIClient(HttpClient):
             # its way already. Servers without TLS are near: a connection for each request costs next to nothing.
             headers = {**headers, "connection": "close"}
         return await self._post(self._server.url, headers, body)
+
+
+connect = OpenAIClient
+"""What ``maverick.connect`` calls."""
 
 
 class _Server:
