@@ -119,7 +119,7 @@ def test_a_file_that_says_what_it_must_not_is_an_error_that_names_it(
 def test_no_file_not_even_the_users_asks_for_yolo(home: Path, project: Path) -> None:
     say(home, "mode: yolo")
 
-    with pytest.raises(ConfigError, match="only the command line may choose"):
+    with pytest.raises(ConfigError, match="a file cannot set"):
         load_permissions(home=home, project=project)
 
 

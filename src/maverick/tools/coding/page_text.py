@@ -1,4 +1,4 @@
-"""The words of a web page.
+"""The text of a web page.
 
 A page may be hostile, so it is read from its beginning to its end and no piece of it twice: what is begun and never
 ended, such as a tag or a comment, takes the rest of the page with it, as it does in a browser. The parser of the

@@ -1,6 +1,7 @@
 """What programs run automatically in a workspace, and agents therefore may not change.
 
-A file that only runs when a person runs it (a test, a build script) is that person's to judge. These run without a decision: the settings and hooks of git, what shells and editors load with a folder, what tells us which programs to
+A file that only runs when a person runs it (a test, a build script) is that person's to judge. These run without
+a decision: the settings and hooks of git, what shells and editors load with a folder, what tells us which programs to
 start, and the Python that runs us.
 """
 
@@ -20,7 +21,7 @@ ASKED = (
     *(".envrc", ".vscode", ".idea", ".devcontainer", ".pre-commit-config.yaml", ".husky", ".githooks"),
     *(".profile", ".bashrc", ".bash_profile", ".zshrc", ".zshenv", ".zprofile", ".gitconfig", ".ssh"),
 )
-"""What other programs execute by themselves; changing it may be what the user wants, so the user is asked."""
+"""What other programs run automatically; the user may want it changed, and is asked."""
 
 FOLDERS = frozenset({".git", ".maverick", ".claude", ".vscode", ".idea"})
 """Those of them that are folders, and that other programs may make at any time."""
@@ -29,7 +30,7 @@ GIT_SETTINGS = (".git/config", ".git/hooks", ".git/modules", ".git/worktrees")
 """What of a repository decides which programs git starts."""
 
 GIT_REDIRECTIONS = (".git/commondir", ".git/config.worktree")
-"""What would have git read its settings elsewhere; no ordinary repository has them."""
+"""What makes git read its settings elsewhere; ordinary repositories do not have them."""
 
 
 def what_runs_us(root: Path) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""A filter of system calls for commands in the sandbox: none of them can make a file that lends its owner's rights.
+"""A filter of system calls for commands in the sandbox: none of them can make a set-ID file.
 
-A file with the set-user-ID or set-group-ID bit runs with the rights of its owner, whoever starts it, and it stays in the
+A file with the set-user-ID or set-group-ID bit runs with the rights of its owner, no matter who starts it, and it stays in the
 workspace when the sandbox is gone. So every system call that could set one of these bits is refused. The two whose
 arguments a filter cannot read are answered as a kernel answers that does not have them, and programs fall back to others.
 """

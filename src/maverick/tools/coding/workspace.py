@@ -85,14 +85,14 @@ class Workspace:
         return names[len(above) :]
 
     def canonical(self, path: str) -> str | None:
-        """The one spelling of a path, relative to the root; ``None`` if it leads out of the workspace."""
+        """The canonical path, relative to the root; ``None`` if it leads out of the workspace."""
         try:
             return "/".join(self.locate(path)) or "."
         except ToolError:
             return None
 
     def question(self, path: str) -> str:
-        """Why a person has to be asked before a path is changed; empty if it need not be."""
+        """Why a person has to be asked before a path is changed; empty if there is no reason."""
         canonical = self.canonical(path)
         if canonical is None:
             return ""
@@ -146,21 +146,21 @@ class Workspace:
             raise
 
     def read(self, path: str, largest: int) -> bytes:
-        """What a file holds.
+        """The content of a file.
 
         Raises:
-            ToolError: It cannot be read, or is larger than so many bytes.
+            ToolError: It cannot be read, or is larger than ``largest`` bytes.
         """
         with self.open_file(path) as file, _explained(path):
             content = file.read(largest + 1)
         if len(content) > largest:
             raise ToolError(
-                f"{path} is larger than {largest // 1_000_000} MB. Search it with grep, or cut it with a command."
+                f"{path} is larger than {largest // 1_000_000} MB. Search it with grep, or read part of it with a command."
             )
         return content
 
     def replace(self, path: str, content: bytes) -> None:
-        """Give a file new content, all of it or nothing; folders on the way are made.
+        """Replace the content of a file atomically; missing folders are created.
 
         Raises:
             ToolError: It may not be changed, or cannot be.
@@ -228,7 +228,7 @@ def _names(field: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _made(name: str, folder: int) -> BinaryIO:
-    """A file that was not there before, open for writing."""
+    """A new file, open for writing."""
     return os.fdopen(os.open(name, _MAKE, 0o666, dir_fd=folder), "wb")
 
 

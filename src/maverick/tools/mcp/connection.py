@@ -65,7 +65,7 @@ class MCPConnection:
             tool_name: The tool, as the server names it.
             arguments: What to pass.
             meta: What to send beside the arguments.
-            within: Seconds until it is given up.
+            within: The timeout in seconds.
             again: Whether the call may be sent once more on a new connection if this one breaks; only for tools that
                 change nothing, since the first call may have taken effect.
 

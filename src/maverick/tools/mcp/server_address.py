@@ -33,8 +33,8 @@ _EXIT_SECONDS = 2.0
 class ServerAddress:
     """How to reach an MCP server: by a command, which is started, or by a URL.
 
-    Of this process's environment a command gets only what it cannot do without; anything else, keys above all, has to
-    be in ``env``.
+    A command gets only the most necessary variables of our environment. Everything else, such as keys, has to be in
+    ``env``.
     """
 
     command: Sequence[str] = ()

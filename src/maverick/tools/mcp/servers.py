@@ -20,7 +20,7 @@ from maverick.tools.mcp.server_address import ServerAddress
 from maverick.tools.mcp.toolset import MCPTool, MCPToolset, ToolPins
 
 _KEY = "maverick/idempotency-key"
-"""What a server finds the key of a call under: a second call with the same one must not act again."""
+"""The ``_meta`` field with the idempotency key of a call: a server must not act on a second call with the same key."""
 
 
 def _toolset_of(
@@ -113,7 +113,7 @@ class ConfiguredServer:
         return _toolset_of(server, address, pins, prefix_of(server.name))
 
     def _check_names(self, listed: list[str]) -> None:
-        """Refuse settings for tools that are not there: approval would never be asked for one with a typing error."""
+        """Refuse settings for tools that are not there: with a typing error, approval would never be asked for."""
         for setting, names in self.server.named_tools().items():
             for name in names:
                 if name not in listed:
@@ -160,7 +160,7 @@ def plugged_in(file: Path, pins: ToolPins | None = None) -> list[MCPToolset]:
     A server with ``users`` is used with each user's own credentials, and by no other user.
 
     Raises:
-        ConfigError: The file, or a server in it, is not as it should be.
+        ConfigError: The file, or a server in it, is invalid.
     """
     try:
         settings = msgspec.json.decode(file.read_bytes())

@@ -1,4 +1,4 @@
-"""Modes: what becomes of a call that no rule matches, depending on how far its tool reaches."""
+"""Modes: what happens to a call that no rule matches, depending on how far its tool reaches."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Access(StrEnum):
     """The most a tool can do. A tool says so with its attribute ``access``."""
 
     READ = "read"
-    """It looks, within its bounds, and changes nothing."""
+    """It reads, and changes nothing."""
     EDIT = "edit"
     """It changes files of the workspace, and nothing else."""
     NETWORK = "network"
-    """It asks something of other machines, which tells them something."""
+    """It sends requests to other machines, which learn something from them."""
     EXECUTE = "execute"
     """Anything else: it may do whatever the process may."""
 
@@ -38,7 +38,7 @@ def access_of(tool: Tool) -> Access:
 
 
 class Mode(StrEnum):
-    """How much an agent may do without being told."""
+    """How much an agent may do without asking."""
 
     PLAN = "plan"
     """Look and think; change nothing."""

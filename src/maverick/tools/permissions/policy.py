@@ -1,4 +1,4 @@
-"""The permissions a person gives an executor: rules and a mode, outside of anything a model can say.
+"""The permissions a person gives an executor: rules and a mode, out of reach of the model.
 
 They come from Python or from files: the user's own decides, the project's takes away, and allows only if it is trusted.
 """
@@ -33,7 +33,7 @@ class Permissions:
     """Rules on tool calls: a denying rule wins over an asking one, that over an allowing one, that over the mode.
 
     Args:
-        mode: What becomes of calls that no rule speaks of: ``plan``, ``ask``, ``accept-edits`` or ``yolo``.
+        mode: What happens to calls that no rule matches: ``plan``, ``ask``, ``accept-edits`` or ``yolo``.
         allow: Calls that run.
         ask: Calls that a person is asked about, in every mode.
         deny: Calls that never run.
@@ -76,7 +76,7 @@ class Permissions:
         return PolicyDecision(usual, f"{call.tool_name} {_HARM[access]}.")
 
     def _own_question(self, call: ToolCall, tool: Tool) -> str:
-        """What the tool itself wants asked, unless a rule allows the very thing, or the mode allows everything."""
+        """Why the tool wants a person to be asked; empty if a rule with arguments allows the call, or the mode is yolo."""
         if self.mode is Mode.YOLO:
             return ""
         reason = own_question(call, tool)
@@ -85,7 +85,7 @@ class Permissions:
         return reason
 
     def narrowed_by(self, *others: Policy) -> Policy:
-        """These permissions and others together: of what they say of a call, the strictest counts."""
+        """These permissions combined with others: the strictest decision on a call counts."""
         return _Strictest((self, *others))
 
 
@@ -171,7 +171,7 @@ def _made(path: Path | None, mode: Mode | str, rules: dict[str, Any]) -> Permiss
 
 
 def read_permissions(path: Path, content: bytes) -> dict[str, Any]:
-    """What a file with this content says, checked.
+    """Read and check the content of a permissions file.
 
     Raises:
         ConfigError: It has an invalid setting.
@@ -197,7 +197,7 @@ def _check(path: Path, field: str, value: object) -> None:
     if field == "mode":
         if value == Mode.YOLO:
             raise ConfigError(
-                f"mode: {path} has the mode yolo, which only the command line may choose. Use another mode there.",
+                f"mode: {path} has the mode yolo, which a file cannot set. Choose another mode there.",
                 source=str(path),
                 field=field,
             )

@@ -50,7 +50,7 @@ class Subject(ABC):
 
 
 class TextSubject(Subject):
-    """An argument that means what it says."""
+    """An argument that is plain text."""
 
     def exact(self, value: str) -> str:
         """The text itself."""
@@ -77,7 +77,7 @@ class PathSubject(Subject):
 
 
 class CommandSubject(Subject):
-    """A command line for a shell. Rules about it catch mistakes; what holds a hostile command is the sandbox."""
+    """A command line for a shell. Rules about it catch mistakes; the sandbox confines a hostile command."""
 
     def exact(self, value: str) -> str:
         """The command line itself."""
@@ -99,17 +99,17 @@ class UrlSubject(Subject):
     segmented = True
 
     def exact(self, value: str) -> str | None:
-        """The address as it is sent; ``None`` if it hides who is asked."""
+        """The address as it is sent; ``None`` if it hides its host."""
         address = WebAddress.read(value)
         return None if address is None else str(address)
 
     def readings(self, value: str) -> set[str]:
-        """Every spelling of the address, and every place that a server may take it for."""
+        """Every spelling of the address, and everything that a server may read it as."""
         address = WebAddress.read(value)
         return {value} if address is None else {value, *address.readings}
 
     def covers(self, value: str) -> bool:
-        """Not an address that some servers take for another place: ``/docs/**`` must not allow ``/docs/..%2Fadmin``."""
+        """Not an address that some servers read as another one: ``/docs/**`` must not allow ``/docs/..%2Fadmin``."""
         address = WebAddress.read(value)
         return address is not None and address.is_plain
 
@@ -120,7 +120,7 @@ def shown(value: object) -> str:
 
 
 class Rule:
-    """Which calls are meant: ``shell``, ``shell(git status*)``, ``send_mail(to=*@example.org)``, ``mcp__*``.
+    """Which calls a permission is about: ``shell``, ``shell(git status*)``, ``send_mail(to=*@example.org)``, ``mcp__*``.
 
     In brackets is a pattern for the argument the tool is about (a path, a command, an address), or for an argument by
     name. ``*`` stands for any text; in paths and addresses it stops at ``/``, and ``**`` does not.
@@ -147,7 +147,7 @@ class Rule:
 
     @property
     def is_about_arguments(self) -> bool:
-        """Whether it speaks of certain calls of a tool, and not of all of them."""
+        """Whether it is about certain calls of a tool, and not about all of them."""
         return self._pattern is not None
 
     def forbids(self, call: ToolCall, tool: Tool) -> bool:
@@ -203,7 +203,7 @@ class Rule:
 
 
 def own_question(call: ToolCall, tool: Tool) -> str:
-    """Why a tool itself wants a person asked about a call; empty if it does not."""
+    """Why a tool itself wants a person to be asked about a call; empty if it does not."""
     question: Callable[[str], str] | None = getattr(tool, "question", None)
     subject: Subject | None = getattr(tool, "subject", None)
     if question is None or subject is None:
@@ -212,7 +212,7 @@ def own_question(call: ToolCall, tool: Tool) -> str:
 
 
 def _argument(call: ToolCall, tool: Tool, name: str) -> Any:  # noqa: ANN401 - JSON of any shape
-    """An argument of the call, or what it is when the model leaves it out."""
+    """An argument of the call, or its default."""
     if name in call.arguments:
         return call.arguments[name]
     return tool.parameters.get("properties", {}).get(name, {}).get("default", "")

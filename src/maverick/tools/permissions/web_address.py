@@ -14,17 +14,17 @@ _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _UNRESERVED = frozenset(f"{ascii_letters}{digits}-._~")
 _TO_SPELL = re.compile(r"%([0-9A-Fa-f]{2})|[^A-Za-z0-9._~!$&'()*+,;=:@/?-]")
-"""What has more than one spelling: an encoded character, and one that has to be encoded."""
+"""Characters with more than one spelling: encoded ones, and those that have to be encoded."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """An address without what can be left out: the usual port, the fragment, dots that only go up and down."""
+    """An address without its default port, its fragment, and the dots in its path."""
 
     scheme: str
     host: str
     port: int | None
-    """``None`` if it is the usual one of the scheme."""
+    """``None`` if it is the default of the scheme."""
     path: str
     query: str
     """With its question mark, if there is any."""
@@ -60,7 +60,7 @@ class WebAddress:
 
     @property
     def readings(self) -> set[str]:
-        """Every spelling a rule may mean this address by, and what a careless server may take it for."""
+        """Every spelling of this address that a rule may use, and what a careless server may read it as."""
         pages = self.same_page | {replace(page, query="") for page in self.same_page}
         pages |= {
             replace(page, path=_without_dots(_decoded(page.path)), query=unquote(page.query))
@@ -72,7 +72,7 @@ class WebAddress:
 
     @property
     def is_plain(self) -> bool:
-        """Whether no server can take it for another place: nothing that is encoded in it leads upwards."""
+        """Whether every server reads it alike: no encoded characters in it lead upwards."""
         decoded = _decoded(self.path)
         return _without_dots(decoded) == decoded
 
@@ -93,7 +93,7 @@ def _one_host(name: str) -> str:
 
 
 def _spelt(text: str) -> str:
-    """A path or a query with everything encoded that has to be, and nothing that need not."""
+    """A path or a query with exactly those characters encoded that have to be."""
     return _TO_SPELL.sub(_spelling, text)
 
 
