@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,25 +20,14 @@ from maverick.model import ModelInfo, Price, Request, Response, StreamItem
 from maverick.providers.client import Client, open_stream
 from maverick.providers.http.transport import Timeouts
 from maverick.providers.local.server import LocalServer, Settings
-from maverick.providers.openai import client as openai
 from maverick.providers.openai.client import OpenAIClient
 
 _FREE = Price(0, 0)
 _MAGIC = b"GGUF"
 
 
-def connect(
-    model: str,
-    *,
-    context_window: int = 8192,
-    threads: int | None = None,
-    gpu_layers: int | None = None,
-    load_timeout: float = 600,
-    timeouts: Timeouts | None = None,
-    max_tokens: int = 1024,
-    extra: Mapping[str, Any] | None = None,
-) -> LocalClient:
-    """Make a client of a model in a GGUF file. Nothing is loaded before the first request.
+class LocalClient(Client):
+    """A client of a model in a GGUF file. Nothing is loaded before the first request.
 
     Args:
         model: The path of the file.
@@ -53,44 +43,43 @@ def connect(
         InvalidInputError: There is no such file, or it is not a GGUF file.
         ModuleNotFoundError: The extra is not installed; ``maverick.connect`` says how to install it.
     """
-    path = Path(model.removeprefix("local:")).expanduser()
-    _check_file(path)
-    if find_spec("xllamacpp") is None:  # only the server's process will import it
-        raise ModuleNotFoundError("The package xllamacpp is not installed.", name="xllamacpp")
-    settings = Settings(
-        path=str(path.resolve()),
-        name=path.stem,
-        context_window=context_window,
-        threads=threads or max(1, (os.cpu_count() or 1) - 1),
-        gpu_layers=gpu_layers,
-    )
-    return LocalClient(
-        LocalServer(settings, load_timeout=load_timeout),
-        ModelInfo(context_window, _FREE, native_output=True),
-        {
-            "model": path.stem,
-            "prices": {path.stem: _FREE},
-            "timeouts": timeouts,
-            "max_tokens": max_tokens,
-            "extra": extra,
-        },
-    )
 
-
-class LocalClient(Client):
-    """A client of a model in a file; :func:`connect` makes one.
-
-    Args:
-        server: What serves the model.
-        info: What is known of the model.
-        options: The options of the client that talks to the server, besides its address and key.
-    """
-
-    def __init__(self, server: LocalServer, info: ModelInfo, options: Mapping[str, Any]) -> None:
-        self.model = f"local:{options.get('model', '')}"
-        self._server = server
-        self._info = info
-        self._options = dict(options)
+    def __init__(
+        self,
+        model: str,
+        *,
+        context_window: int = 8192,
+        threads: int | None = None,
+        gpu_layers: int | None = None,
+        load_timeout: float = 600,
+        timeouts: Timeouts | None = None,
+        max_tokens: int = 1024,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        path = Path(model.removeprefix("local:")).expanduser()
+        _check_file(path)
+        if find_spec("xllamacpp") is None:  # only the server's process will import it
+            raise ModuleNotFoundError("The package xllamacpp is not installed.", name="xllamacpp")
+        self.model = f"local:{path.stem}"
+        self._server = LocalServer(
+            Settings(
+                path=str(path.resolve()),
+                name=path.stem,
+                context_window=context_window,
+                threads=threads or max(1, (os.cpu_count() or 1) - 1),
+                gpu_layers=gpu_layers,
+            ),
+            load_timeout=load_timeout,
+        )
+        self._info = ModelInfo(context_window, _FREE, native_output=True)
+        self._connect = partial(
+            OpenAIClient,
+            path.stem,
+            prices={path.stem: _FREE},
+            timeouts=timeouts,
+            max_tokens=max_tokens,
+            extra=extra,
+        )
         self._client: OpenAIClient | None = None
         self._starting = asyncio.Lock()
 
@@ -134,8 +123,12 @@ class LocalClient(Client):
                 if self._client is not None:
                     await self._client.aclose()
                 address = await self._server.start()
-                self._client = openai.connect(**self._options, base_url=address, api_key=self._server.key)
+                self._client = self._connect(base_url=address, api_key=self._server.key)
             return self._client
+
+
+connect = LocalClient
+"""What ``maverick.connect`` calls."""
 
 
 def _check_file(path: Path) -> None:
