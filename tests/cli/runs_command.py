@@ -90,8 +90,9 @@ async def fill(journal: Journal) -> None:
     await offline.execute(clerk, inputs={"prompt": "calculate 12 * 7"}, run_id="sum")
     await offline.execute(chief, inputs={"prompt": "ask the clerk 'calculate 3 * 4'"}, run_id="nest")
     await offline.execute(clerk, inputs={"prompt": "delete the file 'a.txt'"}, run_id="wait")
-    await offline.execute(
-        clerk, inputs={"prompt": "delete the file 'b.txt' and delete the file 'c.txt'"}, run_id="two"
+    both = calls(call("delete_file", name="b.txt"), call("delete_file", name="c.txt"))
+    await AgentExecutor(ScriptedClient([both]), journal=journal).execute(
+        clerk, inputs={"prompt": "delete both files"}, run_id="two"
     )
     await offline.execute(
         chief, inputs={"prompt": "ask the clerk \"delete the file 'd.txt'\""}, run_id="deep"
