@@ -33,7 +33,7 @@ def test_a_machine_with_nothing_set_is_in_good_health_and_told_what_could_be_the
     assert lines[0].startswith("ok  maverick       0.")
     assert "--  Claude key     not set" in lines
     assert any("→ export ANTHROPIC_API_KEY=…" in line for line in lines)
-    assert "ok  journal        ~/.maverick/runs.db, made with the first run" in lines
+    assert "ok  journal        ~/.maverick/runs.db, created with the first run" in lines
     assert not (folder.path / ".maverick").exists()
 
 
@@ -78,7 +78,7 @@ def test_a_journal_that_can_not_be_made_is_wrong(folder: Folder, monkeypatch: py
     done = folder.main("doctor")
 
     assert done.returncode == 1
-    assert "runs.db can not be made" in done.stdout
+    assert "runs.db cannot be made" in done.stdout
 
 
 def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(

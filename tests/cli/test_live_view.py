@@ -73,7 +73,7 @@ def test_the_run_of_a_subagent_can_be_shown_by_itself() -> None:
 @pytest.mark.parametrize(
     ("event", "remark"),
     [
-        (RetryScheduled(**CHIEF, attempt=2, delay=1.2), "(no full answer came; trying again in about 1 s)"),
+        (RetryScheduled(**CHIEF, attempt=2, delay=1.2), "(the model call failed; retrying in about 1 s)"),
         (ApprovalGiven(**CHIEF, tool_call_id="c", approved=True, by="ana"), "(approved by ana)"),
         (ApprovalGiven(**CHIEF, tool_call_id="c", approved=False, by=""), "(denied by the user)"),
         (MessageAdded(**CHIEF, content="Only\nBrest."), "(a person wrote: Only Brest.)"),

@@ -39,7 +39,7 @@ def test_a_file_of_tokens_that_is_not_right_is_told(
 
 def test_a_file_of_tokens_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mcp", "serve", "--port", "8700", "--tokens", "none"]) != 0
-    assert "none can not be read" in capsys.readouterr().err
+    assert "none cannot be read" in capsys.readouterr().err
 
 
 def test_alone_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:

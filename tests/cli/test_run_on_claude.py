@@ -62,4 +62,4 @@ def test_words_are_shown_as_they_come_and_stay_when_it_is_stopped_in_the_middle(
 
     assert "(stopped)" in terminal.seen
     assert "aborted, 1 turn" in terminal.seen
-    assert "Go on with: maverick runs resume run_" in terminal.seen
+    assert "Resume with: maverick runs resume run_" in terminal.seen

@@ -25,7 +25,7 @@ def plain(shown: str) -> str:
 
 def resume_words(shown: str) -> list[str]:
     """The words of the command that a run goes on with."""
-    found = re.search(r"Go on with: maverick (runs resume .*)", plain(shown))
+    found = re.search(r"Resume with: maverick (runs resume .*)", plain(shown))
     assert found, shown
     return shlex.split(found[1])
 

@@ -26,7 +26,7 @@ def test_an_approved_call_is_made_when_the_run_is_resumed(runs: Runs) -> None:
     assert decided.returncode == 0, decided.stderr
     assert decided.stdout.splitlines() == [
         "wait:1:0 (delete_file) is approved by ana.",
-        f"Go on with: maverick runs resume wait --journal {runs.file}",
+        f"Resume with: maverick runs resume wait --journal {runs.file}",
     ]
     assert resumed.returncode == 0, resumed.stderr
     assert "deleted a.txt" in resumed.stdout
@@ -53,7 +53,7 @@ def test_the_outermost_run_stands_for_a_subagent_that_waits(runs: Runs) -> None:
     done = runs.run("deny", "deep", "--by", "ana")
 
     assert done.stdout.startswith(
-        "deep/1/0:1:0 (delete_file) is denied by ana.\nGo on with: maverick runs resume deep "
+        "deep/1/0:1:0 (delete_file) is denied by ana.\nResume with: maverick runs resume deep "
     )
 
 

@@ -30,7 +30,7 @@ def test_runs_that_differ_in_times_and_ids_only_are_the_same(runs: Runs) -> None
     done = runs.start("diff", "one", "other")
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "one and other are the same, times and ids aside.\n"
+    assert done.stdout == "one and other are the same, ignoring times and ids.\n"
     assert runs.json("diff", "one", "other") == {"same": True}
 
 
@@ -42,7 +42,7 @@ def test_the_place_where_runs_part_is_shown_with_what_comes_before_it(runs: Runs
 
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
-        "They part at entry 3, response.parts[0].text:",
+        "They differ at entry 3, response.parts[0].text:",
         "  one    …'ody here knows, is four.'",
         "  other  …'ody here knows, is five.'",
     ]
@@ -60,7 +60,7 @@ def test_a_run_that_breaks_off_has_nothing_where_the_other_goes_on(runs: Runs) -
     for words in (("one", "other"), ("other", "one")):
         done = runs.run("diff", *words)
         assert done.returncode == 1
-        assert done.stdout.startswith("They part at entry 3:\n")
+        assert done.stdout.startswith("They differ at entry 3:\n")
         assert "  other  (nothing)\n" in done.stdout
 
 

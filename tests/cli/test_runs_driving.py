@@ -128,7 +128,7 @@ def test_a_run_that_still_waits_says_for_what_and_ends_with_3(runs: Runs) -> Non
     assert "  delete_file(name='d.txt')\n" in done.stderr
     assert f"maverick runs approve deep/1/0:1:0 --journal {runs.file}\n" in done.stderr
     assert done.stderr.endswith(
-        f"Go on with: maverick runs resume deep --agents {AGENTS} --journal {runs.file}\n"
+        f"Resume with: maverick runs resume deep --agents {AGENTS} --journal {runs.file}\n"
     )
 
 
@@ -182,7 +182,7 @@ def test_a_failing_model_is_one_line_and_the_run_can_be_resumed(runs: Runs, serv
     assert resumed == "  (resumed)"
     assert complaint.startswith("maverick: ")
     assert summary.startswith("fail: error, ")
-    assert advice.startswith("Go on with: maverick runs resume fail ")
+    assert advice.startswith("Resume with: maverick runs resume fail ")
 
 
 def test_in_a_terminal_remarks_are_dimmed(runs: Runs) -> None:
@@ -209,7 +209,7 @@ def test_ctrl_c_stops_the_run_and_says_how_it_goes_on(runs: Runs) -> None:
 
     assert "(stopped)\ncut: aborted, 1 turn, " in driven.seen
     assert driven.seen.endswith(
-        f"Go on with: maverick runs resume cut --agents {AGENTS} --journal {runs.file}\n"
+        f"Resume with: maverick runs resume cut --agents {AGENTS} --journal {runs.file}\n"
     )
     assert "Traceback" not in driven.seen
     assert (record(runs, "cut").status, record(runs, "cut").reason) == (RunStatus.STOPPED, "aborted")
@@ -283,7 +283,7 @@ def test_a_replay_as_json_is_an_event_a_line(runs: Runs) -> None:
     ("run_id", "code", "summary"),
     [
         ("fail", 1, "fail: error, 1 turn"),
-        ("crash", 1, "crash: it has not ended"),
+        ("crash", 1, "crash: not ended"),
         ("wait", 3, "approve wait:1:0"),
     ],
 )

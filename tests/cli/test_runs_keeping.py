@@ -74,7 +74,7 @@ def test_a_pipe_with_a_name_can_be_written_to(runs: Runs, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["nowhere/run.jsonl", "."])
 def test_a_file_that_can_not_be_written_is_one_line(runs: Runs, tmp_path: Path, name: str) -> None:
-    assert "can not be written: " in runs.refuse("export", "sum", "-o", str(tmp_path / name))
+    assert "cannot be written: " in runs.refuse("export", "sum", "-o", str(tmp_path / name))
 
 
 def test_a_full_disk_is_one_line(runs: Runs) -> None:
@@ -82,7 +82,7 @@ def test_a_full_disk_is_one_line(runs: Runs) -> None:
     if not full.exists():
         pytest.skip("this system has no such device")
 
-    assert "can not be written: No space left on device" in runs.refuse("export", "sum", "-o", str(full))
+    assert "cannot be written: No space left on device" in runs.refuse("export", "sum", "-o", str(full))
 
 
 def test_a_damaged_entry_can_be_exported_but_not_shown(runs: Runs) -> None:

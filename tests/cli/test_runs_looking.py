@@ -82,7 +82,7 @@ def test_when_no_run_fits_that_is_said_beside_the_output(runs: Runs) -> None:
     runs.use(delete_all)
 
     assert runs.run("list").stderr == "There are no runs yet.\n"
-    assert runs.run("list", "--status", "running").stderr == "There are no such runs.\n"
+    assert runs.run("list", "--status", "running").stderr == "No runs match.\n"
     assert runs.json("list") == []
 
 
@@ -140,7 +140,7 @@ def test_a_call_that_nobody_knows_the_end_of_is_shown_as_unfinished(runs: Runs) 
 def test_a_call_that_waits_is_shown_with_the_commands_to_decide(runs: Runs) -> None:
     shown = runs.run("show", "deep").stdout
 
-    assert "It waits for a decision on this call" in shown
+    assert "Waiting for a decision on this call" in shown
     assert "\n  delete_file(name='d.txt')\n" in shown
     assert f"\n  maverick runs approve deep/1/0:1:0 --journal {runs.file}\n" in shown
     assert f"\n  maverick runs deny deep/1/0:1:0 --journal {runs.file}\n" in shown

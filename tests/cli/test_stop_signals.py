@@ -116,7 +116,7 @@ def test_a_run_that_is_told_to_end_leaves_no_process_and_says_how_it_goes_on(
     assert eventually(lambda: is_gone(int((folder.path / "child.pid").read_text())))
     (record,) = folder.runs()
     assert (record.status, record.reason) == ("stopped", "aborted")
-    found = re.search(r"Go on with: maverick (runs resume .*)", told)
+    found = re.search(r"Resume with: maverick (runs resume .*)", told)
     assert found
     assert shlex.split(found[1]) == ["runs", "resume", record.run_id, "--agents", "worker.py"]
 
@@ -146,7 +146,7 @@ def test_being_told_several_times_is_no_reason_to_leave_anything_behind(start: S
     told = said(started)
 
     assert started.returncode in (128 + signal.SIGTERM, 128 + signal.SIGHUP)
-    assert "Go on with: " in told
+    assert "Resume with: " in told
     assert eventually(lambda: is_gone(int((folder.path / "child.pid").read_text())))
 
 

@@ -1,4 +1,4 @@
-"""``maverick`` without standard streams, or with some that can not be written."""
+"""``maverick`` without standard streams, or with some that cannot be written."""
 
 from __future__ import annotations
 

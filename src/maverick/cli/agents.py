@@ -94,7 +94,7 @@ def _lines(found: DiscoveredAgent, source: str) -> Iterator[str]:
     yield f"{'run':<8} {_command(source, inputs)}"
     if found.definition is not None:
         yield ""
-        yield found.definition.prompt_config.system_prompt or "(it is told nothing before its first message)"
+        yield found.definition.prompt_config.system_prompt or "(no system prompt)"
 
 
 def _definition_lines(definition: AgentDefinition[Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What may be written after each command of ``maverick``, but for ``run``, ``runs`` and ``tui``.
+"""The arguments of each command of ``maverick``, but for ``run``, ``runs`` and ``tui``.
 
 A command is named as ``module:function`` and loaded when it is used, so that help needs none of what commands load.
 """
@@ -36,12 +36,12 @@ def add_agents(parser: CommandParser) -> None:
 def _add_new(new: CommandParser) -> None:
     new.add_argument("name", metavar="NAME", type=unicode_text, help="what it is called")
     new.add_argument(
-        "--python", action="store_true", help="write Python, with a tool of its own, in place of Markdown"
+        "--python", action="store_true", help="write Python with a tool of its own, instead of Markdown"
     )
     new.add_argument(
-        "--home", action="store_true", help="write it for all your projects, in place of this one"
+        "--home", action="store_true", help="write it to your home folder, for all your projects"
     )
-    new.add_argument("--force", action="store_true", help="write over a file that is there already")
+    new.add_argument("--force", action="store_true", help="overwrite an existing file")
     new.set_defaults(command="maverick.cli.new_agent:write_agent")
 
 
@@ -54,7 +54,7 @@ def add_chat(parser: CommandParser) -> None:
     parser.add_argument(
         "--model",
         metavar="PROVIDER:MODEL",
-        help="who answers; by default the configured model, or the offline one when none is configured and there is no key",
+        help="the model to use (default: the configured one, or the offline model if none is configured and no key is set)",
     )
     parser.set_defaults(command="maverick.cli.chat:run_chat")
 
@@ -75,12 +75,12 @@ def add_serve(parser: CommandParser) -> None:
         action="append",
         default=[],
         dest="allowed_hosts",
-        help="a name the server may be called by, besides that of --host, localhost and addresses; can be given again",
+        help="another host name that requests may use; may be given several times",
     )
     parser.add_argument(
         "--model",
         metavar="PROVIDER:MODEL",
-        help="who answers; by default the configured model, or the offline one when none is configured and there is no key",
+        help="the model to use (default: the configured one, or the offline model if none is configured and no key is set)",
     )
     parser.add_argument(
         "--database",
@@ -91,14 +91,14 @@ def add_serve(parser: CommandParser) -> None:
     parser.add_argument(
         "--signup",
         action=argparse.BooleanOptionalAction,
-        help="let anybody make an account (default: only when nobody but this machine can reach the server)",
+        help="let anyone create an account (default: only if the server is reachable from this machine alone)",
     )
     parser.add_argument(
-        "--oidc-issuer", metavar="URL", help="take the tokens of this sign-in service instead"
+        "--oidc-issuer", metavar="URL", help="accept the tokens of this OpenID Connect issuer instead"
     )
-    parser.add_argument("--oidc-audience", metavar="NAME", help="what those tokens have to be meant for")
+    parser.add_argument("--oidc-audience", metavar="NAME", help="the audience that those tokens must have")
     parser.add_argument(
-        "--max-spend", type=dollars, metavar="USD", help="what the model may cost for a user in a day"
+        "--max-spend", type=dollars, metavar="USD", help="the most that one user may spend per day"
     )
     parser.set_defaults(command="maverick.cli.serve:serve")
 
@@ -113,7 +113,7 @@ def add_users(parser: CommandParser) -> None:
     listing = commands.add_parser(
         "list",
         help="list users",
-        description="List users: accounts, and whoever else has tasks or conversations.",
+        description="List users: accounts, and other users who have tasks or conversations.",
     )
     listing.set_defaults(command="maverick.cli.users:list_users")
     deleting = commands.add_parser(
@@ -177,7 +177,7 @@ def _add_accepting(accepting: CommandParser) -> None:
 def _add_serving(serve: CommandParser) -> None:
     serve.description = (
         "Serve tasks over MCP. By default to the program that starts this one, over its standard "
-        "input and output; with --port, over HTTP to whoever has a token."
+        "input and output; with --port, over HTTP to users who have a token."
     )
     serve.add_argument("--user", help="whose tasks to serve over standard input; by default yours")
     serve.add_argument(
@@ -194,7 +194,7 @@ def _add_serving(serve: CommandParser) -> None:
         action="append",
         default=[],
         dest="allowed_hosts",
-        help="a name it may be called by over HTTP, besides that of --host and localhost; can be given again",
+        help="another host name that HTTP requests may use; may be given several times",
     )
     serve.add_argument(
         "--tokens",
@@ -207,9 +207,9 @@ def _add_serving(serve: CommandParser) -> None:
 def add_trust(parser: CommandParser) -> None:
     """Add the arguments of ``trust``."""
     parser.description = (
-        "Trust a project. What its files say of where data goes and what runs (address, key and provider of the model, "
-        "places of runs and conversations, MCP servers, permissions that allow something, agents, modules) holds only "
-        "then. A file that changes has to be trusted again. MAVERICK_TRUST names folders that are trusted besides."
+        "Trust a project. What its files say about where data goes and what runs (address, key and provider of the model, "
+        "where runs and conversations are kept, MCP servers, permissions that allow something, agents, modules) applies only "
+        "then. A file that changes must be trusted again. MAVERICK_TRUST names more trusted folders."
     )
     parser.add_argument(
         "path", metavar="PATH", nargs="?", type=unicode_text, help="the project's folder; by default this one"
@@ -218,7 +218,7 @@ def add_trust(parser: CommandParser) -> None:
     doing.add_argument(
         "--list", action="store_true", dest="listing", help="list the folders that are trusted"
     )
-    doing.add_argument("--remove", action="store_true", help="trust the folder no longer")
+    doing.add_argument("--remove", action="store_true", help="stop trusting the folder")
     parser.set_defaults(command="maverick.cli.trust:trust")
 
 
@@ -247,23 +247,23 @@ def add_config(parser: CommandParser) -> None:
         help="write a file with every setting in it",
         description="Write ~/.maverick/config.yaml, with every setting in a comment.",
     )
-    init.add_argument("--project", action="store_true", help="write ./maverick.yaml in its place")
-    init.add_argument("--force", action="store_true", help="write over a file that is there already")
+    init.add_argument("--project", action="store_true", help="write ./maverick.yaml instead")
+    init.add_argument("--force", action="store_true", help="overwrite an existing file")
     init.set_defaults(command="maverick.cli.config:write_file")
 
 
 def add_doctor(parser: CommandParser) -> None:
     """Add the arguments of ``doctor``."""
     parser.description = (
-        "Look at what Maverick works with: settings, keys (whether they are set, never what they are), the journal, "
-        "agents, MCP servers (none is started), optional packages and programs. Ends with 1 if something is wrong."
+        "Check what Maverick works with: settings, keys (only whether they are set), the journal, "
+        "agents, MCP servers (none is started), optional packages and programs. The exit code is 1 if something is wrong."
     )
     _add_json(parser)
     parser.set_defaults(command="maverick.cli.doctor:examine")
 
 
 _COMPLETION = """\
-Write what your shell needs to complete maverick's commands. Put it where the shell looks:
+Write the completion script of your shell. Save it where the shell looks:
 
   bash   maverick completion bash > ~/.local/share/bash-completion/completions/maverick
   zsh    maverick completion zsh > ~/.zfunc/_maverick     (with fpath+=~/.zfunc before compinit)

@@ -24,9 +24,9 @@ from maverick.loop.events import AgentActivityEvent, ToolCallEnd
 from maverick.runtime import AbortSignal
 
 HELP = """\
-Say what you want done with your tasks, and press Enter.
-  /new    forget the conversation and start another
-  /help   show this
+Say what to do with your tasks, and press Enter.
+  /new    start a new conversation
+  /help   show this help
   /quit   leave (so does Ctrl-D)
 Ctrl-C stops an answer; at the prompt it leaves."""
 
@@ -136,7 +136,7 @@ def _obey(command: str, chat: Chat, screen: Screen) -> bool:
         case "/help":
             screen.remark(HELP)
         case _:
-            screen.complain(f"There is no command {shortened(command)}. Type /help to see what there is.")
+            screen.complain(f"There is no command {shortened(command)}. Type /help for the commands.")
     return True
 
 

@@ -88,8 +88,8 @@ class ChatSession:
         What was said is kept, unless there was no answer at all: such a question is asked again.
 
         Raises:
-            StorageError: The database can not be used.
-            JournalError: The run can not be written down.
+            StorageError: The database cannot be used.
+            JournalError: The run cannot be written down.
         """
         answer: ChatResult | None = None
         runs = len(self.run_ids)

@@ -109,7 +109,9 @@ def examine_journal() -> Iterator[Finding]:
         path = Path(location).expanduser()
     except RuntimeError:  # the user of a container may have no home
         fix = "set the variable HOME, or name a file with MAVERICK_JOURNAL"
-        yield Finding("journal", Health.WRONG, f"{shown} can not be made, since you have no home folder", fix)
+        yield Finding(
+            "journal", Health.WRONG, f"{shown} cannot be created, because you have no home folder", fix
+        )
         return
     if "://" not in location and not path.exists():
         yield _journal_to_be(path, shown)
@@ -128,9 +130,9 @@ def examine_journal() -> Iterator[Finding]:
 def _journal_to_be(path: Path, shown: str) -> Finding:
     there = next(folder for folder in path.absolute().parents if folder.exists())
     if os.access(there, os.W_OK):
-        return Finding("journal", Health.GOOD, f"{shown}, made with the first run")
+        return Finding("journal", Health.GOOD, f"{shown}, created with the first run")
     return Finding(
-        "journal", Health.WRONG, f"{shown} can not be made", f"allow writing in {there}, or name another"
+        "journal", Health.WRONG, f"{shown} cannot be created", f"allow writing in {there}, or name another"
     )
 
 

@@ -47,8 +47,8 @@ async def executor_for(
         screen: Where a person is told of what is left out.
 
     Raises:
-        ConfigError: A file with permissions can not be read, or is wrong.
-        MaverickError: An MCP server that the agent names can not be used.
+        ConfigError: A file with permissions cannot be read, or is wrong.
+        MaverickError: An MCP server that the agent names cannot be used.
     """
     executor_class, usual = AgentExecutor, None
     if type(definition) is not AgentDefinition:

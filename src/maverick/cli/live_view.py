@@ -49,7 +49,7 @@ class LiveView:
                 name = self._running.pop((event.run_id, call_id), "tool")
                 self._remark(event, f"· {name} → {shortened(unmarked(result))}")
             case RetryScheduled(delay=delay):
-                self._remark(event, f"(no full answer came; trying again in about {delay:.0f} s)")
+                self._remark(event, f"(the model call failed; retrying in about {delay:.0f} s)")
             case ApprovalGiven(approved=approved, by=by):
                 self._remark(event, f"({'approved' if approved else 'denied'} by {by or 'the user'})")
             case MessageAdded(content=text):

@@ -59,14 +59,15 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("run", "run an agent, or work on a prompt", "maverick.cli.run.arguments:add_arguments"),
+    Command("run", "run an agent or a prompt", "maverick.cli.run.arguments:add_arguments"),
     Command("agents", "list, show and write agents", "maverick.cli.arguments:add_agents"),
-    Command(
-        "runs", "look at runs, decide for them, go on with them", "maverick.cli.runs.arguments:add_arguments"
-    ),
+    Command("runs", "show, approve, resume and fork runs", "maverick.cli.runs.arguments:add_arguments"),
     Command("chat", "talk to an agent in the terminal", "maverick.cli.arguments:add_chat", extra="chat"),
     Command(
-        "tui", "watch agents at work on one screen", "maverick.cli.tui.arguments:add_arguments", extra="tui"
+        "tui",
+        "run and watch agents in a full-screen terminal",
+        "maverick.cli.tui.arguments:add_arguments",
+        extra="tui",
     ),
     Command(
         "serve", "serve the Chat API and its web page", "maverick.cli.arguments:add_serve", extra="server"
@@ -78,11 +79,14 @@ COMMANDS = (
         extra="server",
     ),
     Command(
-        "mcp", "tools of MCP servers; your tasks as one", "maverick.cli.arguments:add_mcp", extra="server"
+        "mcp",
+        "list MCP servers and their tools; serve your tasks",
+        "maverick.cli.arguments:add_mcp",
+        extra="server",
     ),
     Command("trust", "trust a project's settings, servers and agents", "maverick.cli.arguments:add_trust"),
-    Command("config", "show settings, and write a file for them", "maverick.cli.arguments:add_config"),
-    Command("doctor", "look for what is missing or wrong", "maverick.cli.arguments:add_doctor"),
+    Command("config", "show settings, and write a settings file", "maverick.cli.arguments:add_config"),
+    Command("doctor", "check the settings, keys, programs and packages", "maverick.cli.arguments:add_doctor"),
     Command("completion", "complete commands in your shell", "maverick.cli.arguments:add_completion"),
 )
 
@@ -139,7 +143,9 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:  # whoever read the output has seen enough
         return FAILURE
     except Exception as error:  # noqa: BLE001 - a mistake in the program, told like any other error
-        said = f"{type(error).__name__}: {error}. This should not happen; --debug shows where it comes from."
+        said = (
+            f"{type(error).__name__}: {error}. This is a bug in Maverick; --debug shows where it comes from."
+        )
         _complain(error, said, options)
         return FAILURE
 

@@ -23,7 +23,7 @@ def serve(options: argparse.Namespace) -> int:
 
     Raises:
         InvalidInputError: Nobody could use it.
-        ConfigError: The file of tokens can not be read.
+        ConfigError: The file of tokens cannot be read.
     """
     database = Database(options.database or load_settings().database.get_secret_value())
     tools = MCPToolServer(database.session)
@@ -67,7 +67,7 @@ def _tokens_in(file: Path) -> dict[str, str]:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"{file} can not be read. Check that it is there, and text.", source=str(file)
+            f"{file} cannot be read. Check that it exists and is text.", source=str(file)
         ) from error
     tokens: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):

@@ -18,7 +18,7 @@ def write_new_file(path: Path, text: str, *, force: bool, private: bool = False)
         private: Whether nobody but its owner may read it.
 
     Raises:
-        InvalidInputError: There is one already, or it can not be written.
+        InvalidInputError: There is one already, or it cannot be written.
     """
     try:
         if not path.parent.is_dir():
@@ -28,9 +28,7 @@ def write_new_file(path: Path, text: str, *, force: bool, private: bool = False)
             file.write(text)
     except OSError as error:
         if isinstance(error, FileExistsError) and path.is_file():
-            problem = f"{path} is there already. Edit it, choose another, or write over it with --force."
+            problem = f"{path} already exists. Edit it, choose another, or overwrite it with --force."
         else:
-            problem = (
-                f"{path} could not be written: {error.strerror}. Check the folders, and who may write there."
-            )
+            problem = f"{path} could not be written: {error.strerror}. Check the folder and its permissions."
         raise InvalidInputError(problem, field="path", cause=error) from error

@@ -30,7 +30,7 @@ class CommandParser(argparse.ArgumentParser):
                 "--debug",
                 action="store_true",
                 default=argparse.SUPPRESS,  # a command must not take back what was said before it
-                help="show where an error comes from",
+                help="show the traceback of an error",
             )
 
     def filled(self) -> Self:
@@ -103,5 +103,5 @@ def unicode_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise argparse.ArgumentTypeError("expected text, got bytes that are none in UTF-8") from error
+        raise argparse.ArgumentTypeError("expected text, got bytes that are not UTF-8") from error
     return text

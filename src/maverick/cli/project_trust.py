@@ -34,7 +34,7 @@ class Untrusted(Struct, frozen=True):
 
 
 def untrusted_in(folder: Path, trust: Trust | None = None) -> list[Untrusted]:
-    """What of a folder is not trusted. A file that can not be read is left to whoever reads it.
+    """What of a folder is not trusted. A file that cannot be read is left to whoever reads it.
 
     Args:
         folder: The project's folder.
@@ -100,7 +100,7 @@ def ask_for_trust(folder: Path, *, can_ask: bool) -> None:
         if not (can_ask and _agreed_to(folder, untrusted, screen)):
             names = ", ".join(dict.fromkeys(part.name for part in untrusted))
             screen.remark(
-                f"({names}: not trusted, so what decides where data goes or what runs is left out. {ADVICE})"
+                f"({names}: not trusted, so settings that decide where data goes or what runs are ignored. {ADVICE})"
             )
 
 
@@ -122,9 +122,9 @@ def show(untrusted: list[Untrusted], screen: Screen) -> None:
 
 
 def _agreed_to(folder: Path, untrusted: list[Untrusted], screen: Screen) -> bool:
-    screen.headline(f"{folder} decides where your data goes or what runs:")
+    screen.headline(f"{folder} would decide where your data goes or what runs:")
     show(untrusted, screen)
-    screen.headline("Do you trust it, now and later, as long as these files stay as they are?")
+    screen.headline("Do you trust it, for as long as these files do not change?")
     if not _says_yes(screen):
         return False
     trust_folder(folder, untrusted)

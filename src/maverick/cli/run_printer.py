@@ -143,9 +143,9 @@ class RunPrinter:
             self._say_how_it_ended(result)
             if exit_code(result) in (LIMIT, TIMED_OUT):
                 self._changes = self._changes.raised(result, self._limits)
-                how = "Raise the limit and go on with"
+                how = "Raise the limit and resume with"
             else:
-                how = "Go on with"
+                how = "Resume with"
             await self.leave(summary(result), how, resumable=result.terminate_reason in RESUMABLE)
         elif not self._over:  # a run that had its answer before gives it without an event
             self.console.write({"type": "run_end", "run_id": self._run_id, "result": result_fields(result)})
@@ -153,7 +153,7 @@ class RunPrinter:
             return SIGNALLED + self.signals[0]
         return exit_code(result)
 
-    async def leave(self, summary: str, how: str = "Go on with", *, resumable: bool = True) -> None:
+    async def leave(self, summary: str, how: str = "Resume with", *, resumable: bool = True) -> None:
         """Say in a line where the run stands, and what to type for it to go on."""
         if self.console.as_json:
             return

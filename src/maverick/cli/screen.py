@@ -37,7 +37,7 @@ def write_out(stream: TextIO, text: str) -> None:
 
     Raises:
         BrokenPipeError: Whoever read it has seen enough.
-        MaverickError: It can not be written.
+        MaverickError: It cannot be written.
     """
     try:
         stream.write(text)
@@ -46,12 +46,12 @@ def write_out(stream: TextIO, text: str) -> None:
         raise
     except OSError as error:
         raise MaverickError(
-            f"The output could not be written: {error.strerror}. Make room for it, or write it elsewhere."
+            f"The output could not be written: {error.strerror}. Free some space, or write it elsewhere."
         ) from error
 
 
 def forget_unwritten() -> None:
-    """Forget what streams still hold and can not write, which Python would complain about when it ends."""
+    """Forget what streams still hold and cannot write, which Python would complain about when it ends."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -168,7 +168,7 @@ def _secret() -> bytes:
 
 def _unreadable(error: OSError) -> ConfigError:
     return ConfigError(
-        f"The key that tokens are signed with can not be kept in ~/.maverick/{_SECRET_FILE}: {error.strerror}. "
+        f"The key that signs tokens cannot be kept in ~/.maverick/{_SECRET_FILE}: {error.strerror}. "
         f"Make the file accessible, or set {_SECRET_VARIABLE} to at least 32 random characters."
     )
 

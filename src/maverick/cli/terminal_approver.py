@@ -35,7 +35,7 @@ async def _ask(printer: RunPrinter, call: ToolCall) -> bool:
         progress.paused = True
         progress.clear()
     try:
-        # Whole, since nobody should agree to what they can not see; and escaped, so that nothing in it is invisible.
+        # Whole, since nobody should agree to what they cannot see; and escaped, so that nothing in it is invisible.
         screen.headline(f"May it call {whole_call(call.tool_name, call.arguments)}?")
         if reason := printer.reasons.get(call.id):
             screen.remark(f"  because {printable(one_line(reason))}")
@@ -58,7 +58,7 @@ async def agreed(screen: Screen) -> bool:
 
 
 async def _typed_line() -> str:
-    """A line from the keyboard; waiting for it can be cancelled, which a thread that reads can not."""
+    """A line from the keyboard; waiting for it can be cancelled, which a thread that reads cannot."""
     loop, arrived = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(sys.stdin.fileno(), arrived.set)
     try:

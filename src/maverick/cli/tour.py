@@ -33,7 +33,7 @@ async def play_tour(screen: Screen) -> int:
     """
     from maverick.chat.offline import TaskModel
 
-    screen.say("A short tour of Maverick: no key, no network, nobody at the keyboard.\n")
+    screen.say("A short tour of Maverick: no key, no network, no keyboard.\n")
     with tempfile.TemporaryDirectory() as folder:
         async with SqliteJournal(Path(folder) / "runs.db") as journal:
             session = ChatSession(

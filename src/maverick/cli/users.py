@@ -68,10 +68,10 @@ async def _delete_user(options: argparse.Namespace) -> int:
 async def _may_delete(user: User, screen: Screen) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InvalidInputError(
-            "--yes: nobody is here to be asked. Add it to delete all the same.", field="yes"
+            "--yes: there is no terminal to ask in. Add it to delete without asking.", field="yes"
         )
     tasks, talks = counted(user.tasks, "task"), counted(user.conversations, "conversation")
-    screen.headline(f"Delete {_called(user)}, with {tasks}, {talks} and every run? This can not be undone.")
+    screen.headline(f"Delete {_called(user)}, with {tasks}, {talks} and every run? This cannot be undone.")
     return await agreed(screen)
 
 

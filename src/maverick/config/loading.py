@@ -129,7 +129,7 @@ def read_small_file(path: Path) -> bytes:
     """The content of a file; nothing if there is none.
 
     Raises:
-        ConfigError: It is no file, can not be read, or is too large for settings.
+        ConfigError: It is no file, cannot be read, or is too large for settings.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
@@ -139,7 +139,7 @@ def read_small_file(path: Path) -> bytes:
     except (FileNotFoundError, NotADirectoryError):
         return b""
     except OSError as error:
-        problem = f"{path} could not be read: {error.strerror}. Check who may read it."
+        problem = f"{path} could not be read: {error.strerror}. Check its permissions."
         raise ConfigError(problem, source=str(path)) from error
     if len(content) > _LARGEST_FILE:
         problem = f"{path} is larger than {_LARGEST_FILE // 1024} KiB. Keep only settings in it."
@@ -218,6 +218,6 @@ def own_folder() -> Path:
     home = persons_home()
     if home is None:
         raise ConfigError(
-            "You have no home folder for this to be kept in. Set the variable HOME to a folder of yours."
+            "You have no home folder to keep this in. Set the variable HOME to a folder of yours."
         )
     return home / ".maverick"

@@ -107,7 +107,7 @@ class MCPServer(Struct, frozen=True, kw_only=True):
         return sorted({found[1] for found in self._uses_of_variables()})
 
     def unset_variables(self, environ: Mapping[str, str] | None = None) -> list[str]:
-        """The variables that it can not be used without, and that are not set."""
+        """The variables that it cannot be used without, and that are not set."""
         environ = os.environ if environ is None else environ
         needed = {found[1] for found in self._uses_of_variables() if found[2] is None}
         return sorted(name for name in needed if not environ.get(name))
@@ -193,7 +193,7 @@ class MCPServer(Struct, frozen=True, kw_only=True):
             raise self._problem("url: expected an http:// or https:// address that speaks streamable HTTP.")
         if self.project and self.trusted:
             raise self._problem(
-                "trusted: a project can not say so of itself. Name the server in your own settings."
+                "trusted: a project cannot trust itself. Name the server in your own settings."
             )
         if self.timeout <= 0:
             raise self._problem("timeout: expected seconds above 0.")

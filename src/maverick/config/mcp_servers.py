@@ -37,7 +37,7 @@ class MCPServers:
 
     servers: dict[str, MCPServer] = field(default_factory=dict)
     problems: dict[str, ConfigError] = field(default_factory=dict)
-    """What is wrong with those that can not be used, by name."""
+    """What is wrong with those that cannot be used, by name."""
     untrusted: set[str] = field(default_factory=set)
     """Those among them that only want the project to be trusted."""
 
@@ -68,7 +68,7 @@ def load_mcp_servers(
         environ: The environment, for the folders that it says are trusted; by default, the process's.
 
     Raises:
-        ConfigError: A file can not be read, or does not hold servers.
+        ConfigError: A file cannot be read, or does not hold servers.
     """
     project, own = cwd or Path(), home or persons_home()
     found = MCPServers()

@@ -1,4 +1,4 @@
-"""What may be written after ``maverick run``."""
+"""The arguments of ``maverick run``."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from maverick.cli.parser import CommandParser, dollars, seconds, unicode_text, w
 
 _MOST_TOKENS = 1_000_000_000
 _DESCRIPTION = """\
-Run an agent. Its words are shown as they come, and what it does beside them;
-at the end a line says what it used. Into a pipe or a file only its final
-answer is written. The run is kept in the journal, so that it can be looked at,
-resumed and forked with `maverick runs`."""
+Run an agent. The answer is streamed, with each tool call; a last line says what
+the run used. A pipe or a file gets only the final answer. The run is kept in the
+journal: show, resume or fork it with `maverick runs`."""
 _EPILOG = """\
-exit codes: 0 done, 1 failed, 2 wrong use, 3 waits for a decision, 4 a limit was
-reached, 5 the model declined, 6 the answer does not fit the schema, 124 out of
-time, 130 stopped with Ctrl-C, 143 with SIGTERM, 129 since the terminal is gone"""
+exit codes: 0 success, 1 failure, 2 wrong usage, 3 waiting for approval, 4 limit
+reached, 5 refused by the model, 6 answer does not match the schema, 124 timeout,
+130 stopped with Ctrl-C, 143 stopped with SIGTERM, 129 terminal closed"""
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -29,14 +28,14 @@ def add_arguments(parser: CommandParser) -> None:
         nargs="?",
         type=unicode_text,
         help="the agent's name (see `maverick agents list`), or a file: Markdown, or Python with one definition "
-        "(FILE.py:NAME picks one of several); by default a general one that works on the prompt",
+        "(FILE.py:NAME picks one of several); default: general",
     )
     parser.add_argument(
         "-p",
         "--prompt",
         metavar="TEXT",
         type=unicode_text,
-        help="what to do; what is piped in is put below it, or takes its place",
+        help="what to do; piped input is appended to it, or used instead of it",
     )
     parser.add_argument(
         "-i",
@@ -46,7 +45,7 @@ def add_arguments(parser: CommandParser) -> None:
         default=[],
         dest="inputs",
         type=_assignment,
-        help="an input of the agent, - for what is piped in; may be given several times",
+        help="an input of the agent, - for piped input; may be given several times",
     )
     add_changes(parser, "for this run")
     parser.add_argument(
@@ -55,11 +54,11 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--journal",
         metavar="PATH",
-        help="where to keep the run: a file or a postgresql:// address; by default what MAVERICK_JOURNAL or the "
-        "settings say, or else ~/.maverick/runs.db",
+        help="where to keep the run: a file or a postgresql:// address; default: MAVERICK_JOURNAL, the "
+        "settings, or ~/.maverick/runs.db",
     )
     parser.add_argument(
-        "--no-journal", action="store_false", dest="kept", help="keep the run nowhere; it can not be resumed"
+        "--no-journal", action="store_false", dest="kept", help="do not keep the run; it cannot be resumed"
     )
     parser.add_argument("--run-id", metavar="ID", type=unicode_text, help="the id of the run")
     parser.set_defaults(command="maverick.cli.run.command:run_agent")
@@ -72,12 +71,12 @@ def add_changes(parser: CommandParser, when: str) -> None:
         parser: To what.
         when: In which run, in words.
     """
-    parser.add_argument("--model", metavar="PROVIDER:MODEL", help=f"who answers, {when}")
-    parser.add_argument("--output-schema", metavar="FILE", help=f"a JSON Schema of the answer, {when}")
+    parser.add_argument("--model", metavar="PROVIDER:MODEL", help=f"the model, {when}")
+    parser.add_argument("--output-schema", metavar="FILE", help=f"the JSON Schema of the answer, {when}")
     parser.add_argument(
         "--mode",
         choices=("plan", "ask", "accept-edits", "yolo"),
-        help="what the agent may do without asking: look only; look; change files too; anything",
+        help="what the agent may do without asking: read only (nothing else is allowed); read; edit files too; anything",
     )
     add_servers(parser, when)
     _add_limits(parser)
@@ -100,18 +99,22 @@ def add_servers(parser: CommandParser, when: str) -> None:
 
 
 def _add_limits(parser: CommandParser) -> None:
-    limits = parser.add_argument_group("limits", "Each in place of the agent's own.")
-    limits.add_argument("--max-turns", metavar="N", type=whole_number(1), help="calls of the model")
-    limits.add_argument("--max-cost", metavar="USD", type=dollars, dest="max_cost_usd", help="money")
+    limits = parser.add_argument_group("limits", "Each replaces the agent's own.")
+    limits.add_argument("--max-turns", metavar="N", type=whole_number(1), help="model calls")
+    limits.add_argument(
+        "--max-cost", metavar="USD", type=dollars, dest="max_cost_usd", help="cost in US dollars"
+    )
     limits.add_argument(
         "--max-tokens",
         metavar="N",
         type=whole_number(1, _MOST_TOKENS),
         dest="max_total_tokens",
-        help="tokens read and written, in all turns together",
+        help="input and output tokens of all turns",
     )
-    limits.add_argument("--max-tool-calls", metavar="N", type=whole_number(0), help="calls of tools")
-    limits.add_argument("--timeout", metavar="TIME", type=seconds, help="how long: 90s, 5m, 1h30m")
+    limits.add_argument("--max-tool-calls", metavar="N", type=whole_number(0), help="tool calls")
+    limits.add_argument(
+        "--timeout", metavar="TIME", type=seconds, help="time limit, such as 90s, 5m or 1h30m"
+    )
 
 
 def _assignment(text: str) -> tuple[str, str]:

@@ -34,7 +34,7 @@ def run_agent(options: argparse.Namespace) -> int:
     screen = Screen.of_process(interactive=False)
     found = look_up(options.agent, config)
     if found.missing_tools:
-        screen.remark(f"(without the tools {', '.join(found.missing_tools)}, which there are not here)")
+        screen.remark(f"(these tools do not exist here: {', '.join(found.missing_tools)})")
     own = found.runnable(config)
     if own is None:
         from maverick.cli.run.class_agent import run_class_agent  # here, since most agents are definitions

@@ -47,13 +47,13 @@ def gather_inputs(
     takes_all = [name for name, value in texts.items() if value == _PIPED]
     if len(takes_all) > 1:
         raise InvalidInputError(
-            f"{' and '.join(takes_all)} can not both be what is piped in. Give one of them as text.",
+            f"{' and '.join(takes_all)} cannot both be the piped input. Give one of them as text.",
             field="inputs",
         )
     if takes_all:
         if piped is None:
             raise InvalidInputError(
-                f"{takes_all[0]}: nothing is piped in. Write: … | maverick run …", field="inputs"
+                f"{takes_all[0]}: there is no piped input. Write: … | maverick run …", field="inputs"
             )
         texts[takes_all[0]] = piped
     elif piped and (declared is None or piped_into in declared):
@@ -67,10 +67,10 @@ def gather_inputs(
 def _check_complete(declared: Mapping[str, Input], given: Mapping[str, str]) -> None:
     missing = [name for name, spec in declared.items() if name not in given and spec.default is REQUIRED]
     if missing == [PROMPT]:
-        raise InvalidInputError('What is it to do? Say it with -p "…", or pipe it in.', field=PROMPT)
+        raise InvalidInputError('The prompt is missing. Give it with -p "…", or pipe it in.', field=PROMPT)
     if missing:
         ways = " ".join('-p "…"' if name == PROMPT else f"-i {name}=…" for name in missing)
-        raise InvalidInputError(f"The agent needs more to go on. Add: {ways}", field=missing[0])
+        raise InvalidInputError(f"Inputs are missing. Add: {ways}", field=missing[0])
 
 
 def _read(spec: Input | None, text: str) -> object:
@@ -80,7 +80,7 @@ def _read(spec: Input | None, text: str) -> object:
     try:
         return json.loads(text)
     except ValueError:
-        return text  # the agent's type may read it, and complains if it can not
+        return text  # the agent's type may read it, and complains if it cannot
 
 
 def _piped(screen: Screen) -> str | None:
@@ -94,5 +94,5 @@ def _piped(screen: Screen) -> str | None:
     if not (stat.S_ISFIFO(kind) or stat.S_ISREG(kind) or stat.S_ISSOCK(kind)):
         return None
     if not select.select([sys.stdin], [], [], _PATIENCE)[0]:
-        screen.remark("(reading standard input until it ends; start with < /dev/null if there is none)")
+        screen.remark("(waiting for standard input to end; use < /dev/null if there is none)")
     return sys.stdin.read().strip() or None

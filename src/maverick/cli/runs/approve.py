@@ -20,7 +20,7 @@ async def approve(console: Console, *, request_id: str, by: str | None) -> int:
         by: Who decides; by default the user of this computer.
 
     Raises:
-        ApprovalError: There is no such request, or it can not be decided any more, or not by them.
+        ApprovalError: There is no such request, or it cannot be decided any more, or not by them.
         RunNotFoundError: It is no run either.
     """
     asked = await _request(console, request_id)
@@ -37,7 +37,7 @@ async def deny(console: Console, *, request_id: str, by: str | None, reason: str
         reason: Why, in words for the model.
 
     Raises:
-        ApprovalError: There is no such request, or it can not be decided any more, or not by them.
+        ApprovalError: There is no such request, or it cannot be decided any more, or not by them.
         RunNotFoundError: It is no run either.
     """
     asked = await _request(console, request_id)
@@ -73,7 +73,7 @@ async def _tell(console: Console, decided: Approval) -> int:
     console.say(
         [
             f"{decided.approval_id} ({decided.tool_name}) is {verb} by {decided.decided_by}.",
-            f"Go on with: {console.command('resume', root)}",
+            f"Resume with: {console.command('resume', root)}",
         ]
     )
     return SUCCESS
@@ -90,5 +90,5 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError) as error:  # the user of a container may have no name
         raise InvalidInputError(
-            "--by: this computer's user has no name; say who decides.", field="by"
+            "--by: this computer's user has no name. Say who decides.", field="by"
         ) from error

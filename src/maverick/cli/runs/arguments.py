@@ -1,4 +1,4 @@
-"""What may be written after ``maverick runs``. Each option is a parameter of the function that does the work."""
+"""The arguments of ``maverick runs``. Each option is a parameter of the function that does the work."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Verbs:
         self._common.add_argument(
             "--journal",
             metavar="PATH",
-            help="the journal: a file or a postgresql:// address; by default what MAVERICK_JOURNAL or the "
-            "settings say, or else ~/.maverick/runs.db",
+            help="the journal: a file or a postgresql:// address; default: MAVERICK_JOURNAL, the "
+            "settings, or ~/.maverick/runs.db",
         )
         self._common.add_argument(
             "--json", action="store_true", dest="as_json", help="write JSON, for other programs"
@@ -59,7 +59,7 @@ class Verbs:
 def _add_looking(verbs: Verbs) -> None:
     listing = verbs.add("list", "list the newest runs")
     listing.add_argument(
-        "--status", metavar="STATUS", help="only those that are running, waiting, complete or stopped"
+        "--status", metavar="STATUS", help="only runs that are running, waiting, complete or stopped"
     )
     listing.add_argument(
         "--limit", metavar="N", type=whole_number(1), default=20, help="how many (default: 20)"
@@ -73,29 +73,29 @@ def _add_looking(verbs: Verbs) -> None:
         "-n", "--lines", metavar="N", type=whole_number(0), default=10, help="how many (default: 10)"
     )
     tail.add_argument(
-        "-f", "--follow", action="store_true", help="go on with new ones until the run ends; Ctrl-C leaves"
+        "-f", "--follow", action="store_true", help="follow new entries until the run ends; Ctrl-C leaves"
     )
     diff = verbs.add(
         "diff",
-        "compare two runs and say where they part",
-        "Compare two runs, times and ids aside, and say where they part. Ends with 0 if they are the same, else with 1.",
+        "compare two runs and show where they differ",
+        "Compare two runs, ignoring times and ids, and show where they differ. The exit code is 0 if they are the same, else 1.",
     )
     diff.add_argument("run_id", metavar="RUN", type=unicode_text, help="a run's id")
     diff.add_argument("other_id", metavar="OTHER", type=unicode_text, help="the other run's id")
 
 
 def _add_deciding(verbs: Verbs) -> None:
-    about = "It goes on when it is resumed. A decision counts once, and only for exactly that call."
+    about = "The run continues when it is resumed. A decision applies once, and to exactly that call."
     approve = verbs.add(
-        "approve", "agree to a tool call that a run waits with", f"Agree to a tool call. {about}"
+        "approve", "approve a tool call that a run waits for", f"Approve a tool call. {about}"
     )
-    deny = verbs.add("deny", "refuse a tool call that a run waits with", f"Refuse a tool call. {about}")
+    deny = verbs.add("deny", "deny a tool call that a run waits for", f"Deny a tool call. {about}")
     for decision in (approve, deny):
         decision.add_argument(
             "request_id",
             metavar="REQUEST",
             type=unicode_text,
-            help="the request's id as `runs show` has it, or the run's if it waits for one decision only",
+            help="the request's id, as in `runs show`, or the run's if it waits for only one decision",
         )
         decision.add_argument(
             "--by",
@@ -104,29 +104,27 @@ def _add_deciding(verbs: Verbs) -> None:
             help="who decides; by default the user of this computer",
         )
     deny.add_argument(
-        "--reason", metavar="TEXT", type=unicode_text, default="", help="why; the model is told"
+        "--reason", metavar="TEXT", type=unicode_text, default="", help="the reason, which the model is told"
     )
 
 
 def _add_going_on(verbs: Verbs) -> None:
     resume = verbs.add_for_run(
         "resume",
-        "go on with a run that was cut off, stopped, failed or waited",
-        "Go on with a run whose process died, or that was stopped, failed or waited for a decision. A process that "
-        "still works on it is stopped. Ctrl-C stops the run so that it can be resumed; twice kills.",
+        "resume a run that was interrupted, stopped, failed or waited",
+        "Resume a run whose process died, or that was stopped, failed or waited for a decision. A process that "
+        "still works on it is stopped. Ctrl-C stops the run, and it can be resumed; Ctrl-C twice kills it.",
     )
-    resume.add_argument(
-        "--accept-changes", action="store_true", help="go on although the agent is not what it was"
-    )
+    resume.add_argument("--accept-changes", action="store_true", help="resume although the agent has changed")
     replay = verbs.add_for_run(
         "replay",
-        "tell a run again, as it happened",
-        "Tell a run again. No model is called and no tool is run.",
+        "show a run again, as it happened",
+        "Show a run again from the journal. No model is called and no tool is run.",
     )
     fork = verbs.add_for_run(
         "fork",
-        "run again from a turn on",
-        "Make a new run that shares the beginning of another one; what happened there is not done again.",
+        "run again from a turn",
+        "Start a new run that shares the beginning of another one. What happened there is not done again.",
     )
     fork.add_argument(
         "--turn", metavar="N", type=whole_number(1), required=True, help="the turn to begin with"
@@ -135,7 +133,7 @@ def _add_going_on(verbs: Verbs) -> None:
         "--edit",
         metavar="TEXT",
         type=unicode_text,
-        help="words to put before it: in place of the user's last message, or after the last tool results",
+        help="a message to put before it: it replaces the user's last message, or follows the last tool results",
     )
     fork.add_argument("--new-id", metavar="ID", type=unicode_text, help="the id of the new run")
     add_changes(resume, "as when the run began")
@@ -144,8 +142,8 @@ def _add_going_on(verbs: Verbs) -> None:
         parser.add_argument(
             "--agents",
             metavar="FILE",
-            help="the Python or Markdown file, or the module, that defines the run's agent; by default it is looked "
-            "for by its name, as `maverick agents list` has it",
+            help="the Python or Markdown file, or the module, that defines the run's agent; by default it is found "
+            "by its name, as in `maverick agents list`",
         )
 
 
@@ -158,23 +156,23 @@ def _add_keeping(verbs: Verbs) -> None:
     export.add_argument(
         "-o", "--output", metavar="FILE", help="the file to write; by default standard output"
     )
-    export.add_argument("--force", action="store_true", help="write over a file that is there already")
+    export.add_argument("--force", action="store_true", help="overwrite an existing file")
     check = verbs.add(
         "check",
-        "say which runs can be read",
-        "Say which runs can be read, and how far the others can. Ends with 0 if all of them can, else with 1.",
+        "check which runs can be read",
+        "Check which runs can be read, and how far the others can. The exit code is 0 if all can, else 1.",
     )
     check.add_argument("run_id", metavar="RUN", nargs="?", type=unicode_text, help="the run; by default all")
     check.add_argument(
         "--repair",
         metavar="COPY",
         dest="copy",
-        help="save what can be read to a new file; the journal itself is left as it is",
+        help="save what can be read to a new file; the journal itself is not changed",
     )
     prune = verbs.add(
         "prune",
         "remove old runs",
-        "Remove runs that ended long ago, and their subagents' runs. Without --yes, only say which.",
+        "Remove runs that ended long ago, and their subagents' runs. Without --yes, only list them.",
     )
     prune.add_argument(
         "--older-than", metavar="AGE", type=_age, required=True, help="how long ago: 30d, 12h, 2w …"
@@ -182,7 +180,7 @@ def _add_keeping(verbs: Verbs) -> None:
     prune.add_argument(
         "--unfinished",
         action="store_true",
-        help="also those that have not ended: they wait for a decision, or their process died",
+        help="also runs that have not ended: they wait for a decision, or their process died",
     )
     prune.add_argument("--yes", action="store_true", help="do it")
 

@@ -35,7 +35,7 @@ async def show_difference(console: Console, *, run_id: str, other_id: str) -> in
     if console.as_json:
         console.write({"same": True} if found is None else _fields(found))
     elif found is None:
-        console.say([printable(f"{run_id} and {other_id} are the same, times and ids aside.")])
+        console.say([printable(f"{run_id} and {other_id} are the same, ignoring times and ids.")])
     else:
         _show(console, found, run_id, other_id)
     return SUCCESS if found is None else FAILURE
@@ -45,7 +45,7 @@ def _show(console: Console, found: Divergence, run_id: str, other_id: str) -> No
     where = f"entry {found.number}, {found.path}" if found.path else f"entry {found.number}"
     width = max(len(run_id), len(other_id))
     one, other = _around_the_difference(found.one, found.other)
-    lines = (f"They part at {where}:", f"  {run_id:<{width}}  {one}", f"  {other_id:<{width}}  {other}")
+    lines = (f"They differ at {where}:", f"  {run_id:<{width}}  {one}", f"  {other_id:<{width}}  {other}")
     console.say(fitted(printable(line), console.width) for line in lines)
 
 

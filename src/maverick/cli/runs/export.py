@@ -25,7 +25,7 @@ async def write_export(console: Console, *, run_id: str, output: str | None, for
 
     Raises:
         RunNotFoundError: There is no such run; nothing is written.
-        InvalidInputError: The file is there already, or can not be written.
+        InvalidInputError: The file is there already, or cannot be written.
     """
     lines = export_run(console.journal, run_id)
     first = await anext(lines)
@@ -37,10 +37,12 @@ async def write_export(console: Console, *, run_id: str, output: str | None, for
     try:
         written = await _write_file(Path(output), first, lines, force=force)
     except FileExistsError as error:
-        problem = f"--output: {output} is there already. Name another file, or write over it with --force."
+        problem = f"--output: {output} already exists. Name another file, or overwrite it with --force."
         raise InvalidInputError(problem, field="output", cause=error) from error
     except OSError as error:
-        problem = f"--output: {output} can not be written: {error.strerror}. Name another file, or make room for it."
+        problem = (
+            f"--output: {output} cannot be written: {error.strerror}. Name another file, or free some space."
+        )
         raise InvalidInputError(problem, field="output", cause=error) from error
     console.screen.remark(f"Wrote {counted(written, 'line')} to {output}.")
     return SUCCESS

@@ -43,7 +43,7 @@ async def list_runs(console: Console, *, status: str | None, limit: int, with_su
     elif records:
         show_records(console, records)
     else:
-        console.screen.remark("There are no such runs." if status else "There are no runs yet.")
+        console.screen.remark("No runs match." if status else "There are no runs yet.")
     return SUCCESS
 
 
@@ -77,7 +77,7 @@ def show_records(console: Console, records: Sequence[RunRecord]) -> None:
 def reason_of(record: RunRecord) -> str:
     """Why a run stands where it does, if there is more to say than its status."""
     if record.status is RunStatus.WAITING:
-        return "awaits a decision"
+        return "awaiting approval"
     return "" if record.reason == record.status.value else record.reason
 
 

@@ -25,7 +25,7 @@ def pending_lines(console: Console, approvals: Sequence[Approval]) -> Iterator[s
     from textwrap import wrap  # here, since it is slow to load, and most runs wait for nothing
 
     for approval in approvals:
-        yield f"It waits for a decision on this call, {_when(approval)}:"
+        yield f"Waiting for a decision on this call, {_when(approval)}:"
         yield from wrap(
             _call(approval),
             console.width,
@@ -50,7 +50,7 @@ async def _is_within(journal: Journal, run_id: str, outer: str) -> bool:
 
 
 def _call(approval: Approval) -> str:
-    # Whole, since nobody should agree to what they can not see; and escaped, so that nothing in it is invisible.
+    # Whole, since nobody should agree to what they cannot see; and escaped, so that nothing in it is invisible.
     call = whole_call(approval.tool_name, json.loads(approval.arguments))
     if len(call) <= _LONGEST_CALL:
         return call

@@ -38,18 +38,18 @@ async def resume_run(
         console: Where.
         run_id: The run.
         agents: The file or module with its agent; by default it is looked for by its name.
-        accept_changes: Whether to go on although the agent is not what it was.
+        accept_changes: Whether to resume although the agent has changed.
         different: What was, or now is to be, different about the agent.
 
     Raises:
         RunNotFoundError: There is no such run.
         RunChangedError: The agent has changed, and nobody accepted that.
-        InvalidInputError: The run is a subagent's, or its agent can not be loaded.
+        InvalidInputError: The run is a subagent's, or its agent cannot be loaded.
     """
     record = await console.journal.get(run_id)
     if record.parent is not None:
         raise InvalidInputError(
-            f"The run {run_id!r} is a subagent's. It goes on with the run that called it: "
+            f"The run {run_id!r} belongs to a subagent. Resume the run that called it: "
             f"{console.command('resume', record.parent, *Changes().words(agents))}",
             field="run_id",
         )
@@ -102,7 +102,7 @@ async def fork_run(
 
     Raises:
         RunNotFoundError: There is no such run.
-        InvalidInputError: It has no such turn, or its agent can not be loaded.
+        InvalidInputError: It has no such turn, or its agent cannot be loaded.
     """
     config = load_settings(asks=True, as_json=console.as_json)
     changes = Changes.asked_for(different)
@@ -141,7 +141,7 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
 
     Raises:
         RunNotFoundError: There is no such run.
-        InvalidInputError: Its agent can not be loaded.
+        InvalidInputError: Its agent cannot be loaded.
     """
     record = await console.journal.get(run_id)
     definition = _agent_of(record, agents, load_settings(asks=True, as_json=console.as_json))
@@ -156,7 +156,7 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
             result = event.result if isinstance(event, RunEnd) else None
     if result is not None:
         return await printer.conclude(result)
-    await printer.leave("it has not ended")
+    await printer.leave("not ended")
     return WAITING if record.status is RunStatus.WAITING else FAILURE
 
 
@@ -179,7 +179,7 @@ def _agent_of(record: RunRecord, agents: str | None, config: MaverickConfig) -> 
     """The definition of a run's agent: from the file or module that is named, or else from where agents are kept.
 
     Raises:
-        InvalidInputError: It can not be loaded, or is none that keeps its runs.
+        InvalidInputError: It cannot be loaded, or is none that keeps its runs.
     """
     name = record.agent.rpartition("/")[2]
     if agents is not None and not agents.endswith(".md"):

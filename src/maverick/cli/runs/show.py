@@ -112,7 +112,7 @@ def _times(record: RunRecord) -> str:
     if record.status in ENDED:
         since = f"took {duration(record.updated_at - record.created_at)}"
     else:
-        since = f"last heard of {age(time.time() - record.updated_at)} ago"
+        since = f"last entry {age(time.time() - record.updated_at)} ago"
     return f"{began:%Y-%m-%d %H:%M:%S}, {since}"
 
 
