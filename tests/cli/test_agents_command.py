@@ -128,7 +128,7 @@ def test_a_new_agent_may_be_for_all_projects(
 def test_nothing_is_written_over_unless_it_is_wanted(folder: Folder) -> None:
     file = folder.write(".maverick/agents/explainer.md", REPORTER)
 
-    assert "is there already" in folder.refuse("agents", "new", "explainer")
+    assert "already exists" in folder.refuse("agents", "new", "explainer")
     assert "reporter" in file.read_text()
     assert folder.main("agents", "new", "explainer", "--force").returncode == 0
     assert "reporter" not in file.read_text()

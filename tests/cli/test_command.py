@@ -216,5 +216,5 @@ def test_a_mistake_in_the_program_is_one_line_and_its_trace_is_shown_on_request(
 
     assert main(words) == 1
     *trace, line = capsys.readouterr().err.splitlines()
-    assert line.startswith("maverick: ZeroDivisionError: division by zero. This should not")
+    assert line.startswith("maverick: ZeroDivisionError: division by zero. This is a bug")
     assert bool(trace) is ("--debug" in words)

@@ -121,7 +121,7 @@ def test_a_projects_file_offers_nothing_that_is_a_persons_own(folder: Folder) ->
 def test_nothing_is_written_over_unless_it_is_wanted(folder: Folder) -> None:
     file = folder.write("maverick.yaml", "agent: {model: mine}\n")
 
-    assert "is there already" in folder.refuse("config", "init", "--project")
+    assert "already exists" in folder.refuse("config", "init", "--project")
     assert file.read_text() == "agent: {model: mine}\n"
     assert folder.main("config", "init", "--project", "--force").returncode == 0
 

@@ -78,7 +78,7 @@ def test_a_journal_that_can_not_be_made_is_wrong(folder: Folder, monkeypatch: py
     done = folder.main("doctor")
 
     assert done.returncode == 1
-    assert "runs.db cannot be made" in done.stdout
+    assert "runs.db cannot be created" in done.stdout
 
 
 def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(

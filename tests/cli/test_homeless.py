@@ -70,4 +70,4 @@ def test_the_doctor_names_what_can_not_be_kept(homeless: Folder) -> None:
     done = homeless.main("doctor")
 
     assert done.returncode == 1, done.stderr
-    assert re.search(r"^!!  journal +~/.maverick/runs.db cannot be made", done.stdout, re.MULTILINE)
+    assert re.search(r"^!!  journal +~/.maverick/runs.db cannot be created", done.stdout, re.MULTILINE)

@@ -118,7 +118,7 @@ def test_an_agent_is_run_from_a_markdown_file(folder: Folder) -> None:
 def test_a_tool_that_an_agent_for_claude_code_can_not_have_here_is_told(folder: Folder) -> None:
     folder.write(".claude/agents/a.md", "---\nname: a\ndescription: b\ntools: Read, WebSearch\n---\nx\n")
 
-    assert "(without the tools WebSearch, XXX)" in folder.main("run", "a", "-p", "hi").stderr
+    assert "(these tools do not exist here: WebSearch)" in folder.main("run", "a", "-p", "hi").stderr
 
 
 # Input
@@ -160,7 +160,7 @@ def test_what_is_piped_in_goes_below_the_prompt_or_where_a_dash_is(
         ([], 'Inputs are missing. Add: -p "…" -i tone=…'),
         (["-i", "tone=x"], 'The prompt is missing. Give it with -p "…", or pipe it in.'),
         (["-p", "x", "-i", "tone=x", "-i", "size=3"], "There is no input named 'size'"),
-        (["-p", "-", "-i", "tone=x"], "nothing is piped in"),
+        (["-p", "-", "-i", "tone=x"], "there is no piped input"),
         (["-p", "-", "-i", "tone=-"], "tone and prompt cannot both be the piped input"),
     ],
 )

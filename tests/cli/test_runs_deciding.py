@@ -115,7 +115,7 @@ def test_the_whole_call_is_shown_and_how_long_there_is_to_decide(runs: Runs) -> 
     runs.use(ask)
     shown = runs.run("show", "long").stdout
 
-    told = shown[shown.index("It waits for a decision") :]
+    told = shown[shown.index("Waiting for a decision") :]
     assert "2 h 0 min left:" in told
     assert "delete_file(name='\\u202every-" in told
     assert "".join(told.split()).count("very-") == 50

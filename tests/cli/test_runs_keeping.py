@@ -60,7 +60,7 @@ def test_a_file_that_is_there_is_written_over_only_when_that_is_asked_for(runs: 
     file = tmp_path / "mine.txt"
     file.write_text("mine")
 
-    assert "mine.txt is there already" in runs.refuse("export", "sum", "-o", str(file))
+    assert "mine.txt already exists" in runs.refuse("export", "sum", "-o", str(file))
     assert file.read_text() == "mine"
     assert runs.run("export", "sum", "-o", str(file), "--force").returncode == 0
     assert len(file.read_text().splitlines()) == 8

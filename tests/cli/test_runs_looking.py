@@ -134,7 +134,7 @@ def test_a_call_that_nobody_knows_the_end_of_is_shown_as_unfinished(runs: Runs) 
     shown = runs.run("show", "crash").stdout
 
     assert "· calculate(expression='5 * 5') unfinished" in shown
-    assert "last heard of" in shown
+    assert "last entry " in shown
 
 
 def test_a_call_that_waits_is_shown_with_the_commands_to_decide(runs: Runs) -> None:

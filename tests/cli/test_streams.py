@@ -66,7 +66,7 @@ def test_an_output_that_can_not_be_written_is_one_line(words: str, unbuffered: s
 
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        "maverick: The output could not be written: No space left on device. Make room for it, or write it elsewhere."
+        "maverick: The output could not be written: No space left on device. Free some space, or write it elsewhere."
     )
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr

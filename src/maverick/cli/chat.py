@@ -12,8 +12,8 @@ from typing import TextIO
 
 from maverick.cli.assistant import choose_assistant
 from maverick.cli.chat_session import ChatSession
+from maverick.cli.event_printer import EventPrinter
 from maverick.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS
-from maverick.cli.live_view import LiveView
 from maverick.cli.screen import Screen, shortened
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import on_ctrl_c
@@ -52,7 +52,7 @@ class Chat:
         Returns:
             The exit code, if this is the last answer.
         """
-        stop, view = AbortSignal(), LiveView(self._screen)
+        stop, view = AbortSignal(), EventPrinter(self._screen)
         with on_ctrl_c(stop.abort):
             async for event in self._session.answer(text, signal=stop):
                 if not _is_told_again(event):

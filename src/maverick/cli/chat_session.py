@@ -49,7 +49,7 @@ class ChatSession:
         self._model = model
         self._location = database
         self._journal = journal
-        self._user_id = user_id or whoever_is_here()
+        self._user_id = user_id or current_user()
         self._conversation_id = str(uuid.uuid4())
         self.last: AgentResult[Any]
         """How the last run ended."""
@@ -150,7 +150,7 @@ def _never_begun(error: AgentError) -> AgentResult[Any]:
     return AgentResult.failure_result([error], AgentUsage(0, 0))
 
 
-def whoever_is_here() -> str:
+def current_user() -> str:
     """The name of whoever is logged in."""
     try:
         return getpass.getuser()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from maverick.chat import Database, MCPToolServer
 from maverick.chat.serving import KnownTokens, http_app, serve_stdio
-from maverick.cli.chat_session import whoever_is_here
+from maverick.cli.chat_session import current_user
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.settings import load_settings
 from maverick.exceptions import ConfigError, InvalidInputError
@@ -29,7 +29,7 @@ def serve(options: argparse.Namespace) -> int:
     tools = MCPToolServer(database.session)
     try:
         if options.port is None:
-            asyncio.run(serve_stdio(tools, options.user or whoever_is_here()))
+            asyncio.run(serve_stdio(tools, options.user or current_user()))
         else:
             _serve_http(tools, options)
     finally:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeAlias
 
-from maverick.cli.changes import Changes
+from maverick.cli.event_printer import EventPrinter
 from maverick.cli.exit_codes import (
     FAILURE,
     INTERRUPTED,
@@ -23,8 +23,8 @@ from maverick.cli.exit_codes import (
 )
 from maverick.cli.formatting import counted, duration, money
 from maverick.cli.json_text import event_fields, result_fields
-from maverick.cli.live_view import LiveView
 from maverick.cli.progress import Progress
+from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.pending import pending_in, pending_lines
 from maverick.cli.stop_signals import on_stop_signals
@@ -93,7 +93,7 @@ class RunPrinter:
     def __init__(
         self,
         console: Console,
-        changes: Changes,
+        changes: RunOptions,
         agents: str | None,
         limits: RunConfig,
         run_id: str = "",
@@ -114,7 +114,7 @@ class RunPrinter:
         self._run_id = run_id
         self._streams = streams
         self._kept = kept
-        self._view = LiveView(console.screen)
+        self._view = EventPrinter(console.screen)
         self._over = False
 
     def show(self, event: AgentActivityEvent) -> None:

@@ -14,8 +14,8 @@ from maverick.agents import AgentContext, AgentResult
 from maverick.agents.class_executor import until_stopped
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.registry import make_agent
-from maverick.cli.changes import Changes
 from maverick.cli.run.inputs import gather_inputs
+from maverick.cli.run_options import RunOptions
 from maverick.cli.run_printer import RunPrinter, watch
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
@@ -63,7 +63,7 @@ def run_class_agent(
     context = replace(AgentContext.from_cwd(Path.cwd(), config), extra=inputs)
     agent = make_agent(found.name, found.agent, **given)
     console = Console(MemoryJournal(), screen, options.as_json)
-    printer = RunPrinter(console, Changes(), None, RunConfig(), found.name, kept=False)
+    printer = RunPrinter(console, RunOptions(), None, RunConfig(), found.name, kept=False)
 
     async def run() -> int:
         result = await watch(printer, lambda stop, _: until_stopped(agent.execute(context), stop))

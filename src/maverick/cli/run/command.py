@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 from maverick.cli.agent_lookup import look_up, split_source
-from maverick.cli.changes import Changes
-from maverick.cli.executing import executor_for, explain_stand_in, who_answers
+from maverick.cli.executor import executor_for, explain_stand_in, who_answers
 from maverick.cli.run.inputs import PROMPT, gather_inputs
+from maverick.cli.run_options import RunOptions
 from maverick.cli.run_printer import RunPrinter, watch
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
@@ -43,7 +43,7 @@ def run_agent(options: argparse.Namespace) -> int:
     inputs = gather_inputs(
         found.inputs, options.inputs, options.prompt, screen, getattr(found.agent, "piped", PROMPT)
     )
-    changes = Changes.asked_for(vars(options))
+    changes = RunOptions.from_options(vars(options))
     answering = who_answers(own, changes.model, config.agent)
     if answering.is_stand_in:
         screen.remark(f"({explain_stand_in(answering)})")
@@ -54,7 +54,7 @@ def run_agent(options: argparse.Namespace) -> int:
 async def _run(
     definition: AgentDefinition[Any],
     inputs: dict[str, Any],
-    changes: Changes,
+    changes: RunOptions,
     options: argparse.Namespace,
     config: MaverickConfig,
     screen: Screen,

@@ -7,9 +7,9 @@ from typing import Any
 
 from maverick.agents.named_tools import coding_registry, names_tools
 from maverick.cli.agent_lookup import find_agent, look_up
-from maverick.cli.changes import Changes
-from maverick.cli.executing import executor_for, who_answers
+from maverick.cli.executor import executor_for, who_answers
 from maverick.cli.exit_codes import FAILURE, WAITING
+from maverick.cli.run_options import RunOptions
 from maverick.cli.run_printer import RunPrinter, watch
 from maverick.cli.runs.console import Console
 from maverick.cli.settings import load_settings
@@ -50,11 +50,11 @@ async def resume_run(
     if record.parent is not None:
         raise InvalidInputError(
             f"The run {run_id!r} belongs to a subagent. Resume the run that called it: "
-            f"{console.command('resume', record.parent, *Changes().words(agents))}",
+            f"{console.command('resume', record.parent, *RunOptions().words(agents))}",
             field="run_id",
         )
     config = load_settings(asks=True, as_json=console.as_json)
-    changes = Changes.asked_for(different)
+    changes = RunOptions.from_options(different)
     agent = _agent_of(record, agents, config)
     definition = changes.applied_to(
         agent, await _model_to_resume(console.journal, run_id, agent, changes, config)
@@ -105,7 +105,7 @@ async def fork_run(
         InvalidInputError: It has no such turn, or its agent cannot be loaded.
     """
     config = load_settings(asks=True, as_json=console.as_json)
-    changes = Changes.asked_for(different)
+    changes = RunOptions.from_options(different)
     agent = _agent_of(await console.journal.get(run_id), agents, config)
     definition = changes.applied_to(agent, who_answers(agent, changes.model, config.agent).model)
     streams = definition.output_config is None
@@ -145,7 +145,7 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
     """
     record = await console.journal.get(run_id)
     definition = _agent_of(record, agents, load_settings(asks=True, as_json=console.as_json))
-    printer = RunPrinter(console, Changes(), agents, definition.run_config, run_id)
+    printer = RunPrinter(console, RunOptions(), agents, definition.run_config, run_id)
     result = None
     # Without its MCP servers: what their tools did is in the journal.
     tools = coding_registry(Path.cwd()) if names_tools(definition) else None
@@ -161,7 +161,7 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
 
 
 async def _model_to_resume(
-    journal: Journal, run_id: str, agent: AgentDefinition[Any], changes: Changes, config: MaverickConfig
+    journal: Journal, run_id: str, agent: AgentDefinition[Any], changes: RunOptions, config: MaverickConfig
 ) -> str:
     """The model that goes on with a run: an agent that names none keeps the one it began with."""
     fingerprint = (await load_beginning(journal, run_id)).fingerprint

@@ -14,9 +14,9 @@ from typing import Any
 
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.cli.agent_lookup import discovery, look_up, split_source
-from maverick.cli.changes import Changes
-from maverick.cli.executing import executor_for, explain_stand_in, who_answers
+from maverick.cli.executor import executor_for, explain_stand_in, who_answers
 from maverick.cli.exit_codes import SIGNALLED, SUCCESS
+from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
@@ -142,7 +142,7 @@ class CommandLineBackend:
         self._file = file
         self._model = model
         self._mode = mode
-        self._changes = Changes(model=model, mode=mode, mcp=mcp)
+        self._changes = RunOptions(model=model, mode=mode, mcp=mcp)
         self._problems: list[str] = []
 
     @property

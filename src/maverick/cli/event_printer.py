@@ -18,7 +18,7 @@ from maverick.loop.events import (
 from maverick.model.untrusted import unmarked
 
 
-class LiveView:
+class EventPrinter:
     """Shows the events of a run.
 
     Only the run's own words are its answer; of its subagents, what they do is told beside it.

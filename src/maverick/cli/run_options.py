@@ -31,22 +31,22 @@ _LIMITS = {
 """The options for the limits of :class:`~maverick.loop.RunConfig`, but for the time, which has units."""
 
 
-class Changes(Struct, frozen=True):
-    """What is to be different."""
+class RunOptions(Struct, frozen=True):
+    """What the options of a command change about an agent for one run."""
 
     model: str | None = None
     """The ``provider:model`` that answers."""
     output_schema: str | None = None
     """The file with a JSON Schema of the answer."""
     mode: str | None = None
-    """How much the agent may do without being told."""
+    """What the agent may do without asking."""
     mcp: Sequence[str] = ()
     """MCP servers whose tools the agent gets, beside its own."""
     limits: Mapping[str, Any] = {}
     """Limits by their names in :class:`~maverick.loop.RunConfig`."""
 
     @classmethod
-    def asked_for(cls, options: Mapping[str, Any]) -> Self:
+    def from_options(cls, options: Mapping[str, Any]) -> Self:
         """The changes that the options of a command ask for."""
         limits = {name: options[name] for name in _LIMITS if options[name] is not None}
         if options["timeout"] is not None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from maverick.cli.live_view import LiveView
+from maverick.cli.event_printer import EventPrinter
 from maverick.cli.screen import Screen
 from maverick.loop.events import (
     AgentActivityEvent,
@@ -30,7 +30,7 @@ CLERK: dict[str, Any] = {"run_id": "r/1/0", "trace_id": "t", "at": 1.0, "agent":
 def shown(*events: AgentActivityEvent) -> tuple[str, str]:
     """The answer and the remarks."""
     answers, remarks = io.StringIO(), io.StringIO()
-    view = LiveView(Screen(answers, remarks, colour=False))
+    view = EventPrinter(Screen(answers, remarks, colour=False))
     for event in events:
         view.show(event)
     return answers.getvalue(), remarks.getvalue()
