@@ -8,7 +8,6 @@ import pytest
 from claude_agent_sdk import AssistantMessage, Message, ResultMessage, StreamEvent
 
 from maverick.agents import extract_usage
-from maverick.providers.claude_cli import UsageMeter
 
 MODEL = "claude-sonnet-4-5"
 BEGUN = {
@@ -54,26 +53,16 @@ def counted(inputs: int, output: int) -> dict[str, Any]:
     }
 
 
-def metered(*messages: Message) -> UsageMeter:
-    meter = UsageMeter()
-    for message in messages:
-        meter.see(message)
-    return meter
-
-
 @pytest.mark.requirement("000-SC-006", "000-FR-014")
 def test_the_figures_of_a_run_that_ended_well_are_its_own() -> None:
-    meter = metered(started(1), ended(42), result(total_cost_usd=0.5, model_usage=counted(300, 60)))
-
-    usage = meter.read()
+    usage = extract_usage([started(1), ended(42), result(total_cost_usd=0.5, model_usage=counted(300, 60))])
 
     assert (usage.input_tokens, usage.output_tokens, usage.total_cost_usd) == (300, 60, 0.5)
-    assert meter.turns == 2
 
 
 @pytest.mark.requirement("000-SC-006")
 def test_the_answers_that_came_count_when_the_run_gives_no_figures() -> None:
-    usage = metered(started(1), ended(42), started(2), result(is_error=True, total_cost_usd=0)).read()
+    usage = extract_usage([started(1), ended(42), started(2), result(is_error=True, total_cost_usd=0)])
 
     assert (usage.input_tokens, usage.output_tokens) == (236, 43)
     assert (usage.cache_read_tokens, usage.cache_write_tokens) == (22, 14)
@@ -84,7 +73,7 @@ def test_the_answers_that_came_count_when_the_run_gives_no_figures() -> None:
 def test_an_answer_that_is_reported_more_than_once_counts_once() -> None:
     whole = AssistantMessage(content=[], model=MODEL, usage=BEGUN, message_id="msg_1")
 
-    usage = metered(started(1), whole, whole, ended(42)).read()
+    usage = extract_usage([started(1), whole, whole, ended(42)])
 
     assert (usage.input_tokens, usage.output_tokens) == (118, 42)
 
@@ -93,8 +82,8 @@ def test_an_answer_that_is_reported_more_than_once_counts_once() -> None:
 def test_a_cost_that_nobody_knows_is_none() -> None:
     odd = event(type="message_start", message={"id": "m", "model": "nobody-knows-it", "usage": BEGUN})
 
-    assert metered(odd).read().total_cost_usd is None
-    assert metered().read().total_cost_usd is None
+    assert extract_usage([odd]).total_cost_usd is None
+    assert extract_usage([]).total_cost_usd is None
 
 
 @pytest.mark.requirement("000-SC-006")

@@ -10,13 +10,12 @@ from maverick.providers.claude_cli.options import build_options, check_numbers
 from maverick.providers.claude_cli.pool import SessionPool
 from maverick.providers.claude_cli.session import CliSession
 from maverick.providers.claude_cli.tool import CliTool, cli_tool
-from maverick.providers.claude_cli.usage import UsageMeter, extract_usage
+from maverick.providers.claude_cli.usage import extract_usage
 
 __all__ = [
     "CliSession",
     "CliTool",
     "SessionPool",
-    "UsageMeter",
     "api_error",
     "build_options",
     "check_numbers",

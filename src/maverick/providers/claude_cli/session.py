@@ -61,11 +61,6 @@ class CliSession:
         return replace(options, cwd=Path(options.cwd or "").absolute(), env={**os.environ, **options.env})
 
     @property
-    def pid(self) -> int | None:
-        """The CLI's process id, if it was started."""
-        return None if self._transport is None else self._transport.pid
-
-    @property
     def reusable(self) -> bool:
         """Whether it can take a prompt: the CLI is running or starting, and no answer is outstanding."""
         ready = self._transport is not None and self._transport.is_ready()
@@ -152,10 +147,6 @@ class CliSession:
             except Exception as error:  # as in open()
                 raise self._wrapped(error) from error
             self._forgetting = True
-
-    async def interrupt(self) -> None:
-        """Stop the answer; its messages end with a ``ResultMessage`` that says so."""
-        await self.client.interrupt()
 
     def kill(self) -> None:
         """End the CLI and everything it has started. This returns at once and cannot be undone."""

@@ -58,11 +58,6 @@ class SupervisedTransport(Transport):
         self._ended = False
 
     @property
-    def pid(self) -> int | None:
-        """The CLI's process id, once there is one."""
-        return None if self._process is None else self._process.pid or None
-
-    @property
     def stderr(self) -> str:
         """The last lines of the CLI's standard error."""
         return "" if self._process is None else self._process.stderr

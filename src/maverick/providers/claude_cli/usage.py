@@ -7,9 +7,7 @@ missing or not a number counts as 0.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -30,18 +28,16 @@ _OF_A_MODEL = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCrea
 """What the figures are called where a response reports them, and where a run reports them by model."""
 
 
-class UsageMeter:
-    """Adds up the usage of one conversation from its messages; its clock starts when it is created."""
+class _Meter:
+    """Adds up the usage of one conversation from its messages."""
 
     def __init__(self) -> None:
-        self._began = time.monotonic()
         self._answers: dict[str, Usage] = {}
         self._current = ""
         self._model = ""
         self._reported = Usage()
         self._cost: float | None = None
-        self.turns = 0
-        """How many turns the conversation had, once it is over."""
+        self._duration = 0
 
     def see(self, message: Message) -> None:
         """Take a message into account."""
@@ -56,12 +52,11 @@ class UsageMeter:
             self._see_result(message)
 
     def read(self) -> AgentUsage:
-        """What was used so far, and how long it took."""
+        """The usage so far, and the duration that the conversation reports."""
         counted = sum(self._answers.values(), Usage())
         usage = _higher(counted, self._reported)
         cost = self._cost or self._estimate(usage)
-        milliseconds = round((time.monotonic() - self._began) * 1000)
-        return AgentUsage.of(msgspec.structs.replace(usage, cost_usd=cost), milliseconds)
+        return AgentUsage.of(msgspec.structs.replace(usage, cost_usd=cost), self._duration)
 
     def _see_event(self, event: Mapping[str, Any]) -> None:
         if event.get("type") == "message_start":
@@ -72,7 +67,7 @@ class UsageMeter:
             self._note(self._current, event.get("usage"))
 
     def _see_result(self, result: Any) -> None:  # noqa: ANN401 - the SDK's ResultMessage, loaded on use
-        self.turns = _count(result.num_turns)
+        self._duration = _count(result.duration_ms)
         self._cost = _number(result.total_cost_usd)
         reported = _by_model(result)
         self._reported = reported if reported.total_tokens else _usage(result.usage, _OF_A_RESPONSE)
@@ -88,17 +83,14 @@ class UsageMeter:
 
 
 def extract_usage(messages: Iterable[Message]) -> AgentUsage:
-    """What a list of messages says was used; the duration is the one in its ``ResultMessage``.
+    """The usage that a list of messages reports; the duration is the one in its ``ResultMessage``.
 
-    Figures that are missing or are no numbers count as 0.
+    Figures that are missing or not numbers count as 0.
     """
-    meter = UsageMeter()
-    duration = 0
+    meter = _Meter()
     for message in messages:
         meter.see(message)
-        if isinstance(message, sdk().ResultMessage):
-            duration = _count(message.duration_ms)
-    return replace(meter.read(), duration_ms=duration)
+    return meter.read()
 
 
 def hidden_usage(result: ResultMessage, charged: Usage) -> Usage:
