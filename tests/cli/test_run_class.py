@@ -8,12 +8,17 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from claude_cli.api import CliApi, calls, endless, surroundings
 from cli.command import Terminal
 from cli.folder import Folder
+from maverick import AgentResult, MaverickConfig
+from maverick.cli.agent_lookup import look_up
+from maverick.cli.tui.command import CommandLineBackend
+from maverick.journal import SqliteJournal
 from wire.claude_answers import Answer, text
 
 PLAIN = """
@@ -158,6 +163,28 @@ def test_an_agent_on_the_claude_cli_is_shown_and_kept_like_any_other(folder: Fol
 
     assert (done.returncode, done.stdout) == (0, "Tea is ready.\n"), done.stderr
     assert folder.main("runs", "replay", "tea").stdout == "Tea is ready.\n"
+
+
+@pytest.mark.requirement("CLASS-RUNS")
+def test_the_screen_runs_a_class_and_goes_on_with_its_conversation(folder: Folder) -> None:
+    config = MaverickConfig()
+
+    async def use() -> list[AgentResult[Any]]:
+        async with SqliteJournal(folder.path / "runs.db") as journal:
+            named = look_up("issue-fixer", config)
+            backend = CommandLineBackend(config, journal, named, model="offline:")
+            definition = backend.prepare("issue-fixer").definition
+            async with backend.executor(definition, None, None) as executor:
+                first = await executor.execute(definition, inputs={"prompt": "No tea."}, run_id="tea")
+                more = await executor.execute(
+                    definition, inputs={"prompt": "Still none."}, messages=first.messages, run_id="more"
+                )
+            return [first, more]
+
+    first, more = asyncio.run(use())
+
+    assert "No tea." in first.messages[0].content
+    assert "Still none." in more.messages[len(first.messages)].content
 
 
 def test_any_class_with_execute_is_run_with_whatever_it_is_given(folder: Folder) -> None:
