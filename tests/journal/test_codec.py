@@ -6,7 +6,7 @@ from math import inf, nan
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from journal.entries import ENTRIES, FIELDS, entries, error_classes, errors_of, facts_of
@@ -50,6 +50,7 @@ def test_any_entry_comes_back_as_it_was(entry: Entry) -> None:
 
 @pytest.mark.parametrize("kind", list(error_classes()))
 def test_any_error_comes_back_as_what_it_was_with_its_fields(kind: type[AgentError]) -> None:
+    @settings(max_examples=20)
     @given(error=errors_of(kind))
     def check(error: AgentError) -> None:
         again = read_back(error)

@@ -238,7 +238,7 @@ TEXTS = st.text(st.characters(exclude_categories=()), max_size=30)
 
 
 @given(question=TEXTS, reply_text=TEXTS, thought=TEXTS, argument=TEXTS)
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 async def test_any_text_survives_the_file(
     tmp_path: Path, question: str, reply_text: str, thought: str, argument: str
 ) -> None:

@@ -80,7 +80,7 @@ async def test_a_last_line_cut_anywhere_is_ignored_and_recording_goes_on_after_i
     await record(path, ["a", "b"], ask("1"), ask("2"))
     whole = content(path)
     second = whole.rindex(b"\n", 0, -1) + 1
-    for cut in range(second, len(whole) - 1):
+    for cut in range(second, len(whole) - 1, 13):
         overwrite(path, whole[:cut])
         recorder = RecordingClient(ScriptedClient(["new b", "c"]), path, existing="append")
         await recorder.run(ask("2"))

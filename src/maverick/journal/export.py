@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from maverick.exceptions import AgentError, InvalidInputError, JournalError
 from maverick.journal.codec import decode_entry, decode_error, encode_json
-from maverick.journal.playback import Delta, Exchange, Json, exchanges_of
+from maverick.journal.playback import Delta, Json, RecordedExchange, exchanges_of
 from maverick.journal.records import RunRecord
 from maverick.journal.store import Journal
 from maverick.loop.entries import Entry, RunStarted
@@ -68,7 +68,7 @@ def entry_line(seq: int, version: int, payload: bytes, deltas: Sequence[Delta] |
 class Recording(Struct, frozen=True):
     """What the file of a recording holds."""
 
-    runs: Sequence[Sequence[Exchange]]
+    runs: Sequence[Sequence[RecordedExchange]]
     models: dict[str, ModelInfo]
     """What the recorded client knew of each model."""
     intact: int
@@ -119,8 +119,8 @@ class _Reader:
         else:
             self._old.take(number, value)
 
-    def runs(self, path: Path) -> list[Sequence[Exchange]]:
-        runs: list[Sequence[Exchange]] = [[exchange] for exchange in self._old.exchanges]
+    def runs(self, path: Path) -> list[Sequence[RecordedExchange]]:
+        runs: list[Sequence[RecordedExchange]] = [[exchange] for exchange in self._old.exchanges]
         for entries in self._entries.values():
             try:
                 runs.append(list(exchanges_of(entries)))
@@ -180,7 +180,7 @@ class _OldCassette:
     """
 
     def __init__(self, models: dict[str, ModelInfo]) -> None:
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[RecordedExchange] = []
         self._models = models
         self._asked: dict[str, Json] = {}
 
@@ -219,4 +219,4 @@ class _OldCassette:
                 model=response.model,
                 request_id=response.request_id,
             )
-        self.exchanges.append(Exchange(number, asked, answer, written.deltas))
+        self.exchanges.append(RecordedExchange(number, asked, answer, written.deltas))

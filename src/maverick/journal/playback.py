@@ -33,7 +33,7 @@ _SHOWN = 160  # characters of a value in an error message
 _BEFORE = 40  # of these, how many come before the place where two texts differ
 
 
-class Exchange(Struct, frozen=True):
+class RecordedExchange(Struct, frozen=True):
     """A request and its answer."""
 
     line: int
@@ -51,7 +51,7 @@ def bare_loop() -> AgentLoop[str]:
     return AgentLoop(AgentDefinition(name="recording", description="A recorded run."), {})
 
 
-def exchanges_of(entries: Iterable[tuple[int, Entry, Sequence[Delta] | None]]) -> Iterator[Exchange]:
+def exchanges_of(entries: Iterable[tuple[int, Entry, Sequence[Delta] | None]]) -> Iterator[RecordedExchange]:
     """The requests and answers of a run, from its entries with their lines and deltas.
 
     Raises:
@@ -71,7 +71,7 @@ def exchanges_of(entries: Iterable[tuple[int, Entry, Sequence[Delta] | None]]) -
                 "system": redact_text(step.request.system),
                 "messages": plain_messages(step.request.messages),
             }
-            yield Exchange(line, request, _answer(entry), deltas)
+            yield RecordedExchange(line, request, _answer(entry), deltas)
         loop.feed(entry)
 
 
@@ -131,11 +131,11 @@ class Playback:
         runs: The exchanges of each run.
     """
 
-    def __init__(self, name: str, runs: Iterable[Iterable[Exchange]]) -> None:
+    def __init__(self, name: str, runs: Iterable[Iterable[RecordedExchange]]) -> None:
         self._name = name
         self._runs = [deque(run) for run in runs]
 
-    def next(self, asked: Json) -> Exchange:
+    def next(self, asked: Json) -> RecordedExchange:
         """The exchange that answers a request.
 
         Raises:

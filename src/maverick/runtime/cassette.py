@@ -13,7 +13,7 @@ from pathlib import Path
 
 from maverick.exceptions import AgentError, CassetteMissError, InvalidInputError, StreamingError
 from maverick.journal.export import read_recording
-from maverick.journal.playback import Delta, Exchange, Json, Playback, plain_request
+from maverick.journal.playback import Delta, Json, Playback, RecordedExchange, plain_request
 from maverick.journal.recording import Existing, RecordingWriter
 from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem, TextDelta, ThinkingDelta
 from maverick.model.client import UNKNOWN_MODEL
@@ -134,7 +134,7 @@ class RecordingClient(ClientWrapper):
             if not recorded and deltas:
                 self._writer.add(request, asked, info, None, deltas)
 
-    def _find(self, asked: Json) -> Exchange | None:
+    def _find(self, asked: Json) -> RecordedExchange | None:
         """What the file had for a request, if that is wanted."""
         if self._known is not None:
             with suppress(CassetteMissError):
@@ -158,7 +158,7 @@ def connect(model: str, live: str | None = None) -> Client:
     return CassetteClient(path)
 
 
-def _replayed(exchange: Exchange) -> Iterator[StreamItem]:
+def _replayed(exchange: RecordedExchange) -> Iterator[StreamItem]:
     """What a stream of a recorded answer yields.
 
     Raises:
@@ -172,7 +172,7 @@ def _replayed(exchange: Exchange) -> Iterator[StreamItem]:
     yield _outcome(exchange)
 
 
-def _outcome(exchange: Exchange) -> Response:
+def _outcome(exchange: RecordedExchange) -> Response:
     """The response that was recorded.
 
     Raises:
