@@ -50,10 +50,10 @@ async def test_metrics_are_in_the_format_prometheus_reads(ana: Person) -> None:
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     assert [text for text in answer.body.splitlines() if not line.match(text)] == []
     assert (
-        'maverick_http_requests_total{method="GET",route="/api/tasks/{task_id}",status="404"} 1'
+        'maverick_http_requests_total{method="GET",route="/api/tasks/{task_id}",status="404"} 1.0'
         in answer.body
     )
-    assert 'maverick_answers_total{status="complete"} 1' in answer.body
+    assert 'maverick_answers_total{status="complete"} 1.0' in answer.body
     assert "pathpath" not in answer.body
     assert "ana" not in answer.body
     assert "milk" not in answer.body

@@ -261,7 +261,7 @@ class AnswerService:
         status = AnswerStatus.COMPLETE if result.is_answer else AnswerStatus.FAILED
         if answer.signal.aborted and not result.is_answer:
             status = AnswerStatus.STOPPED
-        self._metrics.answers.add(status.value)
+        self._metrics.answers.labels(status.value).inc()
         reason = ""
         if status is AnswerStatus.FAILED and answer.failure is not None:
             reason = reason_of(answer.failure)
@@ -337,9 +337,9 @@ class AnswerService:
             answer.failure = event.result.errors[0] if event.result.errors else None
             usage = event.result.usage
             answer.cost_usd = usage.total_cost_usd or 0
-            self._metrics.tokens.add("input", by=usage.input_tokens)
-            self._metrics.tokens.add("output", by=usage.output_tokens)
-            self._metrics.cost.add(by=answer.cost_usd)
+            self._metrics.tokens.labels("input").inc(usage.input_tokens)
+            self._metrics.tokens.labels("output").inc(usage.output_tokens)
+            self._metrics.cost.inc(answer.cost_usd)
 
 
 def _conclude(answer: Answer, record: AnswerRecord, body: AnswerBody) -> None:

@@ -20,7 +20,7 @@ from maverick.server.answer_store import AnswerStore
 from maverick.server.dependencies import ChatService
 from maverick.server.errors import answer_refusals
 from maverick.server.limits import AdmissionQueue, ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
-from maverick.server.metrics import Gauge, ServerMetrics
+from maverick.server.metrics import ServerMetrics
 from maverick.server.middleware import BodyLimit, Observer
 from maverick.server.routes import chat, conversations, front_ends, operations, signing_in, tasks
 from maverick.server.schema import SERVER
@@ -75,11 +75,11 @@ def create_app(
         updates=updates,
         metrics=metrics,
     )
-    metrics.gauges += [
-        Gauge("maverick_answers_running", "Answers in progress.", lambda: in_progress.total),
-        Gauge("maverick_questions_waiting", "Questions that wait for the database.", lambda: queue.waiting),
-        Gauge("maverick_streams_open", "Open streams.", lambda: streams.total),
-    ]
+    metrics.add_gauge("maverick_answers_running", "Answers in progress.", lambda: in_progress.total)
+    metrics.add_gauge(
+        "maverick_questions_waiting", "Questions that wait for the database.", lambda: queue.waiting
+    )
+    metrics.add_gauge("maverick_streams_open", "Open streams.", lambda: streams.total)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

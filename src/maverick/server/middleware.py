@@ -103,8 +103,8 @@ class Observer:
                 message["headers"] = [*message.get("headers", ()), *_HEADERS]
                 route = getattr(scope.get("route"), "path", _UNKNOWN_ROUTE)
                 method = scope["method"] if scope["method"] in _METHODS else "other"
-                self._metrics.requests.add(method, route, str(message["status"]))
-                self._metrics.seconds.observe(time.perf_counter() - began, method, route)
+                self._metrics.requests.labels(method, route, str(message["status"])).inc()
+                self._metrics.seconds.labels(method, route).observe(time.perf_counter() - began)
             await send(message)
 
         return await self._app(scope, receive, observed)
