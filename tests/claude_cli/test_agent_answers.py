@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from pydantic import BaseModel, SecretStr
 from canary import CANARY
 from claude_cli.api import HELLO, CliApi, Greeter, calls
 from maverick import TerminateReason
+from maverick import tool as maverick_tool
 from maverick.agents import (
     AgentContext,
     AgentRegistry,
@@ -32,6 +34,7 @@ from maverick.agents import (
     extract_text,
     extract_usage,
 )
+from maverick.agents.class_executor import ClassExecutor, define_class
 from maverick.agents.context import NO_BRANCH
 from maverick.config import AgentConfig, MaverickConfig
 from maverick.exceptions import LimitExceededError, OutputValidationError
@@ -293,6 +296,34 @@ async def test_all_tools_of_a_server_can_be_allowed_and_called(
     (record,) = result.tool_calls
     assert (record.tool_name, record.result) == ("mcp__lab", "5")
     assert record.arguments == {"tool": "mcp__lab__add", "arguments": {"a": 2, "b": 3}}
+
+
+@maverick_tool
+async def double(number: int) -> str:
+    """Double a number."""
+    return str(2 * number)
+
+
+@pytest.mark.requirement("CLASS-RUNS")
+async def test_a_class_on_the_cli_can_be_given_tools_of_ours(
+    api: CliApi, env: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "in.txt").write_text("x", encoding="utf-8")
+    api.play(
+        calls(("mcp__maverick__double", {"number": 21}), ("Read", {"file_path": str(tmp_path / "in.txt")})),
+        HELLO,
+    )
+    greeter = define_class("greeter", Greeter, context(tmp_path), env=env)
+    tools = replace(greeter.tool_config, tools=[*greeter.tool_config.tools, double])
+
+    result = await ClassExecutor().execute(replace(greeter, tool_config=tools))
+
+    assert result.output == "Hello from the API.", result.error
+    assert [(record.tool_name, record.outcome.value) for record in result.tool_calls] == [
+        ("double", "finished"),
+        ("Read", "finished"),
+    ]
+    assert result.tool_calls[0].result == "42"
 
 
 class Sum(BaseModel):

@@ -300,10 +300,11 @@ def test_without_servers_it_says_where_to_name_one(folder: Folder) -> None:
     assert "Name one in ~/.maverick/config.yaml under mcp" in done.stderr
 
 
-def test_an_agent_that_is_a_class_is_not_given_servers(folder: Folder) -> None:
-    assert "--mcp is for agents that are definitions" in folder.refuse(
-        "run", "code-reviewer", "--mcp", "shop"
-    )
+def test_an_agent_that_is_a_class_can_be_given_servers_too(folder: Folder) -> None:
+    done = folder.main("run", "commit-writer", "-i", "diff=x", "--mcp", "shop", "--model", "offline:")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "There is no MCP server named 'shop'." in done.stderr
 
 
 @pytest.mark.requirement("MCP-CONFIG", "P9")

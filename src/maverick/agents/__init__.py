@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         DEFAULT_PERMISSION_MODE,
         MaverickAgent,
     )
+    from maverick.agents.class_executor import ClassExecutor, define_class
     from maverick.agents.query import extract_all_text, extract_text
     from maverick.providers.claude_cli import extract_usage
 
@@ -31,8 +32,10 @@ __all__ = [
     "AgentRegistry",
     "AgentResult",
     "AgentUsage",
+    "ClassExecutor",
     "DefinitionAgent",
     "MaverickAgent",
+    "define_class",
     "extract_all_text",
     "extract_text",
     "extract_usage",
@@ -44,6 +47,8 @@ _FOR_CLASSES = {
     "DEFAULT_MODEL": "maverick.agents.base",
     "DEFAULT_PERMISSION_MODE": "maverick.agents.base",
     "MaverickAgent": "maverick.agents.base",
+    "ClassExecutor": "maverick.agents.class_executor",
+    "define_class": "maverick.agents.class_executor",
     "extract_all_text": "maverick.agents.query",
     "extract_text": "maverick.agents.query",
     "extract_usage": "maverick.providers.claude_cli",
