@@ -177,11 +177,10 @@ class CLINotFoundError(AgentError):
 
     def __init__(self, message: str | None = None, *, cli_path: str | None = None, **details: Any) -> None:
         where = f" at {cli_path}" if cli_path else ""
-        super().__init__(
-            message
-            or f"The Claude CLI was not found{where}. Install it with: npm install -g @anthropic-ai/claude-code",
-            **details,
+        default = (
+            f"The Claude CLI was not found{where}. Install it with: npm install -g @anthropic-ai/claude-code"
         )
+        super().__init__(message or default, **details)
         self.cli_path = cli_path
 
 
@@ -327,10 +326,8 @@ class RunNotFoundError(JournalError):
     default_kind = ErrorKind.INVALID
 
     def __init__(self, message: str | None = None, *, run_id: str = "", **details: Any) -> None:
-        super().__init__(
-            message or f"The journal has no run {run_id!r}. `maverick runs list` shows what there is.",
-            **details,
-        )
+        default = f"The journal has no run {run_id!r}. `maverick runs list` shows what there is."
+        super().__init__(message or default, **details)
         self.run_id = run_id
 
 
@@ -340,10 +337,8 @@ class RunExistsError(JournalError):
     default_kind = ErrorKind.INVALID
 
     def __init__(self, message: str | None = None, *, run_id: str = "", **details: Any) -> None:
-        super().__init__(
-            message or f"The journal already has a run {run_id!r}. Resume it, or choose another run_id.",
-            **details,
-        )
+        default = f"The journal already has a run {run_id!r}. Resume it, or choose another run_id."
+        super().__init__(message or default, **details)
         self.run_id = run_id
 
 
@@ -351,9 +346,8 @@ class LeaseLostError(JournalError):
     """Another process has taken the run over; this one must not write or act any more."""
 
     def __init__(self, message: str | None = None, *, run_id: str = "", **details: Any) -> None:
-        super().__init__(
-            message or f"Another process has taken over the run {run_id!r}; this one has stopped.", **details
-        )
+        default = f"Another process has taken over the run {run_id!r}; this one has stopped."
+        super().__init__(message or default, **details)
         self.run_id = run_id
 
 
@@ -401,11 +395,8 @@ class DuplicateAgentError(AgentError):
     default_kind = ErrorKind.INVALID
 
     def __init__(self, message: str | None = None, *, agent_name: str = "", **details: Any) -> None:
-        super().__init__(
-            message
-            or f"An agent named {agent_name!r} is already registered. Choose another name, or unregister it first.",
-            **details,
-        )
+        default = f"An agent named {agent_name!r} is already registered. Choose another name, or unregister it first."
+        super().__init__(message or default, **details)
         self.agent_name = agent_name
 
 
