@@ -31,13 +31,13 @@ from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOu
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall
 from maverick.model.client import RunScope, run_scope
-from maverick.providers.request_timeout import RequestTimeout
+from maverick.providers.deadlines import RequestTimeout, deadlines_of
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.gates import ApprovalGate, PermissionGate
 from maverick.runtime.interruption import AbortSignal, Interruption, RunInterrupted, RunParked
 from maverick.runtime.replay import follow
 from maverick.runtime.run import Run
-from maverick.runtime.tool_batch import ToolBatch, deadlines_of
+from maverick.runtime.tool_batch import ToolBatch
 from maverick.runtime.tool_runner import StartAgent, ToolRunner
 from maverick.runtime.worker import begin_work, end_work, worker_name
 
@@ -258,7 +258,7 @@ class Driver(Generic[T]):
 async def _within(
     limit: int, ask: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
 ) -> Response:
-    async with RequestTimeout(limit):
+    with RequestTimeout(limit):
         return await ask(request)
 
 

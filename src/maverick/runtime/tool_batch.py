@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from maverick.loop.entries import ToolFinished
 from maverick.loop.tool_round import PlannedCall
+from maverick.providers.deadlines import Deadlines
 from maverick.runtime.interruption import RunParked
 from maverick.runtime.tool_runner import ToolRunner
 
@@ -28,48 +28,6 @@ _HELD_UP = (
     "Call it again once that is decided."
 )
 _UNCERTAIN = "It may or may not have taken effect."
-
-
-class Deadlines:
-    """The deadlines of the tool calls on one event loop, watched with one timer.
-
-    A timer for each call would be pushed onto the loop's heap and cancelled a moment later, since almost every tool is
-    done long before its deadline. Here a call is put into a dictionary and taken out again; the timer goes off at the
-    earliest deadline there was, and is set again only if calls are left.
-    """
-
-    __slots__ = ("_callbacks", "_loop", "_timer", "_wakes_at")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._callbacks: dict[object, tuple[float, Callable[[], None]]] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._wakes_at = 0.0
-
-    def watch(self, key: object, deadline: float, callback: Callable[[], None]) -> None:
-        """Call a function when the deadline passes, in the loop's time."""
-        self._callbacks[key] = (deadline, callback)
-        if self._timer is None or deadline < self._wakes_at:
-            self._wake_at(deadline)
-
-    def forget(self, key: object) -> None:
-        """Stop watching a deadline."""
-        self._callbacks.pop(key, None)
-
-    def _wake_at(self, deadline: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._wakes_at = deadline
-        self._timer = self._loop.call_at(deadline, self._wake)
-
-    def _wake(self) -> None:
-        self._timer = None
-        now = self._loop.time()
-        due = [key for key, (deadline, _) in self._callbacks.items() if deadline <= now]
-        for callback in [self._callbacks.pop(key)[1] for key in due]:
-            callback()
-        if self._callbacks and self._timer is None:
-            self._wake_at(min(deadline for deadline, _ in self._callbacks.values()))
 
 
 class ToolBatch:
@@ -230,14 +188,3 @@ def _give_up(task: asyncio.Task[None]) -> None:
 def _leave_behind(task: asyncio.Task[None]) -> None:
     _left_behind.add(task)
     task.add_done_callback(_left_behind.discard)
-
-
-_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Deadlines] = WeakKeyDictionary()
-
-
-def deadlines_of(loop: asyncio.AbstractEventLoop) -> Deadlines:
-    """The deadlines of an event loop."""
-    found = _by_loop.get(loop)
-    if found is None:
-        found = _by_loop[loop] = Deadlines(loop)
-    return found

@@ -20,7 +20,7 @@ from typing import Protocol
 from maverick.exceptions import InvalidInputError
 from maverick.model import LLMClient, Message, Request, Response, StreamItem, ToolCall, Usage
 from maverick.providers.client import ClientWrapper, open_stream
-from maverick.providers.request_timeout import waiting_to_be_sent
+from maverick.providers.deadlines import waiting_to_be_sent
 
 CHARACTERS_PER_TOKEN = 4
 """Usual for English and code. It is only used until the answer brings the real count."""
