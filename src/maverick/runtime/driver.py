@@ -6,9 +6,10 @@ import asyncio
 import builtins
 import logging
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from copy import deepcopy
-from typing import Any, Generic, TypeAlias
+from typing import Generic, TypeAlias
 
 from msgspec.structs import replace
 from typing_extensions import TypeVar
@@ -151,25 +152,23 @@ class Driver(Generic[T]):
         self._partial.clear()
         return await self.run.record(ModelReplied(at=self.run.clock.now(), response=response))
 
-    def _ask_model(self, request: Request) -> Coroutine[Any, Any, Response]:
+    async def _ask_model(self, request: Request) -> Response:
         limit = self.run.loop.definition.model_config.request_timeout_ms
-        # A partial answer can be kept, and shown as it arrives, only if it is streamed.
-        streamed = self.run.watched or self._interruption.may_come
-        ask = self._stream if streamed else self.run.client.run
-        return ask(request) if limit is None else _within(limit, ask, request)
-
-    async def _stream(self, request: Request) -> Response:
-        items = self.run.client.stream(request)
-        try:
-            async for item in items:
-                if isinstance(item, Response):
-                    return item
-                if type(item) is TextDelta:
-                    self._partial.append(item.text)
-                self.run.hear(item, self.run.clock.now())
-        finally:
-            if (close := getattr(items, "aclose", None)) is not None:
-                await close()
+        with nullcontext() if limit is None else RequestTimeout(limit):
+            # A partial answer can be kept, and shown as it arrives, only if it is streamed.
+            if not self.run.watched and not self._interruption.may_come:
+                return await self.run.client.run(request)
+            items = self.run.client.stream(request)
+            try:
+                async for item in items:
+                    if isinstance(item, Response):
+                        return item
+                    if type(item) is TextDelta:
+                        self._partial.append(item.text)
+                    self.run.hear(item, self.run.clock.now())
+            finally:
+                if (close := getattr(items, "aclose", None)) is not None:
+                    await close()
         raise MalformedResponseError("The model's stream ended without its response. Try again.")
 
     async def _run_tools(self, step: RunTools) -> Step:
@@ -253,13 +252,6 @@ class Driver(Generic[T]):
             )
         assert isinstance(step, Finish)  # noqa: S101 - an interrupted run is over
         return step
-
-
-async def _within(
-    limit: int, ask: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
-) -> Response:
-    with RequestTimeout(limit):
-        return await ask(request)
 
 
 def _whole(response: Response) -> Response:
