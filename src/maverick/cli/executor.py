@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from maverick.agents.named_tools import named_tools, names_tools
 from maverick.cli.agent_lookup import with_subagents
+from maverick.cli.run_options import RunOptions
+from maverick.cli.run_printer import RunPrinter, watch
 from maverick.cli.screen import Screen
+from maverick.cli.terminal_approver import terminal_approver
 from maverick.config import AgentConfig
 from maverick.journal import Journal
-from maverick.loop import AgentDefinition
+from maverick.loop import AgentDefinition, AgentResult
 from maverick.model import ToolContext
 from maverick.providers.resolve import ResolvedModel, key_variable, resolve
-from maverick.runtime import AgentExecutor
+from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.driver import Approver
+from maverick.runtime.event_log import Listener
 from maverick.tools.permissions import Mode, load_permissions
 
 
@@ -69,6 +74,41 @@ async def executor_for(
         ) as executor,
     ):
         yield executor
+
+
+async def drive_run(
+    printer: RunPrinter,
+    definition: AgentDefinition[Any],
+    settings: AgentConfig,
+    journal: Journal | None,
+    options: RunOptions,
+    start: Callable[[AgentExecutor, AbortSignal, Listener], Coroutine[Any, Any, AgentResult[Any]]],
+) -> int:
+    """Run an agent to its end, on the terminal; returns the exit code.
+
+    Args:
+        printer: Prints the run.
+        definition: The agent.
+        settings: The user's settings.
+        journal: Where its runs are kept.
+        options: What the options of the command change about it.
+        start: Starts, resumes or forks the run.
+    """
+    async with executor_for(
+        definition,
+        settings,
+        journal,
+        mode=options.mode,
+        approve=terminal_approver(printer),
+        on_output=printer.hear,
+        screen=printer.console.screen,
+    ) as executor:
+        result = await watch(printer, partial(start, executor))
+    if type(definition) is not AgentDefinition:
+        from maverick.cli.run.class_agent import with_words  # here, since few agents are classes
+
+        result = with_words(result, as_json=printer.console.as_json)
+    return await printer.conclude(result)
 
 
 def who_answers(definition: AgentDefinition[Any], wanted: str | None, settings: AgentConfig) -> ResolvedModel:

@@ -8,14 +8,13 @@ import sys
 from typing import Any
 
 from maverick.cli.agent_lookup import look_up, split_source
-from maverick.cli.executor import executor_for, explain_stand_in, who_answers
+from maverick.cli.executor import drive_run, explain_stand_in, who_answers
 from maverick.cli.run.inputs import PROMPT, gather_inputs
 from maverick.cli.run_options import RunOptions
-from maverick.cli.run_printer import RunPrinter, watch
+from maverick.cli.run_printer import RunPrinter
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
-from maverick.cli.terminal_approver import terminal_approver
 from maverick.config import MaverickConfig
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
@@ -69,27 +68,16 @@ async def _run(
             streams=sys.stdout.isatty() and definition.output_config is None,
             kept=options.kept,
         )
-        kept_in, approve = journal if options.kept else None, terminal_approver(printer)
-        async with executor_for(
+        return await drive_run(
+            printer,
             definition,
             config.agent,
-            kept_in,
-            mode=changes.mode,
-            approve=approve,
-            on_output=printer.hear,
-            screen=screen,
-        ) as executor:
-            result = await watch(
-                printer,
-                lambda stop, listen: executor.execute(
-                    definition, inputs=inputs, signal=stop, on_activity=listen, run_id=options.run_id
-                ),
-            )
-        if type(definition) is not AgentDefinition:
-            from maverick.cli.run.class_agent import with_words  # here, since few agents are classes
-
-            result = with_words(result, as_json=options.as_json)
-        return await printer.conclude(result)
+            journal if options.kept else None,
+            changes,
+            lambda executor, stop, listen: executor.execute(
+                definition, inputs=inputs, signal=stop, on_activity=listen, run_id=options.run_id
+            ),
+        )
 
 
 def _journal(options: argparse.Namespace, config: MaverickConfig) -> Journal:

@@ -14,11 +14,6 @@ from maverick.journal import Approval, Journal
 async def approve(console: Console, *, request_id: str, by: str | None) -> int:
     """Agree to a tool call.
 
-    Args:
-        console: Where.
-        request_id: The request, or a run that has only one.
-        by: Who decides; by default the user of this computer.
-
     Raises:
         ApprovalError: There is no such request, or it cannot be decided any more, or not by them.
         RunNotFoundError: It is no run either.
@@ -29,12 +24,6 @@ async def approve(console: Console, *, request_id: str, by: str | None) -> int:
 
 async def deny(console: Console, *, request_id: str, by: str | None, reason: str) -> int:
     """Refuse a tool call.
-
-    Args:
-        console: Where.
-        request_id: The request, or a run that has only one.
-        by: Who decides; by default the user of this computer.
-        reason: Why, in words for the model.
 
     Raises:
         ApprovalError: There is no such request, or it cannot be decided any more, or not by them.

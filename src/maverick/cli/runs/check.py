@@ -18,11 +18,6 @@ _COLUMNS = (Column("RUN"), Column("READABLE", right=True), Column("PROBLEM", shr
 async def check_journal(console: Console, *, run_id: str | None, copy: str | None) -> int:
     """Say which runs can be read, or save what can be read of them.
 
-    Args:
-        console: Where.
-        run_id: The run to look at; by default all.
-        copy: The file to save them to, if they are to be saved.
-
     Returns:
         The exit code: 0 when all of it can be read, 1 when not.
     """

@@ -20,11 +20,6 @@ _SHOWN_BEFORE = 20
 async def show_difference(console: Console, *, run_id: str, other_id: str) -> int:
     """Say in what two runs first differ, times and ids aside.
 
-    Args:
-        console: Where.
-        run_id: A run.
-        other_id: The other run.
-
     Returns:
         The exit code: 0 when they are the same, 1 when they are not.
 

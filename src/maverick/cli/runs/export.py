@@ -17,12 +17,6 @@ from maverick.journal.export import export_run
 async def write_export(console: Console, *, run_id: str, output: str | None, force: bool) -> int:
     """Write a run.
 
-    Args:
-        console: Where.
-        run_id: The run.
-        output: The file to write; by default standard output.
-        force: Whether to write over a file that is there.
-
     Raises:
         RunNotFoundError: There is no such run; nothing is written.
         InvalidInputError: The file is there already, or cannot be written.

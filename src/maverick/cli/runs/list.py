@@ -26,12 +26,6 @@ MOST_SUBAGENTS = 10_000
 async def list_runs(console: Console, *, status: str | None, limit: int, with_subagents: bool) -> int:
     """List runs, newest first.
 
-    Args:
-        console: Where.
-        status: Only those of this status.
-        limit: How many, subagents not counted.
-        with_subagents: Whether each run's subagents follow it.
-
     Raises:
         InvalidInputError: There is no such status.
     """

@@ -11,14 +11,7 @@ from maverick.cli.runs.list import show_records
 
 
 async def prune_runs(console: Console, *, older_than: int, unfinished: bool, yes: bool) -> int:
-    """Remove old runs, or say which they would be.
-
-    Args:
-        console: Where.
-        older_than: How many seconds ago the last entry was written, at least.
-        unfinished: Whether those go too that have not ended.
-        yes: Whether to do it.
-    """
+    """Remove old runs, or say which they would be."""
     before = time.time() - older_than
     found = await console.journal.old_runs(before, unfinished=unfinished)
     removed = await console.journal.prune(before, unfinished=unfinished) if yes else 0

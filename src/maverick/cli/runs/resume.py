@@ -7,13 +7,12 @@ from typing import Any
 
 from maverick.agents.named_tools import coding_registry, names_tools
 from maverick.cli.agent_lookup import find_agent, look_up
-from maverick.cli.executor import executor_for, who_answers
+from maverick.cli.executor import drive_run, who_answers
 from maverick.cli.exit_codes import FAILURE, WAITING
 from maverick.cli.run_options import RunOptions
-from maverick.cli.run_printer import RunPrinter, watch
+from maverick.cli.run_printer import RunPrinter
 from maverick.cli.runs.console import Console
 from maverick.cli.settings import load_settings
-from maverick.cli.terminal_approver import terminal_approver
 from maverick.config import MaverickConfig
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal, RunRecord, RunStatus
@@ -33,13 +32,6 @@ async def resume_run(
     **different: Any,
 ) -> int:
     """Go on with a run.
-
-    Args:
-        console: Where.
-        run_id: The run.
-        agents: The file or module with its agent; by default it is looked for by its name.
-        accept_changes: Whether to resume although the agent has changed.
-        different: What was, or now is to be, different about the agent.
 
     Raises:
         RunNotFoundError: There is no such run.
@@ -61,22 +53,16 @@ async def resume_run(
     )
     streams = definition.output_config is None
     printer = RunPrinter(console, changes, agents, definition.run_config, run_id, streams=streams)
-    async with executor_for(
+    return await drive_run(
+        printer,
         definition,
         config.agent,
         console.journal,
-        mode=changes.mode,
-        approve=terminal_approver(printer),
-        on_output=printer.hear,
-        screen=console.screen,
-    ) as executor:
-        result = await watch(
-            printer,
-            lambda stop, listen: executor.resume(
-                run_id, definition, signal=stop, on_activity=listen, accept_changes=accept_changes
-            ),
-        )
-    return await printer.conclude(result)
+        changes,
+        lambda executor, stop, listen: executor.resume(
+            run_id, definition, signal=stop, on_activity=listen, accept_changes=accept_changes
+        ),
+    )
 
 
 async def fork_run(
@@ -91,15 +77,6 @@ async def fork_run(
 ) -> int:
     """Run again from a turn on.
 
-    Args:
-        console: Where.
-        run_id: The run to fork.
-        agents: The file or module with its agent; by default it is looked for by its name.
-        turn: The turn to begin with.
-        edit: Words to put before it.
-        new_id: The id of the new run, if it is to have a certain one.
-        different: What is to be different about the agent from here on.
-
     Raises:
         RunNotFoundError: There is no such run.
         InvalidInputError: It has no such turn, or its agent cannot be loaded.
@@ -110,31 +87,20 @@ async def fork_run(
     definition = changes.applied_to(agent, who_answers(agent, changes.model, config.agent).model)
     streams = definition.output_config is None
     printer = RunPrinter(console, changes, agents, definition.run_config, streams=streams)
-    async with executor_for(
+    return await drive_run(
+        printer,
         definition,
         config.agent,
         console.journal,
-        mode=changes.mode,
-        approve=terminal_approver(printer),
-        on_output=printer.hear,
-        screen=console.screen,
-    ) as executor:
-        result = await watch(
-            printer,
-            lambda stop, listen: executor.fork(
-                run_id, definition, turn=turn, edit=edit, new_run_id=new_id, signal=stop, on_activity=listen
-            ),
-        )
-    return await printer.conclude(result)
+        changes,
+        lambda executor, stop, listen: executor.fork(
+            run_id, definition, turn=turn, edit=edit, new_run_id=new_id, signal=stop, on_activity=listen
+        ),
+    )
 
 
 async def replay_run(console: Console, *, run_id: str, agents: str | None) -> int:
     """Tell a run again, from the journal alone.
-
-    Args:
-        console: Where.
-        run_id: The run.
-        agents: The file or module with its agent; by default it is looked for by its name.
 
     Returns:
         The exit code the run itself would have had.

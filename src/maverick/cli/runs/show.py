@@ -47,10 +47,6 @@ class Story(Struct, frozen=True):
 async def show_run(console: Console, *, run_id: str) -> int:
     """Show a run.
 
-    Args:
-        console: Where.
-        run_id: The run.
-
     Raises:
         RunNotFoundError: There is no such run.
     """

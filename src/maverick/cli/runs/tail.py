@@ -105,12 +105,6 @@ _BETWEEN_LOOKS = 0.3
 async def show_tail(console: Console, *, run_id: str, lines: int, follow: bool) -> int:
     """Show the last entries of a run, without reading the others.
 
-    Args:
-        console: Where.
-        run_id: The run.
-        lines: How many entries.
-        follow: Whether to go on until the run has ended.
-
     Raises:
         RunNotFoundError: There is no such run.
     """

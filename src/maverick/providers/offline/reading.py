@@ -24,58 +24,10 @@ _LIST_SEPARATOR = re.compile(r"[,;]|\band\b")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _STOP_WORDS = frozenset(
-    [
-        "a",
-        "about",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "by",
-        "can",
-        "could",
-        "do",
-        "does",
-        "for",
-        "from",
-        "get",
-        "give",
-        "has",
-        "have",
-        "how",
-        "i",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "like",
-        "many",
-        "me",
-        "much",
-        "my",
-        "now",
-        "of",
-        "on",
-        "or",
-        "please",
-        "show",
-        "tell",
-        "that",
-        "the",
-        "this",
-        "to",
-        "today",
-        "use",
-        "what",
-        "when",
-        "where",
-        "which",
-        "with",
-        "would",
-        "you",
-    ]
+    _WORD.findall(
+        "a about an and are as at by can could do does for from get give has have how i in into is it its like many me "
+        "much my now of on or please show tell that the this to today use what when where which with would you"
+    )
 )
 _NAME_WEIGHT = 3
 """What a word in common with a tool's name counts; one in common with its description counts 1."""
