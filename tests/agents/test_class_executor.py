@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -119,3 +120,16 @@ async def test_a_prompt_of_a_class_can_be_replayed_and_forked(journal: Journal, 
 
     assert told[-1] == "run_end"
     assert (forked.output, resumed.output) == ("Three.", "Three.")
+
+
+@pytest.mark.requirement("CLASS-RUNS")
+async def test_without_the_sdk_a_class_still_runs_on_another_model(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "claude_agent_sdk", None)
+    client = ScriptedClient([reply("One."), reply("Two.")])
+
+    result = await ClassExecutor(client).execute(twins(tmp_path), inputs={"who": "Ana"})
+
+    assert result.output == "Two."
+    assert {tool.name for tool in client.requests[0].tools} == {"read_file", "write_file"}
