@@ -75,12 +75,6 @@ def define(
     What the CLI is told to do by itself (which calls its rules allow, where it works) stays in the options. What the loop
     decides is in the definition: turns, money and time. A model call is not retried: that is up to
     the class.
-
-    Args:
-        name: The agent's name; what a definition's name cannot have in it becomes ``-``.
-        description: What it does.
-        options: What its CLI is started with.
-        timeout: How many seconds a prompt may take.
     """
     milliseconds = None if timeout is None else max(1, round(timeout * 1000))
     system = options.system_prompt if isinstance(options.system_prompt, str) else ""
@@ -139,12 +133,7 @@ def configured(
 def for_prompt(
     definition: AgentDefinition[Any], output_type: type[BaseModel] | None = None
 ) -> AgentDefinition[Any]:
-    """The definition for one prompt of the class, whatever inputs the class itself takes.
-
-    Args:
-        definition: The agent's definition.
-        output_type: The type of the answer; by default the definition's own.
-    """
+    """The definition for one prompt of the class, whatever inputs the class itself takes."""
     output = definition.output_config
     if output is None and output_type is not None:
         output = OutputConfig("answer", output_type)
@@ -192,11 +181,7 @@ def definition_name(name: str) -> str:
 
 
 def default_model(today: date | None = None) -> str:
-    """The model of an agent that names none: ``DEFAULT_MODEL``, and its successor from the day it is retired.
-
-    Args:
-        today: The day to answer for; by default this one.
-    """
+    """The model of an agent that names none: ``DEFAULT_MODEL``, and its successor from the day it is retired."""
     if (today or _today()) < RETIREMENT:
         return DEFAULT_MODEL
     warnings.warn(

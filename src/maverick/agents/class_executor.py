@@ -317,12 +317,7 @@ class _ForCliTools:
 async def until_stopped(
     work: Coroutine[Any, Any, AgentResult[Any]], signal: AbortSignal | None
 ) -> AgentResult[Any]:
-    """The result of an ``execute()``, or of its being stopped: at once where it does not end by itself.
-
-    Args:
-        work: The ``execute()``.
-        signal: Stops it.
-    """
+    """The result of an ``execute()``, or of its being stopped: at once where it does not end by itself."""
     running = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     unsubscribe = None

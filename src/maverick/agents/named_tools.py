@@ -71,12 +71,7 @@ async def named_tools(
 def coding_registry(
     folder: Path, on_output: Callable[[ToolContext, str], object] | None = None
 ) -> ToolRegistry:
-    """The coding tools, by name.
-
-    Args:
-        folder: The workspace, which they do not leave.
-        on_output: Receives the output of commands while they run.
-    """
+    """The coding tools, by name."""
     from maverick.tools.coding.toolbox import coding_tools  # here, since not every agent has them
     from maverick.tools.coding.workspace import Workspace
 

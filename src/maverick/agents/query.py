@@ -23,11 +23,7 @@ _Reply: TypeAlias = "asyncio.Future[Message]"
 
 
 class MessageStream(AsyncIterator["Message"]):
-    """Iterates over messages; nothing is started before the first one is wanted.
-
-    Args:
-        messages: Where they come from.
-    """
+    """Iterates over messages; nothing is started before the first one is wanted."""
 
     def __init__(self, messages: AsyncGenerator[Message, None]) -> None:
         self._messages = messages
@@ -197,16 +193,7 @@ async def ask(
     signal: AbortSignal | None,
     wrap: Callable[[Exception], AgentError],
 ) -> AsyncGenerator[Message, None]:
-    """Yield every message of an answer, then what is left of one that broke off, and raise why it did.
-
-    Args:
-        pool: Where CLIs come from.
-        options: What the CLI is started with.
-        prompt: What to ask.
-        timeout: How many seconds it may take.
-        signal: Aborts it.
-        wrap: Makes an error of ours of one of the SDK's.
-    """
+    """Yield every message of an answer, then what is left of one that broke off, and raise why it did."""
     partial = PartialAnswer()
     stopping: Stopping | None = None
     try:

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
 
 class QueryEvents:
-    """Makes events of the messages of queries, which are no runs.
-
-    Args:
-        agent: The agent's name.
-        run_id: The id of what they are part of.
-    """
+    """Makes events of the messages of queries, which are no runs."""
 
     def __init__(self, agent: str, run_id: str) -> None:
         self._ids: dict[str, Any] = {"run_id": run_id, "trace_id": os.urandom(16).hex(), "agent": (agent,)}

@@ -73,12 +73,7 @@ def run_class_agent(
 
 
 def with_words(result: AgentResult[Any], *, as_json: bool) -> AgentResult[Any]:
-    """A result with its answer as it is written: a value as its words on a terminal, and as JSON for other programs.
-
-    Args:
-        result: The result.
-        as_json: Whether all of the output is JSON.
-    """
+    """A result with its answer as it is written: a value as its words on a terminal, and as JSON for other programs."""
     from pydantic import BaseModel
 
     words = result.raw_content or (result.output if isinstance(result.output, str) else "")

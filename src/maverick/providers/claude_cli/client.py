@@ -101,11 +101,7 @@ class CliClient(Client):
                 yield item
 
     def session_for(self, definition: AgentDefinition[Any]) -> CliSession:
-        """A session for runs of a definition, to be started before there is one.
-
-        Args:
-            definition: The agent; it has none but the CLI's own tools.
-        """
+        """A session for runs of a definition, to be started before there is one."""
         sdk()  # or else it says what to install
         from maverick.providers.claude_cli.gated_cli import GatedCli
 
@@ -138,12 +134,7 @@ class CliClient(Client):
 
 
 class RunSession:
-    """The CLI of one run.
-
-    Args:
-        client: Whose run it is.
-        settings: How the CLI is set up.
-    """
+    """The CLI of one run."""
 
     def __init__(self, client: object, settings: CliSettings) -> None:
         self.client = client

@@ -39,12 +39,7 @@ from maverick.providers.http.exchange import Exchange
 
 
 class Conversation:
-    """A conversation that a CLI was given and continues.
-
-    Args:
-        settings: How the CLI is set up.
-        request: The request it begins with.
-    """
+    """A conversation that a CLI was given and continues."""
 
     def __init__(self, settings: CliSettings, request: Request) -> None:
         self.max_tokens = max_tokens_of(request)

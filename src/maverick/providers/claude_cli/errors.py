@@ -56,13 +56,7 @@ _NOT_AN_ANSWER = ("json", "stream ended without")
 
 
 def wrap_sdk_error(error: BaseException, *, cli_path: str | None = None, stderr: str = "") -> AgentError:
-    """Our error for one that the SDK or the CLI's process raised; one of ours is returned as it is.
-
-    Args:
-        error: The error; it becomes the cause.
-        cli_path: The configured path of the CLI, if any.
-        stderr: The last lines of the CLI's standard error.
-    """
+    """Our error for one that the SDK or the CLI's process raised; one of ours is returned as it is."""
     if isinstance(error, AgentError):
         return error
     module = sdk()
@@ -89,14 +83,7 @@ def result_error(
     answer: str = "",
     cause: BaseException | None = None,
 ) -> AgentError:
-    """The error for a run whose last message says that it failed.
-
-    Args:
-        result: That message, or its fields as the CLI sent them.
-        error: The ``error`` of the ``AssistantMessage`` before it, if any.
-        answer: The model's last answer, verbatim.
-        cause: What the SDK raised because of it, if anything.
-    """
+    """The error for a run whose last message says that it failed."""
     facts = result if isinstance(result, Mapping) else vars(result)
     said = " ".join(
         str(words) for words in [*(facts.get("errors") or []), facts.get("result")] if words
@@ -120,15 +107,7 @@ def api_error(
     raw_response: str = "",
     cause: BaseException | None = None,
 ) -> AgentError:
-    """The error for a failure of the API that the CLI reports.
-
-    Args:
-        said: The CLI's description of it.
-        status: The HTTP status, if there was one.
-        error: The ``error`` of the ``AssistantMessage`` that reports it, if any.
-        raw_response: The message in which the CLI reports it. The CLI does not pass on what the API sent.
-        cause: What the SDK raised because of it, if anything.
-    """
+    """The error for a failure of the API that the CLI reports."""
     words = said.lower()
     status = status or _STATUS_OF_ERROR.get(error)
     if status is not None:

@@ -65,9 +65,6 @@ class SessionPool:
 
         From now on, finished sessions are kept.
 
-        Args:
-            wanted: The session that the conversation will want.
-
         Raises:
             AgentError: The CLI could not be started.
         """
@@ -88,9 +85,6 @@ class SessionPool:
         """Do the same in the background, and end what is kept with the event loop at the latest.
 
         If the CLI cannot be started, the next prompt reports it.
-
-        Args:
-            wanted: As for :meth:`prepare`.
 
         Returns:
             A function that ends it earlier; it may be called in any thread.

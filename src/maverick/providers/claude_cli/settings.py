@@ -61,12 +61,7 @@ class CliSettings(Struct, frozen=True):
         return env.get("ANTHROPIC_BASE_URL") or os.environ.get("ANTHROPIC_BASE_URL") or DEFAULT_URL
 
     def options(self, request: Request, **more: Any) -> ClaudeAgentOptions:
-        """The SDK's options for a conversation.
-
-        Args:
-            request: The request it begins with.
-            **more: Options that depend on who listens to it.
-        """
+        """The SDK's options for a conversation."""
         start = build_options(**self.start) if isinstance(self.start, Mapping) else _as_rules(self.start)
         changes: dict[str, Any] = {
             "model": requested_model(request, self.model) or start.model,

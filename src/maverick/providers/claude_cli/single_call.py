@@ -37,13 +37,7 @@ _NOT_RUN = "The CLI ended without a result. It may or may not have taken effect.
 
 
 async def run_single_call(settings: CliSettings, call: ToolCall, *, approved: bool) -> CallResult:
-    """Run a call in a CLI that is started for it.
-
-    Args:
-        settings: How the CLI is set up.
-        call: The call of a tool of the CLI.
-        approved: Whether a person had to approve it, and has.
-    """
+    """Run a call in a CLI that is started for it."""
 
     async def may_use(
         _name: str, _arguments: object, context: ToolPermissionContext

@@ -33,13 +33,7 @@ def divide(messages: Sequence[Message]) -> tuple[Sequence[Message], str]:
 
 
 def write_transcript(messages: Iterable[Message], model: str, on_the_wire: OnTheWire) -> bytes:
-    """The conversation as the lines of a transcript.
-
-    Args:
-        messages: The conversation.
-        model: The model that will read it; the CLI drops the thoughts of other models.
-        on_the_wire: Makes of a call what the CLI knows it as.
-    """
+    """The conversation as the lines of a transcript."""
     lines = _Lines()
     for role, group in groupby(messages, key=lambda message: message.role):
         if role is Role.TOOL_RESULT:
