@@ -79,7 +79,7 @@ def _in_python(path: str, name: str) -> DiscoveredAgent:
 
 
 def _called_by_others(definitions: Sequence[AgentDefinition[Any]]) -> set[str]:
-    """The names of those that are tools of others: nobody means them when they name the file."""
+    """The names of agents that are tools of others: naming the file does not mean them."""
     return {
         tool.definition.name
         for definition in definitions

@@ -1,4 +1,4 @@
-"""``maverick agents``: the agents there are, and what each is told and may use."""
+"""``maverick agents``: lists agents, and shows an agent's prompt, tools and limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COLUMNS = (
 
 
 def list_agents(options: argparse.Namespace) -> int:
-    """List all agents; what could not be read is told below them."""
+    """List all agents; problems are printed below them."""
     looking = discovery(load_settings())
     agents = looking.all()
     screen = Screen.of_process(interactive=False)
@@ -46,7 +46,7 @@ def show_agent(options: argparse.Namespace) -> int:
     """Show an agent.
 
     Raises:
-        AgentNotFoundError: There is none of this name.
+        AgentNotFoundError: No agent has this name.
         InvalidInputError: Its file is missing or wrong.
     """
     found = look_up(options.agent, load_settings())

@@ -55,7 +55,7 @@ class Chat:
         stop, view = AbortSignal(), EventPrinter(self._screen)
         with on_ctrl_c(stop.abort):
             async for event in self._session.answer(text, signal=stop):
-                if not _is_told_again(event):
+                if not _is_repeated_in_answer(event):
                     view.show(event)
         result = self._session.last
         view.conclude(result)
@@ -126,7 +126,7 @@ def _answer_lines(chat: Chat, screen: Screen, runner: asyncio.Runner, introducti
 
 
 def _obey(command: str, chat: Chat, screen: Screen) -> bool:
-    """Do what a line that begins with a slash says, and tell whether to go on."""
+    """Run a command that begins with a slash; returns whether to continue."""
     match command:
         case "/quit" | "/exit":
             return False
@@ -140,7 +140,7 @@ def _obey(command: str, chat: Chat, screen: Screen) -> bool:
     return True
 
 
-def _is_told_again(event: AgentActivityEvent) -> bool:
+def _is_repeated_in_answer(event: AgentActivityEvent) -> bool:
     """Whether it is the answer of a task tool, which the model puts into words."""
     return isinstance(event, ToolCallEnd) and event.result.startswith('{"success":')
 

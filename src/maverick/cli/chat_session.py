@@ -33,7 +33,7 @@ class ChatSession:
         model: The ``provider:model`` to ask it for.
         database: Where tasks and conversations are kept; by default what is configured.
         journal: Where runs are kept; by default what is configured.
-        user_id: Who talks; by default whoever is logged in.
+        user_id: The user; by default the one who is logged in.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class ChatSession:
 
         Raises:
             StorageError: The database cannot be used.
-            JournalError: The run cannot be written down.
+            JournalError: The run cannot be written to the journal.
         """
         answer: ChatResult | None = None
         runs = len(self.run_ids)
@@ -151,7 +151,7 @@ def _never_begun(error: AgentError) -> AgentResult[Any]:
 
 
 def current_user() -> str:
-    """The name of whoever is logged in."""
+    """The name of the user who is logged in."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # the user of a container may have no name

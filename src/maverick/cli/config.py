@@ -26,7 +26,7 @@ def show_settings(options: argparse.Namespace) -> int:
     """Show what will be used, and the MCP servers with the program or host of each; secrets are hidden.
 
     Raises:
-        ConfigError: A setting is wrong. What cannot be used is told of beside the rest.
+        ConfigError: A setting is wrong. MCP servers with problems are listed with the rest.
     """
     config, known = load_settings(), load_mcp_servers()
     screen = Screen.of_process(interactive=False)
@@ -53,7 +53,7 @@ def show_settings(options: argparse.Namespace) -> int:
 
 
 def _servers(known: MCPServers) -> list[Setting]:
-    """The servers by name; of one that cannot be used, where it is named."""
+    """The servers by name; for one that cannot be used, only its source."""
     shown = {name: (server.summary, server.source) for name, server in known.servers.items()}
     wrong = {name: (None, problem.source or "") for name, problem in known.problems.items()}
     return [Setting(f"{MCP_SERVERS}.{name}", *found) for name, found in sorted((shown | wrong).items())]
@@ -71,7 +71,7 @@ def settings_files() -> list[Path]:
 
 
 def show_files(options: argparse.Namespace) -> int:
-    """Show the files, and whether they are there."""
+    """Show the files, and whether they exist."""
     screen = Screen.of_process(interactive=False)
     files = settings_files()
     if options.as_json:
@@ -87,7 +87,7 @@ def write_file(options: argparse.Namespace) -> int:
     """Write a file that has every setting in a comment, for its owner only.
 
     Raises:
-        InvalidInputError: The file is there, or cannot be written.
+        InvalidInputError: The file exists, or cannot be written.
         ConfigError: The person has no home.
     """
     path = Path(_PROJECT_FILE).absolute() if options.project else own_folder() / _OWN_FILE

@@ -1,4 +1,4 @@
-"""``maverick doctor``: what is there, what is missing, and what to do about it."""
+"""``maverick doctor``: checks the installation, and says what is missing and how to fix it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _model(settings: AgentConfig) -> Finding:
 
 
 def examine_keys() -> Iterator[Finding]:
-    """Whether there are keys; what they are is nobody's business."""
+    """Whether keys are set; their values are never shown."""
     settings = _config().agent
     for provider, name in _PROVIDERS.items():
         try:
@@ -153,7 +153,7 @@ def examine_agents() -> Iterator[Finding]:
 
 
 def _config() -> MaverickConfig:
-    """The settings, or the defaults where they are wrong, which is told elsewhere."""
+    """The settings, or the defaults if they are wrong, which is reported elsewhere."""
     try:
         return load_config()
     except ConfigError:
@@ -242,7 +242,7 @@ def examine_packages() -> Iterator[Finding]:
 
 
 def examine_claude_cli() -> Iterator[Finding]:
-    """Whether the Claude CLI is there and starts."""
+    """Whether the Claude CLI is installed and starts."""
     path = _claude_cli()
     if path is None:
         yield Finding(
@@ -304,7 +304,7 @@ _MARKS = {Health.GOOD: "ok", Health.MISSING: "--", Health.WRONG: "!!"}
 
 
 def examine(options: argparse.Namespace) -> int:
-    """Say how everything is; the exit code is 1 if something is wrong."""
+    """Report on everything; the exit code is 1 if something is wrong."""
     screen = Screen.of_process(interactive=False)
     findings = []
     for examination in _EXAMINATIONS:

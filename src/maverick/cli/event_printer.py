@@ -1,4 +1,4 @@
-"""A run on the screen while it goes on: the answer as it comes, and a remark on everything else."""
+"""Prints the events of a run: the answer as it streams, and a remark on everything else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from maverick.model.untrusted import unmarked
 class EventPrinter:
     """Shows the events of a run.
 
-    Only the run's own words are its answer; of its subagents, what they do is told beside it.
+    Only the run's own text is its answer; what its subagents do is printed as remarks.
 
     Args:
         screen: Where to.
@@ -29,7 +29,7 @@ class EventPrinter:
 
     def __init__(self, screen: Screen) -> None:
         self.answered = False
-        """Whether any words of an answer have been shown."""
+        """Whether any of the answer has been printed."""
         self._screen = screen
         self._path: tuple[str, ...] = ()  # the run's own, which its first event has
         self._running: dict[tuple[str, str], str] = {}

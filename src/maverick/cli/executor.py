@@ -39,17 +39,17 @@ async def executor_for(
     """What runs an agent, for the length of an ``async with`` block.
 
     An agent that names tools gets those for coding, in the current folder, and those of the MCP servers it names. The
-    person's permissions hold for every agent. What the author of an agent gave it needs no consent where nobody has
-    said a mode; what it only names does.
+    user's permissions apply to every agent. Tools that an agent brings along need no approval unless a mode is given;
+    tools that it only names do.
 
     Args:
         definition: The agent.
         settings: What the person has set.
         journal: Where its runs are kept.
-        mode: How much it may do without being told.
+        mode: What it may do without asking.
         approve: Asks the person about a tool call; without it, the run waits in its journal.
-        on_output: Told what commands of the agent say, while they say it.
-        screen: Where a person is told of what is left out.
+        on_output: Called with the output of the agent's commands as it comes.
+        screen: Where remarks about what is left out go.
 
     Raises:
         ConfigError: A file with permissions cannot be read, or is wrong.
@@ -132,7 +132,7 @@ def who_answers(definition: AgentDefinition[Any], wanted: str | None, settings: 
 
 
 def explain_stand_in(answering: ResolvedModel) -> str:
-    """Why the offline model answers, for somebody who may not expect it; empty if they asked for it."""
+    """Why the offline model answers; empty if it was asked for."""
     if not answering.is_stand_in:
         return ""
     return f"offline model: no key is set; set {key_variable('claude')} for Claude"

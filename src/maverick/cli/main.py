@@ -48,7 +48,7 @@ class Command(NamedTuple):
         except ModuleNotFoundError as error:
             if not self.extra or error.name is None or error.name.partition(".")[0] == "maverick":
                 raise
-            from maverick.config.installation import install_command  # here, since it is seldom wanted
+            from maverick.config.installation import install_command  # here, since it is rarely needed
 
             raise AgentError(
                 f"`maverick {self.name}` needs the package {error.name.partition('.')[0]!r}, which is not installed. "
@@ -140,7 +140,7 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         return MISUSE if _is_misuse(error) else FAILURE
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe
         return FAILURE
     except Exception as error:  # noqa: BLE001 - a mistake in the program, told like any other error
         said = (
@@ -172,7 +172,7 @@ def _complain(error: Exception, said: str, options: argparse.Namespace) -> None:
         import traceback
 
         trace = printable("".join(traceback.format_exception(error)))
-    with suppress(OSError):  # there is nowhere else to say it; the exit code tells
+    with suppress(OSError):  # there is nowhere else to report it; the exit code tells
         sys.stderr.write(f"{trace}maverick: {printable(one_line(said))}\n")
 
 

@@ -16,7 +16,7 @@ from maverick.exceptions import ConfigError, InvalidInputError
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Serve until the other end closes, or somebody stops it.
+    """Serve until the client closes the connection, or the process is stopped.
 
     Args:
         options: What was written after ``maverick mcp serve``.

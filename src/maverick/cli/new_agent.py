@@ -77,7 +77,7 @@ def write_agent(options: argparse.Namespace) -> int:
     """Write a new agent.
 
     Raises:
-        InvalidInputError: The name is none, or taken, or the file cannot be written.
+        InvalidInputError: The name is invalid or taken, or the file cannot be written.
         ConfigError: The person has no home.
     """
     name, python = options.name, options.python

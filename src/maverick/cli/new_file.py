@@ -1,4 +1,4 @@
-"""A file that is written for a person to edit, and not over one they have."""
+"""Writes a file for the user to edit, without overwriting one."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from maverick.exceptions import InvalidInputError
 
 
 def write_new_file(path: Path, text: str, *, force: bool, private: bool = False) -> None:
-    """Write a file, and make its folder if there is none.
+    """Write a file, and create its folder if needed.
 
     Args:
         path: Where to.
         text: What is in it.
-        force: Whether to write over a file that is there.
-        private: Whether nobody but its owner may read it.
+        force: Whether to overwrite an existing file.
+        private: Whether only its owner may read it.
 
     Raises:
-        InvalidInputError: There is one already, or it cannot be written.
+        InvalidInputError: The file exists, or cannot be written.
     """
     try:
         if not path.parent.is_dir():

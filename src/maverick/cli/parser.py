@@ -45,7 +45,7 @@ class CommandParser(argparse.ArgumentParser):
         return super(CommandParser, self.filled()).parse_known_args(args, namespace)
 
     def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - as argparse has it
-        """Write help or a version for whoever asked for it; argparse itself would not tell if that fails."""
+        """Write help or the version; unlike argparse, raise an error if that fails."""
         if file is sys.stdout:
             write_out(sys.stdout, message)
         else:

@@ -1,4 +1,4 @@
-"""A sign of life while a run says nothing: what it does and for how long, on one line that vanishes."""
+"""A progress line while a run prints nothing: what it does and for how long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Progress:
     """Draws itself while nothing else is written, for the length of an ``async with`` block.
 
     Args:
-        terminal: Where to; somebody looks at it.
+        terminal: The terminal to draw on.
         is_free: Whether the line may be drawn on, since nothing unfinished is on it.
         columns: How wide the terminal is.
     """
@@ -37,7 +37,7 @@ class Progress:
         self._ticking: asyncio.Task[None] | None = None
 
     def doing(self, what: str) -> None:
-        """Say what goes on from now on."""
+        """Set what the run does from now on."""
         self._doing, self._detail, self._since = what, "", time.monotonic()
 
     def note(self, detail: str) -> None:

@@ -34,7 +34,7 @@ class Untrusted(Struct, frozen=True):
 
 
 def untrusted_in(folder: Path, trust: Trust | None = None) -> list[Untrusted]:
-    """What of a folder is not trusted. A file that cannot be read is left to whoever reads it.
+    """What is not trusted in a folder. Files that cannot be read are skipped; loading them reports the error.
 
     Args:
         folder: The project's folder.
@@ -75,7 +75,7 @@ def _decisions(folder: Path, name: str, content: bytes) -> Iterator[str]:
 
 
 def server_lines(server: MCPServer) -> Iterator[str]:
-    """What somebody has to know who is to agree to a server."""
+    """What a user has to know before they trust a server."""
     verb = "calls" if server.url else "starts"
     yield f"{verb} the MCP server {server.name!r}: {_visible(server.words)}"
     yield from _described("with", (f"{name}={text}" for name, text in server.env.items()))
@@ -108,7 +108,7 @@ def trust_folder(folder: Path, untrusted: list[Untrusted]) -> None:
     """Trust a folder, and its files as they were looked at.
 
     Raises:
-        ConfigError: There is nowhere to keep it.
+        ConfigError: There is no home folder to keep it in.
     """
     Trust(persons_home()).grant(folder, {part.name: part.digest for part in untrusted if part.digest})
 
@@ -132,7 +132,7 @@ def _agreed_to(folder: Path, untrusted: list[Untrusted], screen: Screen) -> bool
 
 
 def _says_yes(screen: Screen) -> bool:
-    """Whether the person at the terminal says yes; nothing else goes on while they think."""
+    """Whether the user at the terminal says yes; this blocks until they answer."""
     import termios  # here, since not every system has it
 
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before is no answer to this

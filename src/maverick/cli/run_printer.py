@@ -78,15 +78,15 @@ def summary(result: AgentResult[Any]) -> str:
 
 
 class RunPrinter:
-    """Tells a run as it happens: in words for a person, or in JSON.
+    """Prints a run as it happens: as text for a user, or as JSON.
 
     Args:
-        console: Where.
-        changes: What is different about the run's agent, which is said again when the run is resumed.
+        console: The terminal and the journal.
+        changes: The run's options, which are repeated in the command to resume it.
         agents: The file or module of the agent, if it was named.
-        limits: The limits that the run has.
-        run_id: The run, if it has its id already.
-        streams: Whether the words of the answer are shown as they come, or only those of the last turn when it is over.
+        limits: The run's limits.
+        run_id: The run's id, if it is known already.
+        streams: Whether the answer is streamed, or only the last turn's is printed at the end.
         kept: Whether the run can be resumed.
     """
 
@@ -103,9 +103,9 @@ class RunPrinter:
     ) -> None:
         self.console = console
         self.progress: Progress | None = None
-        """A sign of life on the terminal, if there is one."""
+        """The progress line on the terminal, if there is one."""
         self.signals: Sequence[int] = ()
-        """The signals that asked for the run to stop, once they have come."""
+        """The signals that asked the run to stop."""
         self.reasons: dict[str, str] = {}
         """Why a person is asked, by the id of the tool call."""
         self._changes = changes
@@ -118,7 +118,7 @@ class RunPrinter:
         self._over = False
 
     def show(self, event: AgentActivityEvent) -> None:
-        """Tell one event."""
+        """Print one event."""
         self._run_id = self._run_id or event.run_id
         if self.console.as_json:
             self.console.write(event_fields(event))
@@ -133,14 +133,14 @@ class RunPrinter:
             self._view.show(event)
 
     def hear(self, _: ToolContext, said: str) -> None:
-        """Take in what a command of the run says while it is at work: its last line is how far it is."""
+        """Show the last line of a running command's output as its progress."""
         if self.progress is not None:
             self.progress.note(said.rstrip().rpartition("\n")[2])
 
     async def conclude(self, result: AgentResult[Any]) -> int:
-        """Tell how the run ended and how it goes on, if it can; returns the exit code."""
+        """Print how the run ended and the command to resume it, if it can be resumed; returns the exit code."""
         if not self.console.as_json:
-            self._say_how_it_ended(result)
+            self._print_end(result)
             if exit_code(result) in (LIMIT, TIMED_OUT):
                 self._changes = self._changes.raised(result, self._limits)
                 how = "Raise the limit and resume with"
@@ -154,7 +154,7 @@ class RunPrinter:
         return exit_code(result)
 
     async def leave(self, summary: str, how: str = "Resume with", *, resumable: bool = True) -> None:
-        """Say in a line where the run stands, and what to type for it to go on."""
+        """Print the run's state, and the command to resume it."""
         if self.console.as_json:
             return
         screen = self.console.screen
@@ -165,7 +165,7 @@ class RunPrinter:
             command = self.console.command("resume", self._run_id, *self._changes.words(self._agents))
             screen.remark(f"{how}: {command}")
 
-    def _say_how_it_ended(self, result: AgentResult[Any]) -> None:
+    def _print_end(self, result: AgentResult[Any]) -> None:
         if not self._view.answered:
             self.console.screen.say(result.raw_content)
         if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and self._kept:
@@ -187,9 +187,9 @@ Start: TypeAlias = Callable[[AbortSignal, Listener], Coroutine[Any, Any, AgentRe
 
 
 async def watch(printer: RunPrinter, start: Start) -> AgentResult[Any]:
-    """Show a run to its end; Ctrl-C and signals that ask the process to end stop it, and Ctrl-C twice kills it.
+    """Print a run to its end; Ctrl-C and termination signals stop it, and a second Ctrl-C kills it.
 
-    Its events are shown outside of it: what fails here, as when nobody reads the output, stops the run.
+    Events are printed outside of the run: if printing fails, as when the pipe is closed, the run stops.
     """
     stop = AbortSignal()
     with on_stop_signals(stop.abort) as printer.signals:

@@ -15,9 +15,9 @@ _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
 def open_closed_streams() -> None:
-    """Open on nothing what whoever started the process has closed.
+    """Open standard streams that the parent process has closed on the null device.
 
-    Else there is no such stream, and a file that is opened next takes its place: what is said then gets into it.
+    Otherwise the next file that is opened gets the stream's number, and output ends up in that file.
     """
     for number, (name, mode) in enumerate(_STREAMS):
         if getattr(sys, name) is None:
@@ -26,17 +26,17 @@ def open_closed_streams() -> None:
 
 
 def accept_all_characters() -> None:
-    """Show a replacement for what the terminal's encoding does not have, and accept bytes that are no text."""
+    """Replace characters that the terminal's encoding lacks, and accept input bytes that are not text."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and not stream.closed:
             stream.reconfigure(errors="replace")
 
 
 def write_out(stream: TextIO, text: str) -> None:
-    """Write a text, and see it out.
+    """Write a text and flush it.
 
     Raises:
-        BrokenPipeError: Whoever read it has seen enough.
+        BrokenPipeError: The reader has closed the pipe.
         MaverickError: It cannot be written.
     """
     try:
@@ -51,11 +51,11 @@ def write_out(stream: TextIO, text: str) -> None:
 
 
 def forget_unwritten() -> None:
-    """Forget what streams still hold and cannot write, which Python would complain about when it ends."""
+    """Drop output that cannot be written, which Python would complain about when it exits."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:  # which was told, or there was nobody to tell
+        except OSError:  # already reported, or there is nowhere to report it
             _point_nowhere(stream.fileno())
 
 
@@ -95,7 +95,7 @@ class Screen:
 
     @classmethod
     def of_process(cls, *, interactive: bool, environ: Mapping[str, str] | None = None) -> Self:
-        """The screen of this process; when nobody types, remarks go to standard error."""
+        """The screen of this process; without a user at the keyboard, remarks go to standard error."""
         environ = os.environ if environ is None else environ
         plain = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
         remarks = sys.stdout if interactive else sys.stderr

@@ -43,7 +43,7 @@ _LEAVE_SECONDS = 3
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Serve until somebody stops it.
+    """Serve until the process is stopped.
 
     Args:
         options: What was written after ``maverick serve``.

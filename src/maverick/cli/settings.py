@@ -13,7 +13,7 @@ def load_settings(*, asks: bool = False, as_json: bool = False) -> MaverickConfi
     """The settings, with those of the project as far as the person trusts it.
 
     Args:
-        asks: Whether to ask about a project that is not trusted, if somebody is there to answer.
+        asks: Whether to ask about a project that is not trusted, if there is a terminal.
         as_json: Whether other programs read what is written, so that nothing is asked.
 
     Raises:

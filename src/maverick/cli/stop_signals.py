@@ -70,7 +70,7 @@ def on_stop_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
 
 
 def _let_go_of_closed(terminals: list[int]) -> None:
-    """Have what is still to be said go nowhere, where a terminal is no longer there to say it in."""
+    """Send further output to the null device if the terminal is gone."""
     for descriptor in terminals:
         if not os.isatty(descriptor):
             nowhere = os.open(os.devnull, os.O_WRONLY)

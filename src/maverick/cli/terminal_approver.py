@@ -16,7 +16,7 @@ _NO = ("n", "no", "")
 
 
 def terminal_approver(printer: RunPrinter) -> Approver | None:
-    """What asks the person, if one is there: they can read what is written, and type."""
+    """The function that asks the user, if there is a terminal."""
     if printer.console.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     asking = asyncio.Lock()
@@ -35,7 +35,7 @@ async def _ask(printer: RunPrinter, call: ToolCall) -> bool:
         progress.paused = True
         progress.clear()
     try:
-        # Whole, since nobody should agree to what they cannot see; and escaped, so that nothing in it is invisible.
+        # In full, since no one should approve what they cannot see; and escaped, so that nothing in it is invisible.
         screen.headline(f"May it call {whole_call(call.tool_name, call.arguments)}?")
         if reason := printer.reasons.get(call.id):
             screen.remark(f"  because {printable(one_line(reason))}")
@@ -58,7 +58,7 @@ async def agreed(screen: Screen) -> bool:
 
 
 async def _typed_line() -> str:
-    """A line from the keyboard; waiting for it can be cancelled, which a thread that reads cannot."""
+    """A line from the keyboard; unlike reading in a thread, waiting for it can be cancelled."""
     loop, arrived = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(sys.stdin.fileno(), arrived.set)
     try:

@@ -1,4 +1,4 @@
-"""A short tour for a terminal where nobody is: a real conversation about tasks, and what the journal has of it."""
+"""A short tour for when there is no input: a real conversation about tasks, and its entries in the journal."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def trust(options: argparse.Namespace) -> int:
         raise InvalidInputError(
             f"There is no folder {options.path!r}. Name the project's folder.", field="path"
         )
-    own_folder()  # which says what to do for who has no home
+    own_folder()  # which raises an error for a user without a home
     untrusted = untrusted_in(folder)
     show(untrusted, screen)
     trust_folder(folder, untrusted)

@@ -69,7 +69,7 @@ def load_config(
 def _from_project(
     folder: Path, home: Path | None, environ: Mapping[str, str] | None
 ) -> tuple[_Layer, tuple[str, ...]]:
-    """What the project sets, and the names of what it would set and does not, since nobody has trusted it."""
+    """What the project sets, and the names of what it would set and does not, because the user has not trusted it."""
     path = folder / SETTINGS_FILE
     content = read_small_file(path)
     layer = settings_in(path, content)
@@ -126,10 +126,10 @@ def parse_settings(path: Path, content: bytes) -> object:
 
 
 def read_small_file(path: Path) -> bytes:
-    """The content of a file; nothing if there is none.
+    """The content of a file; empty if there is none.
 
     Raises:
-        ConfigError: It is no file, cannot be read, or is too large for settings.
+        ConfigError: It is not a file, cannot be read, or is too large for settings.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer

@@ -63,7 +63,7 @@ class MCPServer(Struct, frozen=True, kw_only=True):
     approval: bool | list[str] = False
     """Whether a person has to agree to each call, for all tools or for some."""
     trusted: bool = False
-    """Whether what its tools answer is taken for words of the user, and not marked as somebody else's."""
+    """Whether the results of its tools are trusted like the user's words, and not marked as untrusted content."""
     timeout: int | float = 30
     """The seconds it has to start and say which tools it has."""
 

@@ -45,7 +45,7 @@ class MCPServers:
         """The server of a name.
 
         Raises:
-            ConfigError: There is none, and the message has the nearest; or something is wrong with it.
+            ConfigError: There is no such server, or something is wrong with it.
         """
         if name in self.problems:
             raise self.problems[name]

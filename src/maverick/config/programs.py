@@ -1,9 +1,9 @@
 """Helper programs, such as git, ripgrep and bubblewrap: found where no agent can have put them, started with no secret.
 
 An agent may write anything into its workspace, and folders of the workspace may be on ``PATH``: an activated virtual
-environment, ``node_modules/.bin``. A helper that was looked up there would run with our rights, outside of the sandbox.
-So every place on the way to a helper, each symbolic link included, has to lie outside of every workspace, and nobody
-but its owner may be able to write it.
+environment, ``node_modules/.bin``. A helper that was found there would run with our rights, outside of the sandbox.
+So every place on the way to a helper, each symbolic link included, has to lie outside of every workspace, and only
+its owner may be able to write it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _workspaces: set[str] = set()
 
 
 def note_workspace(folder: Path) -> None:
-    """Remember a folder that agents may write: no helper is ever taken from it, whoever asks for one."""
+    """Remember a folder that agents may write: no helper is ever taken from it."""
     _workspaces.add(str(folder.resolve()))
 
 
@@ -27,7 +27,7 @@ def find_program(name: str, *, workspace: Path | None = None) -> str | None:
     """The path of a helper program; ``None`` if it is not on ``PATH``, or only where an agent could have put it.
 
     Args:
-        name: What it is called. A name with a slash in it is a path that somebody chose: it is only looked at.
+        name: What it is called. A name with a slash in it is a path that was chosen: it is only checked.
         workspace: A folder that agents may write, besides those that are known.
     """
     if "/" in name:
@@ -80,7 +80,7 @@ def _is_safe(path: str, forbidden: Iterable[str]) -> bool:
 
 
 def _is_open_to_all(place: str) -> bool:
-    """Whether anybody may write a file, or replace what is in a folder."""
+    """Whether any user may write a file, or replace what is in a folder."""
     mode = os.lstat(place).st_mode
     return not stat.S_ISLNK(mode) and bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX
 

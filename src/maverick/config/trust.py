@@ -22,7 +22,7 @@ FILES = (SETTINGS_FILE, MCP_FILE, PERMISSIONS_FILE)
 AGENT_FOLDERS = (".maverick/agents", ".claude/agents")
 """Where a project has its agents."""
 VARIABLE = "MAVERICK_TRUST"
-"""Folders that are trusted besides, whatever is in them, separated as in ``PATH``."""
+"""More trusted folders, whatever is in them, separated as in ``PATH``."""
 ADVICE = "Look at it, then run: maverick trust"
 
 _FOLDER, _BY_PATH = "folder", "by path"
@@ -60,7 +60,7 @@ class Trust:
         self._granted.add(_key(folder), {**digests, _FOLDER: _BY_PATH})
 
     def revoke(self, folder: Path) -> bool:
-        """Trust a folder no longer; returns whether it was trusted."""
+        """Stop trusting a folder; returns whether it was trusted."""
         return self._granted.remove(_key(folder))
 
     def folders(self) -> list[str]:

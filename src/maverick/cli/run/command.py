@@ -82,7 +82,7 @@ async def _run(
 
 def _journal(options: argparse.Namespace, config: MaverickConfig) -> Journal:
     if not options.kept:
-        from maverick.journal import MemoryJournal  # here, since it is seldom wanted
+        from maverick.journal import MemoryJournal  # here, since it is rarely needed
 
         return MemoryJournal()
     from maverick.journal.opening import open_journal

@@ -89,7 +89,7 @@ def _piped(screen: Screen) -> str | None:
         return None
     try:
         kind = os.fstat(sys.stdin.fileno()).st_mode
-    except OSError:  # closed by whoever started the process, or none of the system's
+    except OSError:  # closed by the parent process, or not a file of the system
         return None
     if not (stat.S_ISFIFO(kind) or stat.S_ISREG(kind) or stat.S_ISSOCK(kind)):
         return None

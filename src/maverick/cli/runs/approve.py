@@ -15,7 +15,7 @@ async def approve(console: Console, *, request_id: str, by: str | None) -> int:
     """Agree to a tool call.
 
     Raises:
-        ApprovalError: There is no such request, or it cannot be decided any more, or not by them.
+        ApprovalError: There is no such request, it is already decided, or this user may not decide it.
         RunNotFoundError: It is no run either.
     """
     asked = await _request(console, request_id)
@@ -26,7 +26,7 @@ async def deny(console: Console, *, request_id: str, by: str | None, reason: str
     """Refuse a tool call.
 
     Raises:
-        ApprovalError: There is no such request, or it cannot be decided any more, or not by them.
+        ApprovalError: There is no such request, it is already decided, or this user may not decide it.
         RunNotFoundError: It is no run either.
     """
     asked = await _request(console, request_id)

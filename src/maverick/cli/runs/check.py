@@ -48,7 +48,7 @@ async def _save(console: Console, copy: str) -> int:
             "--repair: only a journal in a file can be copied. Restore the database from a backup.",
             field="repair",
         )
-    from maverick.journal.sqlite.repair import repair  # here, since it is seldom wanted
+    from maverick.journal.sqlite.repair import repair  # here, since it is rarely needed
 
     saved = await asyncio.to_thread(repair, console.journal.path, copy)
     if console.as_json:

@@ -43,14 +43,14 @@ async def _is_within(journal: Journal, run_id: str, outer: str) -> bool:
     """Whether a run is another one, or a subagent somewhere in it."""
     if run_id == outer:
         return True
-    if not run_id.startswith(f"{outer}/"):  # as all subagents' ids do, but anybody may have chosen such an id
+    if not run_id.startswith(f"{outer}/"):  # as all subagents' ids do, but a user may have chosen such an id
         return False
     parent = (await journal.get(run_id)).parent
     return parent is not None and await _is_within(journal, parent, outer)
 
 
 def _call(approval: Approval) -> str:
-    # Whole, since nobody should agree to what they cannot see; and escaped, so that nothing in it is invisible.
+    # In full, since no one should approve what they cannot see; and escaped, so that nothing in it is invisible.
     call = whole_call(approval.tool_name, json.loads(approval.arguments))
     if len(call) <= _LONGEST_CALL:
         return call

@@ -1,4 +1,4 @@
-"""``maverick runs resume``, ``replay`` and ``fork``: a run that goes on, or is told again, in the terminal."""
+"""``maverick runs resume``, ``replay`` and ``fork``: a run that continues, or is shown again, in the terminal."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ async def resume_run(
     accept_changes: bool,
     **different: Any,
 ) -> int:
-    """Go on with a run.
+    """Resume a run.
 
     Raises:
         RunNotFoundError: There is no such run.
-        RunChangedError: The agent has changed, and nobody accepted that.
+        RunChangedError: The agent has changed, and that was not accepted.
         InvalidInputError: The run is a subagent's, or its agent cannot be loaded.
     """
     record = await console.journal.get(run_id)
@@ -129,7 +129,7 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
 async def _model_to_resume(
     journal: Journal, run_id: str, agent: AgentDefinition[Any], changes: RunOptions, config: MaverickConfig
 ) -> str:
-    """The model that goes on with a run: an agent that names none keeps the one it began with."""
+    """The model that continues a run: an agent that names none keeps the one it began with."""
     fingerprint = (await load_beginning(journal, run_id)).fingerprint
     begun_with = None if fingerprint is None else fingerprint.model or None
     kept = begun_with if agent.model_config.model is None else None
@@ -145,7 +145,7 @@ def _agent_of(record: RunRecord, agents: str | None, config: MaverickConfig) -> 
     """The definition of a run's agent: from the file or module that is named, or else from where agents are kept.
 
     Raises:
-        InvalidInputError: It cannot be loaded, or is none that keeps its runs.
+        InvalidInputError: It cannot be loaded, or its runs are not kept.
     """
     name = record.agent.rpartition("/")[2]
     if agents is not None and not agents.endswith(".md"):
