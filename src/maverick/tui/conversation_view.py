@@ -159,21 +159,13 @@ class ConversationView(ScrollView, can_focus=True):
             self.draw()
             self._go_to(self._layout.top_of(block))
 
-    def action_up(self) -> None:
-        """Go up a line."""
-        self._go_to(self.cursor - 1)
+    def action_move(self, lines: int) -> None:
+        """Move the cursor up or down."""
+        self._go_to(self.cursor + lines)
 
-    def action_down(self) -> None:
-        """Go down a line."""
-        self._go_to(self.cursor + 1)
-
-    def action_page_up(self) -> None:
-        """Go up a page."""
-        self._go_to(self.cursor - max(self.size.height - 1, 1))
-
-    def action_page_down(self) -> None:
-        """Go down a page."""
-        self._go_to(self.cursor + max(self.size.height - 1, 1))
+    def action_page(self, pages: int) -> None:
+        """Move the cursor up or down by pages."""
+        self._go_to(self.cursor + pages * max(self.size.height - 1, 1))
 
     def action_home(self) -> None:
         """Go to the beginning."""

@@ -47,10 +47,10 @@ ANYWHERE = (
     Key("ctrl+q", "Ctrl-Q", "quit", "quit, even while typing", "Quit", always=True),
 )
 CONVERSATION = (
-    Key("up,k", "↑ k", "up", "go up a line"),
-    Key("down,j", "↓ j", "down", "go down a line"),
-    Key("pageup", "PgUp", "page_up", "go up a page"),
-    Key("pagedown", "PgDn", "page_down", "go down a page"),
+    Key("up,k", "↑ k", "move(-1)", "go up a line"),
+    Key("down,j", "↓ j", "move(1)", "go down a line"),
+    Key("pageup", "PgUp", "page(-1)", "go up a page"),
+    Key("pagedown", "PgDn", "page(1)", "go down a page"),
     Key("home,g", "Home g", "home", "go to the beginning"),
     Key("end,G", "End G", "end", "go to the end and follow new output"),
     Key("enter,space", "Enter", "fold", "collapse or expand the tool call under the cursor"),
