@@ -17,7 +17,7 @@ from cli.command import Terminal
 from cli.folder import Folder
 from maverick import AgentResult, MaverickConfig
 from maverick.cli.agent_lookup import look_up
-from maverick.cli.tui.command import CommandLineBackend
+from maverick.cli.tui import CommandLineBackend
 from maverick.journal import SqliteJournal
 from wire.claude_answers import Answer, text
 

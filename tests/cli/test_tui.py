@@ -10,7 +10,7 @@ import pytest
 from canary import CANARY
 from cli.folder import Folder
 from maverick.cli.agent_lookup import look_up
-from maverick.cli.tui.command import CommandLineBackend
+from maverick.cli.tui import CommandLineBackend
 from maverick.config import load_config
 from maverick.exceptions import AgentNotFoundError, InvalidInputError
 from maverick.journal import MemoryJournal

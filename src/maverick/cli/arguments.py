@@ -1,4 +1,4 @@
-"""The arguments of each command of ``maverick``, but for ``run``, ``runs`` and ``tui``.
+"""The arguments of each command of ``maverick``, but for ``run`` and ``runs``.
 
 A command is named as ``module:function`` and loaded when it is used, so that help needs none of what commands load.
 """
@@ -9,6 +9,7 @@ import argparse
 
 from maverick.cli.parser import CommandParser, dollars, unicode_text, whole_number
 from maverick.cli.run.arguments import add_arguments as add_run
+from maverick.cli.run.arguments import add_servers
 
 
 def add_agents(parser: CommandParser) -> None:
@@ -57,6 +58,35 @@ def add_chat(parser: CommandParser) -> None:
         help="the model to use (default: the configured one, or the offline model if none is configured and no key is set)",
     )
     parser.set_defaults(command="maverick.cli.chat:run_chat")
+
+
+def add_tui(parser: CommandParser) -> None:
+    """Add the arguments of ``tui``."""
+    parser.description = (
+        "A full-screen terminal for agents and their runs: watch an agent work, approve its tool calls, stop and resume "
+        "it, and fork it from any turn. Press F1 there for the keys."
+    )
+    parser.add_argument(
+        "agent",
+        metavar="AGENT",
+        nargs="?",
+        type=unicode_text,
+        help="the agent to begin with, by name or file as in `maverick run` (default: general)",
+    )
+    parser.add_argument("--model", metavar="PROVIDER:MODEL", help="the model, in place of each agent's own")
+    parser.add_argument(
+        "--mode",
+        choices=("plan", "ask", "accept-edits", "yolo"),
+        help="what agents may do without asking: read only (nothing else is allowed); read; edit files too; anything",
+    )
+    add_servers(parser, "in every run")
+    parser.add_argument(
+        "--journal",
+        metavar="PATH",
+        help="where runs are kept: a file or a postgresql:// address (default: MAVERICK_JOURNAL, the settings, or "
+        "~/.maverick/runs.db)",
+    )
+    parser.set_defaults(command="maverick.cli.tui:open_screen")
 
 
 def add_serve(parser: CommandParser) -> None:

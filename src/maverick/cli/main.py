@@ -66,7 +66,7 @@ COMMANDS = (
     Command(
         "tui",
         "run and watch agents in a full-screen terminal",
-        "maverick.cli.tui.arguments:add_arguments",
+        "maverick.cli.arguments:add_tui",
         extra="tui",
     ),
     Command(

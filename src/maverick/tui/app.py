@@ -21,8 +21,7 @@ from maverick.tui.gauge import age
 from maverick.tui.keys import ANYWHERE, bindings
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import PromptBox, SearchBar
-from maverick.tui.session import Question, Session, new_run_id
-from maverick.tui.session_tasks import SessionTasks, show_error
+from maverick.tui.session import Question, Session, SessionTasks, new_run_id, show_error
 from maverick.tui.sidebar import RunList, Sidebar
 from maverick.tui.status_line import GaugeLine, StatusLine
 from maverick.tui.terminal_driver import TerminalDriver

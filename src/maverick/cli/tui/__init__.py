@@ -1,1 +1,0 @@
-"""``maverick tui``: starts the screen with the agents, settings and journal of the person at the terminal."""
