@@ -178,3 +178,10 @@ def test_a_program_runs_and_ends_on_uvloop(mark: str) -> None:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main())
+
+
+@pytest.mark.requirement("PROC-TOOL")
+async def test_a_program_that_kills_its_keeper_at_once_was_killed_and_not_refused() -> None:
+    codes = {await run_program(["sh", "-c", "kill -9 $PPID; sleep 600"], lambda _: True) for _ in range(20)}
+
+    assert codes == {128 + 9}

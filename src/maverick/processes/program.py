@@ -18,7 +18,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from errno import EAGAIN
 from pathlib import Path
 from typing import BinaryIO, NotRequired, Self, TypeAlias, TypedDict, Unpack
 
@@ -176,11 +175,10 @@ class Program:
         except BaseException:
             await program.aclose()
             raise
-        if "pid" not in report:
+        if (number := report.get("failed")) is not None:
             orders.transport.abort()
-            number = report.get("failed", EAGAIN)  # without a report, there was no process for a keeper
-            raise OSError(number, os.strerror(number), cwd if report.get("in_folder") else argv[0])
-        program.pid = report["pid"]
+            raise OSError(number, os.strerror(number), cwd if report["in_folder"] else argv[0])
+        program.pid = report.get("pid", 0)  # a program may have killed its keeper before that could tell
         return program
 
     @classmethod

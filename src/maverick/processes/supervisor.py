@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from errno import EINVAL
+from errno import EAGAIN, EINVAL
 from typing import Any
 
 GRACE_SECONDS = 0.4
@@ -53,8 +53,7 @@ def serve(requests: socket.socket) -> None:
             asked, handles, _, _ = socket.recv_fds(requests, 1, _MOST_FILES)
             if not asked:
                 break
-            with suppress(BlockingIOError):  # no more processes: the other end learns it from the lifeline
-                keepers.add(_fork_keeper(requests, handles))
+            keepers |= _fork_keeper(requests, handles)
         elif wake not in ready:
             break  # the owner has died, although another process still has its end of the socket
     signal.set_wakeup_fd(-1)
@@ -74,19 +73,25 @@ def _owner() -> list[int]:
         return []
 
 
-def _fork_keeper(requests: socket.socket, handles: list[int]) -> int:
+def _fork_keeper(requests: socket.socket, handles: list[int]) -> set[int]:
+    """Fork a keeper for a program; if there can be no more processes, there is none, and the other end is told."""
     for handle in handles:
         os.set_inheritable(handle, False)
     supervisor = os.getpid()
     try:
         keeper = os.fork()
+    except OSError as error:
+        with socket.socket(fileno=os.dup(handles[0])) as lifeline:
+            _tell_failure(lifeline, error)
+        return set()
+    else:
         if keeper == 0:
             try:
                 requests.close()
                 keep(supervisor, handles)
             finally:
                 os._exit(0)  # whatever happened, a keeper must not go on as a second supervisor
-        return keeper
+        return {keeper}
     finally:
         for handle in handles:
             os.close(handle)
@@ -139,7 +144,12 @@ def keep(supervisor: int, handles: list[int]) -> None:
         order["env"].setdefault(order["scratch"], scratch)
     failures, failing = os.pipe()
     keeper = os.getpid()
-    program = os.fork()
+    try:
+        program = os.fork()
+    except OSError as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        _tell_failure(lifeline, error)
+        return
     if program == 0:
         try:
             _become(order, keeper, handles[1:], failing)
@@ -294,6 +304,10 @@ def _line(lifeline: socket.socket) -> bytes:
             raise SystemExit  # it changed its mind, or died
         received += piece
     return bytes(received)
+
+
+def _tell_failure(lifeline: socket.socket, error: OSError) -> None:
+    _tell(lifeline, failed=error.errno or EAGAIN, in_folder=0)
 
 
 def _tell(lifeline: socket.socket, **facts: int) -> None:
