@@ -326,9 +326,6 @@ def _questions_of(journal: Journal, run_id: str) -> list[tuple[str, Callable[[],
     async def read() -> None:
         [stored async for stored in journal.read(run_id)]
 
-    async def tail() -> None:
-        [stored async for stored in journal.tail(run_id, 2)]
-
     async def export() -> None:
         [line async for line in export_run(journal, run_id)]
 
@@ -339,7 +336,6 @@ def _questions_of(journal: Journal, run_id: str) -> list[tuple[str, Callable[[],
         ("get", lambda: journal.get(run_id)),
         ("children", lambda: journal.list_runs(parent=run_id)),
         ("read", read),
-        ("tail", tail),
         ("export", export),
         ("replay", replay),
         ("fork", lambda: executor.fork(run_id, definition, turn=1)),

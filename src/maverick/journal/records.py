@@ -29,6 +29,10 @@ DAMAGED = "damaged"
 """The reason of a run that was partly recovered from a damaged journal."""
 
 
+RUN_COLUMNS = "run_id, agent, status, reason, parent, user_id, forked_from, created_at, updated_at, entries"
+"""The columns of a run that are fields of its record; ``entries`` is the last."""
+
+
 class RunRecord(Struct, frozen=True, kw_only=True):
     """A run, as a list of runs shows it."""
 

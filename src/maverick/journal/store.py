@@ -161,12 +161,6 @@ class Journal(ABC):
         if after < least:
             raise damaged_run(run_id, after, f"its entries {after + 1} to {least} are missing")
 
-    async def tail(self, run_id: str, count: int) -> AsyncIterator[StoredEntry]:
-        """The last entries of a run, without reading the others."""
-        record = await self.get(run_id)
-        async for stored in self.read(run_id, after=max(record.entries - count, 0)):
-            yield stored
-
     async def old_runs(self, before: float, *, unfinished: bool = False) -> list[RunRecord]:
         """Runs that ended before a time; those of subagents belong to the ones that called them.
 

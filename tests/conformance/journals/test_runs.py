@@ -56,8 +56,6 @@ async def test_an_unknown_run_is_told_by_its_id_whatever_is_asked_of_it(journal:
         assert unknown.value.run_id == "x"
     with pytest.raises(RunNotFoundError):
         await anext(journal.read("x"))
-    with pytest.raises(RunNotFoundError):
-        await anext(journal.tail("x", 1))
 
 
 async def test_what_is_appended_changes_the_record(journal: Journal) -> None:

@@ -12,7 +12,6 @@ from maverick.journal.postgres.database import PostgresDatabase, database_name
 from maverick.journal.postgres.schema import Connection
 from maverick.journal.postgres.transaction import PostgresTransaction
 from maverick.journal.postgres.writer import (
-    RUN_COLUMNS,
     Append,
     PostgresWriter,
     check_held,
@@ -20,7 +19,7 @@ from maverick.journal.postgres.writer import (
     create_run,
     write_entries,
 )
-from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
+from maverick.journal.records import RUN_COLUMNS, Approval, ApprovalStatus, Lease, RunRecord, RunStatus
 from maverick.journal.store import Journal
 
 _FAMILY = """

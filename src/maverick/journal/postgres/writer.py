@@ -18,7 +18,7 @@ from maverick.exceptions import LeaseLostError, MaverickError, RunExistsError, R
 from maverick.journal.codec import VERSION
 from maverick.journal.postgres.database import PostgresDatabase, SteppedTransaction
 from maverick.journal.postgres.schema import Connection
-from maverick.journal.records import Lease, RunRecord, RunStatus
+from maverick.journal.records import RUN_COLUMNS, Lease, RunRecord, RunStatus
 from maverick.journal.transaction import PendingWrite
 
 R = TypeVar("R")
@@ -31,7 +31,6 @@ _MOST_AT_ONCE = 500
 
 # Statements -----------------------------------------------------------------------------------------------------
 
-RUN_COLUMNS = "run_id, agent, status, reason, parent, user_id, forked_from, created_at, updated_at, entries"
 
 _INSERT_RUN = f"""
     WITH made AS (
@@ -101,15 +100,7 @@ async def create_run(
     await check_held(connection, caller)
     token = await connection.fetchval(
         _INSERT_RUN,
-        record.run_id,
-        record.agent,
-        record.status.value,
-        record.reason,
-        record.parent,
-        record.user_id,
-        record.forked_from,
-        record.created_at,
-        record.updated_at,
+        *(getattr(record, name) for name in RUN_COLUMNS.split(", ")[:-1]),
         list(payloads),
         VERSION,
     )

@@ -13,14 +13,13 @@ from typing import Any
 from maverick.exceptions import ApprovalError, LeaseLostError, RunExistsError, RunNotFoundError
 from maverick.journal.codec import encode_approval
 from maverick.journal.damage import read_approval, read_approvals, read_record, read_records
-from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
+from maverick.journal.records import RUN_COLUMNS, Approval, ApprovalStatus, Lease, RunRecord, RunStatus
 from maverick.journal.sqlite.database import WriteLock, journal_error, open_database
 from maverick.journal.sqlite.transaction import SqliteTransaction
 from maverick.journal.sqlite.writer import Append, SqliteWriter, insert_entries, write_entries
 from maverick.journal.store import Journal
 
-_RUN_COLUMNS = "run_id, agent, status, reason, parent, user_id, forked_from, created_at, updated_at, entries"
-
+_FIELDS = RUN_COLUMNS.split(", ")
 _MOST_FAULTS = 20
 
 _FAMILY = """
@@ -62,19 +61,8 @@ class SqliteJournal(Journal):
             _check_held(db, caller)
             try:
                 created = db.execute(
-                    f"INSERT INTO runs ({_RUN_COLUMNS}, token) VALUES (?,?,?,?,?,?,?,?,?,?,1)",  # noqa: S608 - our own names
-                    (
-                        record.run_id,
-                        record.agent,
-                        record.status,
-                        record.reason,
-                        record.parent,
-                        record.user_id,
-                        record.forked_from,
-                        record.created_at,
-                        record.updated_at,
-                        len(payloads),
-                    ),
+                    f"INSERT INTO runs ({RUN_COLUMNS}, token) VALUES (?,?,?,?,?,?,?,?,?,?,1)",  # noqa: S608 - our own names
+                    [*(getattr(record, name) for name in _FIELDS[:-1]), len(payloads)],
                 )
             except sqlite3.IntegrityError:
                 raise RunExistsError(run_id=record.run_id) from None
@@ -107,7 +95,7 @@ class SqliteJournal(Journal):
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""
         found = await self._read(
-            f"SELECT {_RUN_COLUMNS} FROM runs WHERE run_id = ?",  # noqa: S608 - our own names
+            f"SELECT {RUN_COLUMNS} FROM runs WHERE run_id = ?",  # noqa: S608 - our own names
             (run_id,),
             run_id,
         )
@@ -120,7 +108,7 @@ class SqliteJournal(Journal):
     ) -> list[RunRecord]:
         """Runs, newest first."""
         found = await self._read(
-            f"SELECT {_RUN_COLUMNS} FROM runs WHERE parent IS ? AND (? IS NULL OR status = ?) "  # noqa: S608 - our own names
+            f"SELECT {RUN_COLUMNS} FROM runs WHERE parent IS ? AND (? IS NULL OR status = ?) "  # noqa: S608 - our own names
             "ORDER BY created_at DESC, run_id LIMIT ?",
             (parent, status, status, limit),
         )
@@ -251,4 +239,4 @@ def _check_held(db: sqlite3.Connection, lease: Lease | None) -> None:
 
 
 def _fields(row: Sequence[Any]) -> dict[str, Any]:
-    return dict(zip(_RUN_COLUMNS.split(", "), row, strict=True))
+    return dict(zip(_FIELDS, row, strict=True))

@@ -17,13 +17,12 @@ from maverick.exceptions import InvalidInputError, JournalDamagedError, JournalE
 from maverick.journal.codec import decode_approval, decode_entry
 from maverick.journal.damage import read_record
 from maverick.journal.health import RunHealth
-from maverick.journal.records import DAMAGED, RunStatus
+from maverick.journal.records import DAMAGED, RUN_COLUMNS, RunStatus
 from maverick.journal.sqlite.database import journal_error, open_database
 from maverick.loop.entries import Entry, RunStarted
 
-_RUN_COLUMNS = "run_id, agent, status, reason, parent, user_id, forked_from, created_at, updated_at, entries"
 _OWN = {
-    "runs": f"number, {_RUN_COLUMNS}, token",
+    "runs": f"number, {RUN_COLUMNS}, token",
     "entries": "rowid, run, seq, version, payload",
     "approvals": "approval_id, run_id, status, requested_at, payload",
 }
@@ -142,8 +141,8 @@ def _copy_rows(db: sqlite3.Connection, statement: str, last: int) -> None:
 
 def _save_records(db: sqlite3.Connection) -> Iterator[RunHealth]:
     """Make a record for every run that has entries and no record that can be read; yields what has neither."""
-    names = _RUN_COLUMNS.split(", ")
-    for number, token, *row in db.execute(f"SELECT number, token, {_RUN_COLUMNS} FROM runs").fetchall():  # noqa: S608 - our own names
+    names = RUN_COLUMNS.split(", ")
+    for number, token, *row in db.execute(f"SELECT number, token, {RUN_COLUMNS} FROM runs").fetchall():  # noqa: S608 - our own names
         try:
             read_record(dict(zip(names, row, strict=True)))
             if isinstance(token, int):
