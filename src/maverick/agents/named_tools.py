@@ -62,7 +62,7 @@ async def named_tools(
             registry.register_group(group_of(one.server.name), one.tools)
             if one.quarantined and on_remark is not None:
                 on_remark(
-                    f"(MCP server {one.server.name}: these tools changed and are left out until you accept them: "
+                    f"(MCP server {one.server.name}: these tools are new or changed, and left out until you accept them: "
                     f"{', '.join(one.quarantined)}. Run: maverick mcp accept {one.server.name})"
                 )
         yield registry
