@@ -370,7 +370,7 @@ _SCREEN = {
     "007-TUI-SEARCH": "The conversation can be searched, what is folded included.",
     "007-TUI-FORK": "A run is forked from the turn at the cursor, with other words.",
     "007-TUI-STOP": "A run is stopped with what there is of its answer, and resumed.",
-    "007-TUI-LARGE": "A journal with very long prompts is as quick to look at as any other.",
+    "007-TUI-LARGE": "A journal with very long prompts and conversations is as quick to look at as any other.",
     "007-TUI-KEYS": "Every key does what the help says, and the help has every key.",
     "007-TUI-SAFE": "Nothing a model or a tool says reaches the terminal as a command.",
     "007-TUI-ERRORS": "Errors are shown in the screen, never as a traceback over it.",
