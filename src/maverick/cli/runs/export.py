@@ -19,7 +19,7 @@ async def write_export(console: Console, *, run_id: str, output: str | None, for
 
     Raises:
         RunNotFoundError: There is no such run; nothing is written.
-        InvalidInputError: The file is there already, or cannot be written.
+        InvalidInputError: The file exists, or cannot be written.
     """
     lines = export_run(console.journal, run_id)
     first = await anext(lines)
