@@ -83,7 +83,7 @@ class Connection:
 
     def run_command(self, command: str) -> None:
         """Have the agent run a command. Without a sandbox a person is asked about it, whatever the mode."""
-        self.type(f"run the command '{command}'")
+        self.type(f"shell '{command}'")
         if sandbox_problem():
             self.expect("this once")
             time.sleep(GRACE)
