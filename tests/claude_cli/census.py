@@ -27,6 +27,13 @@ def marked(mark: str) -> list[int]:
     return found
 
 
+def _command(pid: int) -> str:
+    try:
+        return (Path("/proc") / str(pid) / "cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode()
+    except OSError:  # it has just gone
+        return ""
+
+
 def working_in(folder: Path) -> list[int]:
     """The processes whose current folder this is."""
     found = []
@@ -57,10 +64,16 @@ async def gone(mark: str, within: float = DEADLINE) -> list[int]:
     return marked(mark)
 
 
-async def there(mark: str, count: int = 1, within: float = DEADLINE) -> list[int]:
-    """Wait until this many processes have the mark."""
-    await until(lambda: len(marked(mark)) >= count, within)
-    return marked(mark)
+async def there(mark: str, count: int = 1, doing: str = "", within: float = 3 * DEADLINE) -> list[int]:
+    """Wait until this many processes have the mark, one of them ``doing`` this; a CLI also starts some that end soon."""
+    found: list[int] = []
+
+    def so() -> bool:
+        found[:] = marked(mark)
+        return len(found) >= count and (not doing or any(_command(pid) == doing for pid in found))
+
+    await until(so, within)
+    return found
 
 
 def open_handles() -> int:

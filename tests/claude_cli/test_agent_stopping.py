@@ -39,7 +39,7 @@ async def test_an_abort_ends_it_with_what_was_said_and_used(
 ) -> None:
     signal = AbortSignal()
     run = asyncio.create_task(busy.run_prompt("Wait.", signal=signal))
-    assert len(await there(mark, 3)) >= 3  # the CLI, its command, and the daemon
+    assert len(await there(mark, 3, "sleep 600")) >= 3  # the CLI, its command, and the daemon
 
     signal.abort("enough")
     result = await run
@@ -87,7 +87,7 @@ async def test_a_cli_that_is_still_starting_is_ended_as_well(
 
 async def test_cancelling_the_task_ends_it(busy: Greeter, mark: str) -> None:
     run = asyncio.create_task(busy.run_prompt("Wait."))
-    assert len(await there(mark, 3)) >= 3
+    assert len(await there(mark, 3, "sleep 600")) >= 3
 
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
