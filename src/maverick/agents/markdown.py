@@ -6,7 +6,7 @@ Two kinds are read. A file of ours, in ``.maverick/agents``, has these settings,
     name: reporter                     # by default the file's name
     description: Writes a report.
     model: claude:claude-sonnet-5-5    # by default the configured one
-    tools: [read_file, grep]           # by default all coding tools; [] is none
+    tools: [read_file, grep]           # by default all coding tools; [] for none
     mcpServers: [wiki]                 # all tools of these servers, or those that tools names: mcp__wiki__search
     inputs:                            # by default a text for each ${variable}
       audience: Who reads it.

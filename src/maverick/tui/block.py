@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -40,7 +41,7 @@ class ToolState(StrEnum):
 
 
 @dataclass(slots=True, kw_only=True)
-class Block:
+class Block(ABC):
     """A block of a conversation."""
 
     run_id: str
@@ -53,9 +54,9 @@ class Block:
     """Goes up with every change."""
 
     @property
+    @abstractmethod
     def text(self) -> str:
         """Its text, for search and copying."""
-        raise NotImplementedError
 
 
 @dataclass(slots=True, kw_only=True)

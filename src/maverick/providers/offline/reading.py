@@ -154,7 +154,7 @@ def _matched(found: re.Match[str]) -> str:
 
 
 def _typed(text: str | None, schema: Schema) -> object:
-    """A text as a value of the schema's type, or nothing if it is none."""
+    """A text as a value of the schema's type; ``None`` if it is not one."""
     kind = schema.get("type", "string")
     if choices := schema.get("enum"):
         return next((each for each in choices if str(each) == text), None)
