@@ -50,7 +50,7 @@ def test_an_unknown_role_is_refused_with_the_choices() -> None:
     assert caught.value.field == "role"
 
 
-@pytest.mark.parametrize("content", [None, 7, [None], ["a plain string"], [{"type": "text"}]])
+@pytest.mark.parametrize("content", [None, 7, [None], ["a string", 7], [{"type": "text"}]])
 def test_content_that_is_neither_text_nor_parts_is_refused_by_name(content: Any) -> None:
     with pytest.raises(InvalidInputError) as caught:
         Message(Role.USER, content)

@@ -24,6 +24,7 @@ from maverick.model import (
     Tool,
     ToolCall,
 )
+from maverick.model.message import describe_part
 from maverick.model.untrusted import cut_out, is_marked, mark_untrusted
 
 _BYTES_PER_TOKEN = 3
@@ -275,9 +276,9 @@ def _message_tokens(message: Message) -> int:
 
 
 def _text(part: Part) -> str:
-    if isinstance(part, ToolCall):
-        return f"{part.tool_name}{part.arguments or part.malformed}"
-    return part.text + part.signature + part.redacted if isinstance(part, Thought) else part.text
+    if isinstance(part, Thought):
+        return part.text + part.signature + part.redacted
+    return describe_part(part)
 
 
 def _newest_turns(history: History, first: int, budget: int) -> int:

@@ -2,19 +2,24 @@
 
 from maverick.model.client import LLMClient, ModelInfo, model_info
 from maverick.model.history import History
-from maverick.model.message import Message, Part, Role, Text, Thought, ToolCall
+from maverick.model.media import Blob, Document, Image
+from maverick.model.message import Message, Opaque, Part, Role, Text, Thought, ToolCall
 from maverick.model.request import OutputSchema, Request, RequestConfig
 from maverick.model.response import Response, StopReason, StreamItem, TextDelta, ThinkingDelta
 from maverick.model.tool import Effect, Outcome, StructuredResult, Tool, ToolContext
 from maverick.model.usage import ExecutionMetrics, Price, Usage
 
 __all__ = [
+    "Blob",
+    "Document",
     "Effect",
     "ExecutionMetrics",
     "History",
+    "Image",
     "LLMClient",
     "Message",
     "ModelInfo",
+    "Opaque",
     "Outcome",
     "OutputSchema",
     "Part",

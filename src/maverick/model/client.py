@@ -84,6 +84,8 @@ class ModelInfo(Struct, frozen=True, omit_defaults=True):
     """Whether it thinks unless it is told not to; what it thinks counts towards ``max_tokens``."""
     native_output: bool = False
     """Whether the provider itself holds the answer to ``Request.output``."""
+    native_compaction: bool = False
+    """Whether the provider itself condenses a conversation when ``Request.compact`` asks for it."""
 
 
 UNKNOWN_MODEL = ModelInfo()

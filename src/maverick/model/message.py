@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from maverick.exceptions import InvalidInputError
+from maverick.model.media import Document, Image
 
 
 class Role(StrEnum):
@@ -20,10 +21,26 @@ class Role(StrEnum):
     TOOL_RESULT = "tool_result"
 
 
-class Text(Struct, frozen=True, tag="text"):
+class Opaque(Struct, frozen=True, tag="opaque"):
+    """A block of a provider that is not interpreted: it goes back to that provider as it came, and to no other."""
+
+    provider: str
+    """Whose it is: ``claude`` or ``openai``."""
+    data: dict[str, Any]
+    """The block, as the provider sent it."""
+
+    @property
+    def type(self) -> str:
+        """What the provider calls it, such as ``server_tool_use``."""
+        return str(self.data.get("type", ""))
+
+
+class Text(Struct, frozen=True, omit_defaults=True, tag="text"):
     """Text."""
 
     text: str
+    block: Opaque | None = None
+    """The provider's own form, where it says more than the text, such as citations; only that provider gets it back."""
 
 
 class Thought(Struct, frozen=True, omit_defaults=True, tag="thinking"):
@@ -33,6 +50,8 @@ class Thought(Struct, frozen=True, omit_defaults=True, tag="thinking"):
     signature: str = ""
     redacted: str = ""
     """The provider's encrypted form, when it does not show the thought itself."""
+    block: Opaque | None = None
+    """The provider's own form, where the fields above do not say all of it."""
 
 
 class ToolCall(Struct, frozen=True, omit_defaults=True, tag="tool_call"):
@@ -43,10 +62,12 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, tag="tool_call"):
     arguments: dict[str, Any] = field(default_factory=dict)
     malformed: str = ""
     """The arguments as sent, when they were not a JSON object; such a call is answered, never run."""
+    block: Opaque | None = None
+    """The provider's own form, where the fields above do not say all of it."""
 
 
-Part: TypeAlias = Text | Thought | ToolCall
-_PART_TYPES = frozenset({Text, Thought, ToolCall})
+Part: TypeAlias = Text | Thought | ToolCall | Image | Document | Opaque
+_PART_TYPES = frozenset({Text, Thought, ToolCall, Image, Document, Opaque})
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -57,7 +78,7 @@ class Message:
 
     Args:
         role: Who it is from.
-        content: The text, or the parts in order.
+        content: The text, or texts and parts in order.
         tool_call_id: The call a tool result answers; required for that role, and only for it.
         is_error: Whether a tool result tells of a failure.
     """
@@ -70,7 +91,7 @@ class Message:
     def __init__(
         self,
         role: Role | str,
-        content: str | Iterable[Part] = "",
+        content: str | Iterable[str | Part] = "",
         *,
         tool_call_id: str | None = None,
         is_error: bool = False,
@@ -91,20 +112,22 @@ class Message:
         set_field(self, "is_error", is_error)
 
     @classmethod
-    def user(cls, content: str) -> Message:
+    def user(cls, content: str | Iterable[str | Part]) -> Message:
         """What a person said."""
         return cls(Role.USER, content)
 
     @classmethod
-    def assistant(cls, content: str | Iterable[Part]) -> Message:
+    def assistant(cls, content: str | Iterable[str | Part]) -> Message:
         """What the model said."""
         return cls(Role.ASSISTANT, content)
 
     @classmethod
-    def tool_result(cls, tool_call_id: str, content: str, *, is_error: bool = False) -> Message:
+    def tool_result(
+        cls, tool_call_id: str, content: str | Iterable[str | Part], *, is_error: bool = False
+    ) -> Message:
         """What a tool answered."""
         message = object.__new__(cls)  # nothing to check: the role and the id fit each other
-        message._fill(Role.TOOL_RESULT, (Text(content),) if content else (), tool_call_id, is_error)
+        message._fill(Role.TOOL_RESULT, parts_of(content), tool_call_id, is_error)
         return message
 
     @classmethod
@@ -130,19 +153,19 @@ class Message:
         return "".join(part.text for part in self.parts if type(part) is Thought)
 
 
-def parts_of(content: str | Iterable[Part]) -> tuple[Part, ...]:
-    """The parts a text, or a sequence of parts, makes."""
+def parts_of(content: str | Iterable[str | Part]) -> tuple[Part, ...]:
+    """The parts that a text, or a sequence of texts and parts, makes."""
     if isinstance(content, str):
         return (Text(content),) if content else ()
     if not isinstance(content, Iterable):
         raise InvalidInputError(
             f"content: expected a text or a sequence of parts, got {content!r}.", field="content"
         )
-    parts = tuple(content)
+    parts = tuple([Text(part) if isinstance(part, str) else part for part in content])
     for part in parts:
         if type(part) not in _PART_TYPES:
             raise InvalidInputError(
-                f"A message is made of Text, Thought and ToolCall parts, not {type(part).__name__}.",
+                f"A message is made of texts and of the parts in maverick.model, not {type(part).__name__}.",
                 field="content",
             )
     return parts
@@ -153,6 +176,18 @@ def text_of(parts: tuple[Part, ...]) -> str:
     if len(parts) == 1 and type(parts[0]) is Text:
         return parts[0].text
     return "".join([part.text for part in parts if type(part) is Text])
+
+
+def describe_part(part: Part) -> str:
+    """A part as text: what it says or, for what is not text, what it is, in brackets."""
+    match part:
+        case Text() | Thought():
+            return part.text
+        case ToolCall():
+            return f"{part.tool_name}{part.malformed or part.arguments}"
+        case Opaque():
+            return f"[{part.provider}: {part.type}]"
+    return f"[{type(part).__name__.lower()}: {part.name or part.url or part.file_id or part.media_type}]"
 
 
 def _role(value: str) -> Role:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import UnionType
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError
 from maverick.model.message import Message
 from maverick.model.tool import Tool
+
+Effort: TypeAlias = Literal["low", "medium", "high", "max"]
+ThinkingMode: TypeAlias = Literal["adaptive", "between_tools", "off"] | int
+CacheLifetime: TypeAlias = Literal["5m", "1h", "off"]
 
 
 class RequestConfig(Struct, frozen=True, omit_defaults=True):
@@ -22,6 +26,22 @@ class RequestConfig(Struct, frozen=True, omit_defaults=True):
     """Sampling temperature; -1 is the client's default."""
     model: str = ""
     """``provider:model``; a client of that provider uses the model, any other its own. Empty is the client's own."""
+    effort: Effort | None = None
+    """How much work the model puts into an answer."""
+    thinking: ThinkingMode | None = None
+    """When the model thinks, or for how many tokens at most."""
+    stop_sequences: tuple[str, ...] = ()
+    """Texts that end the answer."""
+    tool_choice: str | None = None
+    """``auto``, ``required``, ``none``, or the name of the tool to call."""
+    top_p: float | None = None
+    """How much of the probability mass the model samples from."""
+    cache: CacheLifetime | None = None
+    """How long the provider is to keep the prompt in its cache."""
+    server_tools: tuple[str | dict[str, Any], ...] = ()
+    """Tools that the provider runs itself: names, or their definitions as the provider documents them."""
+    extra: dict[str, Any] = {}
+    """Fields for the request as the provider names them; one that is set by other means is refused."""
 
     def __post_init__(self) -> None:
         if not _is_number(self.max_tokens, int) or self.max_tokens < 0:
@@ -61,3 +81,6 @@ class Request(Struct, frozen=True):
     """Instructions that stand above the conversation."""
     output: OutputSchema | None = None
     """What the final answer has to look like; a client without native support ignores it."""
+    compact: bool = False
+    """Whether the provider is to condense the messages in place of an answer; only for models whose
+    :class:`~maverick.model.ModelInfo` says that it can."""

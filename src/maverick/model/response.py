@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from maverick.model.message import Message, Part, Role, ToolCall, parts_of, text_of
+from maverick.model.message import Message, Opaque, Part, Role, ToolCall, parts_of, text_of
 from maverick.model.usage import Usage
 
 
@@ -28,6 +28,8 @@ class StopReason(StrEnum):
     """It paused a long turn and expects to be asked to continue."""
     CONTEXT_OVERFLOW = "context_overflow"
     """The context window filled up while it answered."""
+    COMPACTION = "compaction"
+    """It condensed the conversation, as the request asked; the answer is the block that stands for it."""
 
 
 NO_USAGE = Usage()
@@ -54,7 +56,7 @@ class Response:
 
     def __init__(
         self,
-        content: str | Iterable[Part] = "",
+        content: str | Iterable[str | Part] = "",
         tool_calls: Iterable[ToolCall] = (),
         usage: Usage = NO_USAGE,
         stop_reason: StopReason | None = None,
@@ -101,5 +103,5 @@ class ThinkingDelta(Struct, frozen=True):
     text: str
 
 
-StreamItem: TypeAlias = TextDelta | ThinkingDelta | Response
-"""What a stream yields: deltas, then the whole :class:`Response` as its last item."""
+StreamItem: TypeAlias = TextDelta | ThinkingDelta | Opaque | Response
+"""What a stream yields: deltas and the provider's own blocks, then the whole :class:`Response` as its last item."""

@@ -38,6 +38,7 @@ from maverick.model import (
     Usage,
 )
 from maverick.model.client import UNKNOWN_MODEL
+from maverick.model.message import describe_part
 from maverick.providers.client import Client, deltas_of
 
 
@@ -266,11 +267,5 @@ def _deltas(response: Response, chunks: Sequence[str] | None) -> tuple[TextDelta
 
 def _estimated_usage(parts: Sequence[Part]) -> Usage:
     """A figure that depends only on the parts: a turn is made before the request it will answer is known."""
-    length = sum(_length(part) for part in parts)
+    length = sum(len(describe_part(part)) for part in parts)
     return Usage(input_tokens=10, output_tokens=1 + length // 4, cost_usd=0.0)
-
-
-def _length(part: Part) -> int:
-    if isinstance(part, ToolCall):
-        return len(part.tool_name) + len(str(part.arguments))
-    return len(part.text)

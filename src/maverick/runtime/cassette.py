@@ -17,6 +17,7 @@ from maverick.journal.playback import Delta, Json, Playback, RecordedExchange, p
 from maverick.journal.recording import Existing, RecordingWriter
 from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem, TextDelta, ThinkingDelta
 from maverick.model.client import UNKNOWN_MODEL
+from maverick.model.message import Opaque
 from maverick.providers.catalog import connect as connect_live
 from maverick.providers.client import Client, ClientWrapper, deltas_of, open_stream
 
@@ -122,7 +123,7 @@ class RecordingClient(ClientWrapper):
                     if isinstance(item, Response):
                         recorded = True
                         self._writer.add(request, asked, info, item, deltas)
-                    else:
+                    elif not isinstance(item, Opaque):
                         deltas.append(("text" if isinstance(item, TextDelta) else "thinking", item.text))
                     yield item
         except AgentError as error:

@@ -26,7 +26,8 @@ from maverick.loop.events import (
 )
 from maverick.loop.limits import Limits
 from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOutcome
-from maverick.model import Message, Role, Text, Thought, ToolCall
+from maverick.model import Message, Part, Role, Thought, ToolCall
+from maverick.model.message import describe_part
 from maverick.model.untrusted import unmarked
 from maverick.tui.block import Block, Remark, Speaker, Tone, ToolState, ToolUse, TurnMark, Words
 from maverick.tui.gauge import Gauge, duration, money, tokens
@@ -300,17 +301,17 @@ class ConversationModel:
             for part in message.parts:
                 self._show_part(message.role, part)
 
-    def _show_part(self, role: Role, part: Text | Thought | ToolCall) -> None:
+    def _show_part(self, role: Role, part: Part) -> None:
         if isinstance(part, ToolCall):
             tool = ToolUse(
                 run_id=self.run_id, turn=0, call_id=part.id, name=part.tool_name, arguments=part.arguments
             )
             self._tools["", part.id] = tool
             self._add(tool)
-        elif part.text:
-            answer = Speaker.ANSWER if isinstance(part, Text) else Speaker.THOUGHT
+        elif said := describe_part(part):
+            answer = Speaker.THOUGHT if isinstance(part, Thought) else Speaker.ANSWER
             speaker = Speaker.USER if role is Role.USER else answer
-            self._add_words(part.text, 0, speaker)
+            self._add_words(said, 0, speaker)
 
     _HANDLERS: ClassVar[dict[type[Any], Any]] = {
         RunStart: _run_started,

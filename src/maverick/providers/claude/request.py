@@ -19,7 +19,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from maverick.model import Message, Part, Request, Role, Text, Tool, ToolCall
+from maverick.model import Message, Part, Request, Role, Text, Thought, Tool, ToolCall
 from maverick.providers.http.wire_json import (
     EncodedConversation,
     HeadCache,
@@ -197,6 +197,8 @@ def _encode_part(part: Part) -> bytes:
         return b"," + encode(_ToolUseBlock(part.id, part.tool_name, part.arguments))
     if isinstance(part, Text):
         return b"," + encode(_TextBlock(part.text)) if part.text.strip() else b""
+    if not isinstance(part, Thought):
+        return b""
     if part.redacted:
         return b"," + encode(_RedactedBlock(part.redacted))
     if part.signature:

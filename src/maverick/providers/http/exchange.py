@@ -17,6 +17,7 @@ from maverick.exceptions import (
     TimeoutError,
 )
 from maverick.model import Message, Part, Response, StopReason, TextDelta, ThinkingDelta, ToolCall, Usage
+from maverick.model.message import describe_part
 from maverick.model.response import NO_USAGE
 from maverick.providers.http.wire_json import encode
 from maverick.providers.prices import PriceTable
@@ -217,7 +218,7 @@ def _with_last_call_malformed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 def _all_text(part: Part) -> str:
     if isinstance(part, ToolCall):
         return f"{part.id}{part.tool_name}{part.malformed}{encode(part.arguments).decode()}"
-    return part.text
+    return describe_part(part)
 
 
 def _replaced(value: Any, key: str) -> Any:  # noqa: ANN401 - any JSON

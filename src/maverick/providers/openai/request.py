@@ -151,7 +151,7 @@ def _encode_assistant(message: Message, thoughts_field: str) -> bytes | None:
             text += part.text
         elif isinstance(part, Thought):
             thoughts += part.text
-        else:
+        elif isinstance(part, ToolCall):
             calls.append(_encode_call(part))
     if not text and not calls:
         return None

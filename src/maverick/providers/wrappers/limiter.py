@@ -18,7 +18,8 @@ from functools import partial
 from typing import Protocol
 
 from maverick.exceptions import InvalidInputError
-from maverick.model import LLMClient, Message, Request, Response, StreamItem, ToolCall, Usage
+from maverick.model import LLMClient, Message, Request, Response, StreamItem, Usage
+from maverick.model.message import describe_part
 from maverick.providers.client import ClientWrapper, open_stream
 from maverick.providers.deadlines import waiting_to_be_sent
 
@@ -291,10 +292,7 @@ def estimate_tokens(request: Request) -> int:
 
 
 def _characters(message: Message) -> int:
-    return sum(
-        len(part.tool_name) + len(str(part.arguments)) if isinstance(part, ToolCall) else len(part.text)
-        for part in message.parts
-    )
+    return sum(len(describe_part(part)) for part in message.parts)
 
 
 def _check_limit(name: str, limit: int | None) -> None:
