@@ -6,7 +6,8 @@
     │   │   ├── AuthenticationError    the key is missing, wrong or not allowed
     │   │   ├── RateLimitError         too many requests or tokens (retry_after)
     │   │   ├── ServerError            the service failed or is overloaded; worth retrying
-    │   │   └── ContextOverflowError   the conversation is longer than the model can read
+    │   │   ├── ContextOverflowError   the conversation is longer than the model can read
+    │   │   └── ThinkingRejectedError  the service does not take earlier thinking back
     │   ├── CassetteMissError          a recording holds no answer to this request (line, difference)
     │   ├── RefusalError               the model declined to answer
     │   ├── CLINotFoundError           the Claude CLI is not installed (cli_path)
@@ -147,6 +148,15 @@ class ServerError(ProviderError):
 
 class ContextOverflowError(ProviderError):
     """The conversation is longer than the model can read."""
+
+    default_kind = ErrorKind.INVALID
+
+
+class ThinkingRejectedError(ProviderError):
+    """The service does not take the thinking of earlier turns back, since what came before it has changed, or it itself.
+
+    The same conversation without its thinking is accepted.
+    """
 
     default_kind = ErrorKind.INVALID
 

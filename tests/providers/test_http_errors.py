@@ -11,6 +11,7 @@ from maverick.exceptions import (
     ProviderError,
     RateLimitError,
     ServerError,
+    ThinkingRejectedError,
 )
 from maverick.providers.http.errors import (
     ServiceError,
@@ -65,6 +66,25 @@ def test_each_status_is_one_error(
 
 def test_an_overflow_is_an_overflow_whatever_its_status() -> None:
     assert type(status_error("Acme", 418, ServiceError(), {}, too_long=True)) is ContextOverflowError
+
+
+@pytest.mark.parametrize(
+    ("words", "about_earlier_thinking"),
+    [
+        ("messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to …", True),
+        ("messages.5.content.2: Invalid `data` in `redacted_thinking` block", True),
+        ("messages.3.content.1: `thinking` or `redacted_thinking` blocks in the latest assistant …", True),
+        ('"thinking.type.disabled" is not supported for this model.', False),
+        ("thinking.block_binding: Extra inputs are not permitted", False),
+        ("messages.0.content.0.text: a text about thinking is too odd", False),
+    ],
+)
+def test_a_refusal_of_earlier_thinking_is_told_from_one_of_a_setting(
+    words: str, about_earlier_thinking: bool
+) -> None:
+    made = status_error("Claude", 400, ServiceError(words), {})
+    assert type(made) is (ThinkingRejectedError if about_earlier_thinking else ProviderError)
+    assert not made.retryable
 
 
 @pytest.mark.parametrize(

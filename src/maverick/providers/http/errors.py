@@ -8,6 +8,7 @@ stream that began with status 200.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -25,6 +26,7 @@ from maverick.exceptions import (
     ProviderError,
     RateLimitError,
     ServerError,
+    ThinkingRejectedError,
     TimeoutError,
 )
 from maverick.providers.http.exchange import Exchange
@@ -62,6 +64,9 @@ _TOO_LONG = (
     "context size",
     "context window",
 )
+
+_OLD_THINKING = re.compile(r"messages\.\d+\..*thinking`? (block|or `redacted)", re.DOTALL)
+"""How Claude refuses a thinking block of an earlier turn, as opposed to a setting."""
 
 
 class ServiceError(msgspec.Struct, frozen=True):
@@ -140,6 +145,12 @@ def status_error(
     if too_long or status == 413 or (status == 400 and _says_too_long(error)):
         return ContextOverflowError(
             f"The conversation is too long for {service}{said}. Shorten it, or turn compaction on.", **facts
+        )
+    if status == 400 and _OLD_THINKING.match(error.message):
+        return ThinkingRejectedError(
+            f"{service} does not accept the thinking of an earlier turn{said}. Leave the thinking out, and do not change "
+            "what was sent before.",
+            **facts,
         )
     if status in {401, 403}:
         return AuthenticationError(
