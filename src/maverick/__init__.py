@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         TurnEnd,
         TurnStart,
     )
-    from maverick.model import ToolContext
+    from maverick.model import Document, Image, Text, ToolContext
     from maverick.providers import connect
     from maverick.runtime import AbortSignal, AgentExecutor, run_sync
     from maverick.tools import ToolRegistry, tool
@@ -70,7 +70,7 @@ _HOMES = {
         "TurnEnd",
         "TurnStart",
     ),
-    "maverick.model": ("ToolContext",),
+    "maverick.model": ("Document", "Image", "Text", "ToolContext"),
     "maverick.providers": ("connect",),
     "maverick.runtime": ("AbortSignal", "AgentExecutor", "run_sync"),
     "maverick.tools": ("ToolRegistry", "tool"),
@@ -85,8 +85,10 @@ __all__ = [
     "AgentResult",
     "AgentUsage",
     "ContentChunk",
+    "Document",
     "ErrorEvent",
     "ErrorKind",
+    "Image",
     "Input",
     "InputConfig",
     "MaverickConfig",
@@ -98,6 +100,7 @@ __all__ = [
     "RunEnd",
     "RunStart",
     "TerminateReason",
+    "Text",
     "Thinking",
     "ToolCallEnd",
     "ToolCallStart",

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import stat
 from base64 import b64encode
 from pathlib import Path
 from typing import ClassVar, Self
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError
+from maverick.model.image_header import image_size, image_type
 
-_IMAGE_STARTS = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
+MAX_BYTES = 50 * 2**20
+"""The largest image or document there can be: no provider takes a larger one in a request."""
+_MAX_PIXELS = 100_000_000
+"""The most pixels of an image; what a provider takes is less, and a small file can claim many."""
+_PATCH = 28
+"""Claude counts a token for each square of so many pixels; OpenAI's squares have 32."""
+_MOST_IMAGE_TOKENS = 5_000
+"""A larger image is made smaller by the provider before the model sees it."""
+_UNSEEN_IMAGE = 1_600
+_PAGE_TOKENS = 2_500
+"""A page of a PDF is sent to the model as an image and as its text."""
+_PAGE_BYTES = 50_000
+"""About how large a page is, where the pages cannot be counted."""
+_PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 
 
 class Blob:
@@ -91,47 +103,46 @@ class _Media(Struct, frozen=True, omit_defaults=True, kw_only=True):
     name: str = ""
     """The name of the file, which the model may be told."""
 
+    def __post_init__(self) -> None:
+        if (self.blob is not None) + bool(self.url) + bool(self.file_id) != 1:
+            name = type(self).__name__
+            raise InvalidInputError(
+                f"{name}: give it its content, a url or a file_id, and only one of them. "
+                f"{name}.from_path(…), from_bytes, from_url and from_file_id do.",
+                field="content",
+            )
+
     @classmethod
     def from_path(cls, path: str | Path) -> Self:
         """The content of a file, which is read now.
 
         Raises:
-            InvalidInputError: It cannot be read, or is of a type that no model takes.
+            InvalidInputError: It cannot be read, is too large, damaged, or of a type that no model takes.
         """
-        path = Path(path)
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise InvalidInputError(
-                f"{path} cannot be read: {error.strerror or error}.", cause=error
-            ) from error
-        return cls.from_bytes(data, name=path.name)
+        return cls.from_bytes(_read(Path(path)), name=Path(path).name)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, name: str = "") -> Self:
         """Content that is in memory; its type is found from the bytes.
 
         Raises:
-            InvalidInputError: It is of a type that no model takes.
+            InvalidInputError: It is too large, damaged, or of a type that no model takes.
         """
-        media_type = cls._type_of(data)
-        if not media_type:
-            raise InvalidInputError(f"{name or 'The content'} is not {cls.kind}.", field="content")
-        return cls(media_type=media_type, blob=Blob(data), name=name)
+        raise NotImplementedError
 
     @classmethod
     def from_url(cls, url: str, *, name: str = "") -> Self:
-        """Content that the provider fetches from an address."""
-        return cls(url=url, name=name)
+        """Content that the provider fetches from an address; nothing is fetched here.
+
+        Raises:
+            InvalidInputError: It is no address on the web, or has a password in it.
+        """
+        return cls(url=_checked_url(url, cls.__name__), name=name)
 
     @classmethod
     def from_file_id(cls, file_id: str, *, name: str = "") -> Self:
         """A file that was uploaded to the provider."""
         return cls(file_id=file_id, name=name)
-
-    @classmethod
-    def _type_of(cls, data: bytes) -> str:
-        raise NotImplementedError
 
 
 class Image(_Media, frozen=True, tag="image"):
@@ -139,11 +150,40 @@ class Image(_Media, frozen=True, tag="image"):
 
     kind: ClassVar[str] = "a PNG, JPEG, GIF or WebP image"
 
+    pixels: tuple[int, int] | None = None
+    """Its width and height, where its content is known."""
+
     @classmethod
-    def _type_of(cls, data: bytes) -> str:
-        if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-            return "image/webp"
-        return next((media_type for start, media_type in _IMAGE_STARTS if data.startswith(start)), "")
+    def from_bytes(cls, data: bytes, *, name: str = "") -> Self:
+        """Content that is in memory; its type and size are found from the bytes, and no pixel is decoded.
+
+        Raises:
+            InvalidInputError: It is too large, damaged, or not an image that a model takes.
+        """
+        what = _checked_content(data, name)
+        media_type = image_type(data)
+        if not media_type:
+            raise InvalidInputError(f"{what} is not {cls.kind}.", field="content")
+        pixels = image_size(data)
+        if pixels is None:
+            raise InvalidInputError(
+                f"{what} begins like {media_type} but is damaged or cut off. Save or fetch it again.",
+                field="content",
+            )
+        if pixels[0] * pixels[1] > _MAX_PIXELS:
+            raise InvalidInputError(
+                f"{what} has {pixels[0]} × {pixels[1]} pixels, more than any model takes. Make it smaller.",
+                field="content",
+            )
+        return cls(media_type=media_type, blob=Blob(data), name=name, pixels=pixels)
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens it takes."""
+        if self.pixels is None:
+            return _UNSEEN_IMAGE
+        width, height = self.pixels
+        return min(-(-width // _PATCH) * -(-height // _PATCH), _MOST_IMAGE_TOKENS)
 
 
 class Document(_Media, frozen=True, tag="document"):
@@ -151,12 +191,120 @@ class Document(_Media, frozen=True, tag="document"):
 
     kind: ClassVar[str] = "a PDF or a text in UTF-8"
 
+    pages: int = 0
+    """How many pages a PDF has, as far as it says so openly; about as many as its size suggests otherwise."""
+
     @classmethod
-    def _type_of(cls, data: bytes) -> str:
+    def from_bytes(cls, data: bytes, *, name: str = "") -> Self:
+        """Content that is in memory; whether it is a PDF or a text is found from the bytes.
+
+        Raises:
+            InvalidInputError: It is too large, damaged, or neither a PDF nor a text in UTF-8.
+        """
+        what = _checked_content(data, name)
         if data.startswith(b"%PDF-"):
-            return "application/pdf"
+            if b"%%EOF" not in data:
+                raise InvalidInputError(
+                    f"{what} is a PDF that is cut off. Save or fetch it again.", field="content"
+                )
+            pages = sum(1 for _ in _PAGE.finditer(data)) or len(data) // _PAGE_BYTES + 1
+            return cls(media_type="application/pdf", blob=Blob(data), name=name, pages=pages)
         try:
             text = data.decode()
         except UnicodeDecodeError:
-            return ""
-        return "" if "\0" in text or not text.strip() else "text/plain"
+            text = "\0"
+        if "\0" in text or not text.strip():
+            raise InvalidInputError(f"{what} is not {cls.kind}.", field="content")
+        return cls(media_type="text/plain", blob=Blob(data), name=name)
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens it takes."""
+        if self.blob is not None and not self.pages:
+            return self.blob.size // 3 + 1
+        return max(self.pages, 1) * _PAGE_TOKENS
+
+
+def media_from_bytes(data: bytes, *, name: str = "") -> Image | Document:
+    """The image or document that the bytes are.
+
+    Raises:
+        InvalidInputError: They are too many, damaged, or of a type that no model takes.
+    """
+    if image_type(data):
+        return Image.from_bytes(data, name=name)
+    if data and not data.startswith(b"%PDF-") and b"\0" in data[:8000]:
+        raise InvalidInputError(
+            f"{name or 'The content'} is neither {Image.kind}, nor {Document.kind}.", field="content"
+        )
+    return Document.from_bytes(data, name=name)
+
+
+def media_from_path(path: str | Path) -> Image | Document:
+    """The image or document in a file, which is read now.
+
+    Raises:
+        InvalidInputError: It cannot be read, is too large, damaged, or of a type that no model takes.
+    """
+    return media_from_bytes(_read(Path(path)), name=Path(path).name)
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of a regular file that is not too large, which is known before it is read."""
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for a writer
+            raise InvalidInputError(f"{path} is not a file.", field="path")
+        if found.st_size > MAX_BYTES:
+            raise _too_large(str(path), found.st_size)
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidInputError(f"{path} cannot be read: {reason}.", field="path", cause=error) from error
+
+
+def _checked_content(data: bytes, name: str) -> str:
+    """What the content is called, once it is known to be there and not too large."""
+    what = name or "The content"
+    if not isinstance(data, bytes):
+        raise InvalidInputError(f"{what}: expected bytes, got {type(data).__name__}.", field="content")
+    if not data:
+        raise InvalidInputError(f"{what} is empty.", field="content")
+    if len(data) > MAX_BYTES:
+        raise _too_large(what, len(data))
+    return what
+
+
+def _too_large(what: str, size: int) -> InvalidInputError:
+    return InvalidInputError(
+        f"{what} has {size / 2**20:.0f} MB, and no model takes more than {MAX_BYTES // 2**20} MB in a request. "
+        "Make it smaller, or upload it to the provider and use from_file_id.",
+        field="content",
+    )
+
+
+def _checked_url(url: str, kind: str) -> str:
+    try:
+        parts = urlsplit(url)
+        has_host, has_password = bool(parts.hostname), "@" in parts.netloc
+    except (ValueError, AttributeError, TypeError) as error:
+        raise InvalidInputError(f"{kind}.from_url: this is not an address.", field="url") from error
+    if parts.scheme == "data":
+        raise InvalidInputError(
+            f"{kind}.from_url: a data: URL has its content in it. Decode it and use {kind}.from_bytes.",
+            field="url",
+        )
+    if parts.scheme not in ("http", "https") or not has_host or any(c.isspace() for c in url):
+        raise InvalidInputError(
+            f"{kind}.from_url: expected an address that begins with https:// or http://. "
+            f"For a file of this machine use {kind}.from_path.",
+            field="url",
+        )
+    if has_password:
+        raise InvalidInputError(
+            f"{kind}.from_url: the address has a name or a password in it, which the provider would see. "
+            f"Fetch it yourself and use {kind}.from_bytes.",
+            field="url",
+        )
+    return url
