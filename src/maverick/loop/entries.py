@@ -17,7 +17,7 @@ from maverick.loop.limits import Limits
 from maverick.loop.policy import Verdict
 from maverick.loop.result import TerminateReason, ToolOutcome
 from maverick.loop.run_settings import RunSettings
-from maverick.model import Message, ModelInfo, Response, Usage
+from maverick.model import Message, ModelInfo, Part, Response, Usage
 from maverick.model.response import NO_USAGE
 
 
@@ -105,6 +105,9 @@ class ToolFinished(_Entry, frozen=True, kw_only=True):
     """Which call of the turn it was."""
     outcome: ToolOutcome
     content: str
+    """The result as text."""
+    parts: tuple[Part, ...] = ()
+    """The result as the model gets it, when it is more than that text."""
     data: dict[str, Any] | None = None
     """The result as JSON values, from tools that return a ``StructuredResult``."""
     duration_ms: int = 0
