@@ -95,7 +95,7 @@ class ClaudeCodec(Codec):
 
     def encode(self, request: Request) -> list[dict[str, Any]]:
         body = self._encoder.encode(request, model="any", stream=True)
-        messages: list[dict[str, Any]] = json.loads(body)["messages"]
+        messages: list[dict[str, Any]] = json.loads(b"".join(body))["messages"]
         return messages
 
     def _text(self, rng: Random, _: int) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class OpenAICodec(Codec):
 
     def encode(self, request: Request) -> list[dict[str, Any]]:
         body = self._encoder.encode(request, model="any", stream=True)
-        messages: list[dict[str, Any]] = json.loads(body)["messages"]
+        messages: list[dict[str, Any]] = json.loads(b"".join(body))["messages"]
         return messages
 
 

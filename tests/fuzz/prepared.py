@@ -31,7 +31,7 @@ class PreparedTransport:
         self.answer = Answer(())
 
     async def request(
-        self, method: str, url: str, *, headers: Mapping[str, str], body: bytes = b""
+        self, method: str, url: str, *, headers: Mapping[str, str], body: Sequence[bytes] = ()
     ) -> PreparedReply:
         return PreparedReply(self.answer)
 

@@ -92,7 +92,7 @@ def test_our_requests_are_what_the_sdk_declares_and_nothing_else(request_: Reque
         (whole, MessageCreateParamsNonStreaming),
         (streamed, MessageCreateParamsStreaming),
     ):
-        body = json.loads(raw)
+        body = json.loads(b"".join(raw))
         assert plain(TypeAdapter[Any](declared).validate_python(body)) == body
 
 

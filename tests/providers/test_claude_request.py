@@ -57,7 +57,7 @@ def body_of(
 ) -> dict[str, Any]:
     encoder = encoder or RequestEncoder(max_tokens=1000, cache_prompts=False)
     raw = encoder.encode(request, model="claude-test", stream=stream)
-    body: dict[str, Any] = json.loads(raw)
+    body: dict[str, Any] = json.loads(b"".join(raw))
     return body
 
 

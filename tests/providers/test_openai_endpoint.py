@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -124,8 +124,8 @@ class Recorder:
 
     body = b""
 
-    async def request(self, method: str, url: str, *, headers: Any, body: bytes = b"") -> Any:
-        self.body = body
+    async def request(self, method: str, url: str, *, headers: Any, body: Sequence[bytes] = ()) -> Any:
+        self.body = b"".join(body)
         raise ProviderError("no further")
 
     async def aclose(self) -> None:

@@ -69,7 +69,7 @@ def body_of(
     stream: bool = False,
 ) -> dict[str, Any]:
     encoded = (encoder or encoder_of()).encode(request, model="test-model", stream=stream)
-    body: dict[str, Any] = json.loads(encoded)
+    body: dict[str, Any] = json.loads(b"".join(encoded))
     return body
 
 

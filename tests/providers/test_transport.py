@@ -97,7 +97,7 @@ def url(server: ClaudeServer, scenario: str) -> str:
 
 
 async def post(transport: Transport, address: str, body: bytes = BODY) -> tuple[int, bytes]:
-    with await transport.request("POST", address, headers=HEADERS, body=body) as reply:
+    with await transport.request("POST", address, headers=HEADERS, body=[body]) as reply:
         return reply.status, await reply.read()
 
 
@@ -112,7 +112,7 @@ async def failure(transport: Transport, address: str, body: bytes = BODY) -> Age
 async def test_a_request_and_its_answer_are_carried_as_they_are(
     server: ClaudeServer, transport: Transport
 ) -> None:
-    with await transport.request("POST", url(server, "text"), headers=HEADERS, body=BODY) as reply:
+    with await transport.request("POST", url(server, "text"), headers=HEADERS, body=[BODY]) as reply:
         assert reply.status == 200
         assert reply.headers["Request-ID"] == "req_test_1"
         assert b"Hello from the server" in await reply.read()
@@ -122,7 +122,7 @@ async def test_a_request_and_its_answer_are_carried_as_they_are(
 
 async def test_a_body_can_be_read_piece_by_piece(server: ClaudeServer, transport: Transport) -> None:
     address = url(server, "text")
-    with await transport.request("POST", address, headers=HEADERS, body=STREAM_BODY) as reply:
+    with await transport.request("POST", address, headers=HEADERS, body=[STREAM_BODY]) as reply:
         pieces = []
         while piece := await reply.read_some():
             pieces.append(piece)
@@ -143,7 +143,7 @@ async def test_a_connection_is_reused_after_a_stream_whose_content_was_complete(
 ) -> None:
     for _ in range(3):
         address = url(server, "text")
-        with await transport.request("POST", address, headers=HEADERS, body=STREAM_BODY) as reply:
+        with await transport.request("POST", address, headers=HEADERS, body=[STREAM_BODY]) as reply:
             read = b""
             while b"message_stop" not in read:
                 read += await reply.read_some()
@@ -156,7 +156,7 @@ async def test_a_server_that_does_not_end_a_complete_stream_is_not_waited_for(
 ) -> None:
     address = url(server, "never_ends")
     async with asyncio.timeout(30):
-        with await transport.request("POST", address, headers=HEADERS, body=STREAM_BODY) as reply:
+        with await transport.request("POST", address, headers=HEADERS, body=[STREAM_BODY]) as reply:
             read = b""
             while b"message_stop" not in read:
                 read += await reply.read_some()
@@ -169,7 +169,7 @@ async def test_leaving_a_reply_unread_closes_the_connection_at_once(
     server: ClaudeServer, transport: Transport
 ) -> None:
     address = url(server, "stall")
-    with await transport.request("POST", address, headers=HEADERS, body=STREAM_BODY) as reply:
+    with await transport.request("POST", address, headers=HEADERS, body=[STREAM_BODY]) as reply:
         assert await reply.read_some()
         assert not server.dropped.is_set()
     await asyncio.wait_for(server.dropped.wait(), 3)
@@ -241,7 +241,7 @@ async def test_large_bodies_go_both_ways(server: ClaudeServer, transport: Transp
 
 @pytest.mark.requirement("P8")
 async def test_a_redirect_is_not_followed(server: ClaudeServer, transport: Transport) -> None:
-    with await transport.request("POST", url(server, "redirect"), headers=HEADERS, body=BODY) as reply:
+    with await transport.request("POST", url(server, "redirect"), headers=HEADERS, body=[BODY]) as reply:
         assert reply.status == 307
 
 
@@ -357,7 +357,7 @@ async def test_a_header_that_cannot_be_sent_is_an_invalid_input(
 ) -> None:
     with pytest.raises(InvalidInputError, match="not allowed there") as caught:
         await transport.request(
-            "POST", url(server, "text"), headers={"x-api-key": "sk-secret\r\nx: y"}, body=BODY
+            "POST", url(server, "text"), headers={"x-api-key": "sk-secret\r\nx: y"}, body=[BODY]
         )
     assert "sk-secret" not in str(caught.value) + repr(caught.value.__cause__) + repr(
         caught.value.__context__

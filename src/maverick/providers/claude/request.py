@@ -19,7 +19,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from maverick.model import Message, Part, Request, Role, Text, Thought, Tool, ToolCall
+from maverick.model import Image, Message, Part, Request, Role, Text, Thought, Tool, ToolCall
 from maverick.providers.http.wire_json import (
     EncodedConversation,
     HeadCache,
@@ -93,8 +93,8 @@ class RequestEncoder:
         self._extra = dict(extra or {})
         self._heads = HeadCache()
 
-    def encode(self, request: Request, *, model: str, stream: bool) -> bytes:
-        """The request as JSON: first all that stays the same from turn to turn, then the messages."""
+    def encode(self, request: Request, *, model: str, stream: bool) -> list[bytes]:
+        """The request as JSON, in pieces: first all that stays the same from turn to turn, then the messages."""
         config = request.config
         fields: dict[str, Any] = {"model": model, "max_tokens": config.max_tokens or self._max_tokens}
         if config.temperature >= 0:
@@ -107,7 +107,7 @@ class RequestEncoder:
             request, (*fields.items(), cached), lambda: self._head(request, fields, cached=cached)
         )
         conversation = encoded_conversation(request.messages, _Conversation, _Conversation)
-        return b"".join((head, *conversation.pieces(cached=cached), b"]}"))
+        return [head, *conversation.pieces(cached=cached), b"]}"]
 
     def _head(self, request: Request, fields: dict[str, Any], *, cached: bool) -> bytes:
         fields = fields | self._extra
@@ -154,9 +154,21 @@ class _Conversation(EncodedConversation):
             result = _encode_result(message)
             self._open(_USER)
             self._results += result
-        elif blocks := b"".join(map(_encode_part, message.parts)):
+        elif blocks := b"".join(map(self._encode_part, message.parts)):
             self._open(_ASSISTANT if message.role is Role.ASSISTANT else _USER)
             self._blocks += blocks
+
+    def _encode_part(self, part: Part) -> bytes:
+        """The block of a part with a comma before it, or nothing for a part that the API would not take back."""
+        if isinstance(part, ToolCall):
+            return b"," + encode(_ToolUseBlock(part.id, part.tool_name, part.arguments))
+        if isinstance(part, Text):
+            return b"," + encode(_TextBlock(part.text)) if part.text.strip() else b""
+        if isinstance(part, Image) and part.blob is not None:
+            data = self._string(part.blob.base64)
+            source = {"type": "base64", "media_type": part.media_type, "data": data}
+            return b"," + encode({"type": "image", "source": source})
+        return _encode_thought(part) if isinstance(part, Thought) else b""
 
     def pieces(self, *, cached: bool) -> list[bytes]:
         """The messages as JSON, in pieces to be joined; with cache markers if they are wanted."""
@@ -168,7 +180,7 @@ class _Conversation(EncodedConversation):
             newest = len(pieces) - (1 if self._opening is _USER else 2)
             for index in range(newest, max(newest - 3, -1), -2):
                 pieces[index] = _marked(pieces[index])
-        return self._joined + pieces
+        return self._filled(self._joined + pieces)
 
     def _open(self, opening: bytes) -> None:
         """Make sure that the open message begins like this; if it does not, close it and open one that does."""
@@ -191,18 +203,11 @@ def _marked(message: bytes) -> bytes:
     return message[:end] + _CACHE_MARKER + message[end:]
 
 
-def _encode_part(part: Part) -> bytes:
-    """The block of a part with a comma before it, or nothing for a part that the API would not take back."""
-    if isinstance(part, ToolCall):
-        return b"," + encode(_ToolUseBlock(part.id, part.tool_name, part.arguments))
-    if isinstance(part, Text):
-        return b"," + encode(_TextBlock(part.text)) if part.text.strip() else b""
-    if not isinstance(part, Thought):
-        return b""
-    if part.redacted:
-        return b"," + encode(_RedactedBlock(part.redacted))
-    if part.signature:
-        return b"," + encode(_ThinkingBlock(part.text, part.signature))
+def _encode_thought(thought: Thought) -> bytes:
+    if thought.redacted:
+        return b"," + encode(_RedactedBlock(thought.redacted))
+    if thought.signature:
+        return b"," + encode(_ThinkingBlock(thought.text, thought.signature))
     return b""  # another provider's thought, or one that was cut off
 
 

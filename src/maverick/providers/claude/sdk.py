@@ -178,7 +178,7 @@ class ClaudeSDKClient(Client):
     def _arguments(self, request: Request, *, stream: bool) -> dict[str, Any]:
         """The request as the arguments of a call."""
         body = self._encoder.encode(request, model=requested_model(request, self.model), stream=stream)
-        fields: dict[str, Any] = msgspec.json.decode(body)
+        fields: dict[str, Any] = msgspec.json.decode(b"".join(body))
         arguments = {name: fields.pop(name) for name in _ARGUMENTS if name in fields}
         sampling = request.config.temperature >= 0
         return arguments | {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -136,7 +136,7 @@ class HttpClient(Client):
         if self._connection.transport is None and self._transport is not None:
             await self._transport.aclose()
 
-    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+    async def _post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Reply:
         if self._missing_key:
             raise AuthenticationError(self._missing_key)
         if NetworkSetting.forbidden:

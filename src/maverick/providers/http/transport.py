@@ -1,8 +1,8 @@
 """How bytes get to a model's service and back: a protocol small enough to implement on any HTTP library.
 
-A client hands over a URL, headers and a body, and gets a :class:`Reply` to read from::
+A client hands over a URL, headers and the pieces of a body, and gets a :class:`Reply` to read from::
 
-    with await transport.request("POST", url, headers=headers, body=body) as reply:
+    with await transport.request("POST", url, headers=headers, body=[b'{"model":', name, b"}"]) as reply:
         reply.status, reply.headers
         body = await reply.read()  # the whole body, or, piece by piece:
         while chunk := await reply.read_some(): ...
@@ -16,7 +16,7 @@ name the host, never a header. The default is :class:`~maverick.providers.http.a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -95,13 +95,41 @@ class Reply(Protocol):
 class Transport(Protocol):
     """Sends HTTP requests. It opens on first use, never retries and never follows a redirect."""
 
-    async def request(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes = b"") -> Reply:
-        """Send a request and wait until its answer begins."""
+    async def request(
+        self, method: str, url: str, *, headers: Mapping[str, str], body: Sequence[bytes] = ()
+    ) -> Reply:
+        """Send a request and wait until its answer begins.
+
+        The pieces of the body are sent one after another. Large ones, such as the images of a conversation, are the
+        same objects in each turn's request, and are not to be copied.
+        """
         ...
 
     async def aclose(self) -> None:
         """Close the connections; a later request opens new ones."""
         ...
+
+
+LARGE_PIECE_BYTES = 64 * 1024
+"""From this size on, a piece of a request is worth more than the write of its own that it costs."""
+
+
+def join_small(pieces: list[bytes]) -> list[bytes]:
+    """The pieces with small neighbours joined; a large one stays the object it is."""
+    if max(map(len, pieces), default=0) < LARGE_PIECE_BYTES:
+        return [b"".join(pieces)]
+    joined: list[bytes] = []
+    small: list[bytes] = []
+    for piece in (*pieces, None):
+        if piece is not None and len(piece) < LARGE_PIECE_BYTES:
+            small.append(piece)
+            continue
+        if small:
+            joined.append(b"".join(small))
+            small = []
+        if piece is not None:
+            joined.append(piece)
+    return joined
 
 
 def too_large(host: str, max_bytes: int) -> MalformedResponseError:

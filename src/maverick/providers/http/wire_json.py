@@ -3,7 +3,8 @@
 A turn adds a few messages to a conversation and sends all of it again, with the same instructions and tools. So the
 JSON of a message is made once and kept with the :class:`~maverick.model.History` it belongs to
 (:class:`EncodedConversation`), everything before the messages is made once too (:class:`HeadCache`), and a request
-joins what is there with what is new.
+joins what is there with what is new. The base64 of an image is not even joined: it is a piece of the request's body of
+its own, the same object in each turn.
 
 A Python string can hold half of a surrogate pair, and so can a JSON escape, but UTF-8 can carry neither. In both
 directions such a half becomes U+FFFD, the replacement character: one odd character must not cost a whole conversation.
@@ -133,11 +134,16 @@ class HeadCache:
 
 
 class EncodedConversation(ABC):
-    """The JSON of the messages so far, which grows with the conversation: each message is encoded once."""
+    """The JSON of the messages so far, which grows with the conversation: each message is encoded once.
 
-    __slots__ = ("length",)
+    What is large and needs no escaping (base64) stays outside of that JSON, which has its number between two zero
+    bytes in its place: no JSON has such bytes, so no content can be taken for one.
+    """
+
+    __slots__ = ("_large", "length")
 
     def __init__(self) -> None:
+        self._large: list[bytes] = []
         self.length = 0
         """How many messages were added."""
 
@@ -151,6 +157,28 @@ class EncodedConversation(ABC):
             for message in messages[self.length :]:
                 self._add(message)
                 self.length += 1
+
+    def _string(self, data: bytes, *, start: str = "") -> msgspec.Raw:
+        """A JSON string, to be used in a value that is encoded: a start, and base64 that is never copied.
+
+        Args:
+            data: The base64.
+            start: What comes before it, such as ``data:image/png;base64,``.
+        """
+        self._large.append(data)
+        return msgspec.Raw(encode(start)[:-1] + b'\0%d\0"' % (len(self._large) - 1))
+
+    def _filled(self, pieces: list[bytes]) -> list[bytes]:
+        """The pieces with the large strings in their places, as pieces of their own."""
+        if not self._large:
+            return pieces
+        filled: list[bytes] = []
+        for piece in pieces:
+            first, *others = piece.split(b"\0")
+            filled.append(first)
+            for number, text in zip(others[::2], others[1::2], strict=True):
+                filled += (self._large[int(number)], text)
+        return filled
 
 
 def encoded_conversation(messages: Sequence[Message], key: Hashable, begin: Callable[[], Form]) -> Form:
@@ -190,14 +218,21 @@ def _encode(value: object) -> bytes:
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
-        return _whole(json.dumps(msgspec.to_builtins(value, enc_hook=_unpacked), ensure_ascii=False))
+        return _encoder.encode(_repaired(value))
 
 
-def _unpacked(value: object) -> object:
-    """What is in a piece of JSON that was made before."""
-    if isinstance(value, msgspec.Raw):
-        return msgspec.json.decode(value)
-    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+def _repaired(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """The value with each text as UTF-8 can carry it; pieces of JSON that were made before stay as they are."""
+    if isinstance(value, str):
+        return _whole(value).decode()
+    if isinstance(value, dict):
+        return {_repaired(name): _repaired(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_repaired(item) for item in value]
+    if isinstance(value, msgspec.Struct):
+        fields = {name: _repaired(getattr(value, name)) for name in value.__struct_fields__}
+        return msgspec.structs.replace(value, **fields)
+    return value
 
 
 def _whole(text: str) -> bytes:

@@ -75,8 +75,8 @@ class RequestEncoder:
         self._extra = dict(extra or {})
         self._heads = HeadCache()
 
-    def encode(self, request: Request, *, model: str, stream: bool) -> bytes:
-        """The request as JSON: first all that stays the same from turn to turn, then the messages."""
+    def encode(self, request: Request, *, model: str, stream: bool) -> list[bytes]:
+        """The request as JSON, in pieces: first all that stays the same from turn to turn, then the messages."""
         config = request.config
         options = (model, config.max_tokens, config.temperature, stream)
         head = self._heads.get(request, options, lambda: self._head(request, model, stream=stream))
@@ -84,7 +84,7 @@ class RequestEncoder:
         key = (_Conversation, self._thoughts_field)
         messages = encoded_conversation(request.messages, key, begin).pieces()
         messages[-1] = messages[-1][:-1]  # no comma after the last one
-        return b"".join((head, *messages, b"]}"))
+        return [head, *messages, b"]}"]
 
     def _head(self, request: Request, model: str, *, stream: bool) -> bytes:
         config = request.config
@@ -131,7 +131,7 @@ class _Conversation(EncodedConversation):
         """The messages as JSON, in pieces to be joined."""
         if not self._pieces:
             raise nothing_to_send()
-        return self._pieces.copy()
+        return self._filled(self._pieces.copy())
 
 
 def _encode_message(message: Message, thoughts_field: str) -> bytes | None:
