@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from maverick.model import History, Image, Message, Request, ToolCall
+from maverick.model import Blob, History, Image, Message, Request, ToolCall
 from maverick.providers.claude.request import RequestEncoder
 from maverick.providers.http.aiohttp_transport import AiohttpTransport
 
-PNG = b"\x89PNG\r\n\x1a\n"
 TURNS = 5
 MOST_BYTES = 2 * 1024 * 1024
 """What a turn may allocate while it sends an image of more than five times that size."""
@@ -76,7 +75,7 @@ def conversation(image: Image, turns: int) -> list[History]:
 
 
 async def test_each_turn_sends_the_same_bytes_of_an_image_and_copies_none() -> None:
-    image = Image.from_bytes(PNG + os.urandom(10_000_000))
+    image = Image(media_type="image/png", blob=Blob(os.urandom(10_000_000)))
     assert image.blob is not None
     encoded = image.blob.base64
     encoder = RequestEncoder()
@@ -100,7 +99,7 @@ async def test_each_turn_sends_the_same_bytes_of_an_image_and_copies_none() -> N
 
 @pytest.mark.parametrize("turns", [1, 3, 80])
 def test_a_body_with_images_is_the_json_that_it_stands_for(turns: int) -> None:
-    image = Image.from_bytes(PNG + b"tiny")
+    image = Image(media_type="image/png", blob=Blob(b"tiny"))
     messages = conversation(image, turns)[-1]
     if turns > 1:
         messages = messages.extended(Message.user([image, "And this one?"]))
