@@ -6,8 +6,10 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from maverick import AgentDefinition, Input, InputConfig, PromptConfig
+from maverick import AgentDefinition, Document, Image, Input, InputConfig, PromptConfig, Text
 from maverick.exceptions import InvalidInputError, InvalidToolError
+from maverick.model import Message, ToolCall
+from media_files import pdf, png
 
 
 class Place(BaseModel):
@@ -120,3 +122,92 @@ def test_an_agent_as_a_tool_may_have_another_name_and_description() -> None:
 async def test_an_agent_as_a_tool_says_that_it_needs_an_executor() -> None:
     with pytest.raises(InvalidToolError, match="AgentExecutor"):
         await define().as_tool().execute({})
+
+
+SHELF = Image.from_bytes(png(), name="shelf.png")
+LIST = Document.from_bytes(pdf(), name="list.pdf")
+
+
+@pytest.mark.parametrize(
+    ("template", "value", "parts"),
+    [
+        ("${it}", ["What is it?", SHELF, LIST], [Text("What is it?"), SHELF, LIST]),
+        ("${it}", SHELF, [SHELF]),
+        ("${it}", (Text("Look."), SHELF), [Text("Look."), SHELF]),
+        ("Look at ${it}, please.", SHELF, [Text("Look at "), SHELF, Text(", please.")]),
+        ("${it} ${it}", [SHELF], [SHELF, SHELF]),
+        ("${it}", ["a", "b"], [Text("['a', 'b']")]),
+        ("${it}", ["${it} ", SHELF], [Text("${it} "), SHELF]),
+    ],
+)
+def test_the_parts_of_an_input_stand_in_a_message_where_its_variable_stood(
+    template: str, value: Any, parts: list[Any]
+) -> None:
+    definition = AgentDefinition("seer", "Sees.", PromptConfig(initial_messages=[template]))
+
+    assert definition.render({"it": value})[1] == (Message.user(parts),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "parts"),
+    [
+        (Image, SHELF, [SHELF]),
+        (Image | Document, LIST, [LIST]),
+        (Image | None, None, []),
+        (list[str | Image | Document], ["What is it?", SHELF, LIST], [Text("What is it?"), SHELF, LIST]),
+        (list[Image], [], []),
+        (tuple[Image, ...], (SHELF,), [SHELF]),
+        (str | Image, "a shelf", [Text("a shelf")]),
+    ],
+)
+def test_an_input_can_be_declared_as_an_image_or_a_document(kind: Any, value: Any, parts: list[Any]) -> None:
+    definition = AgentDefinition(
+        "seer",
+        "Sees.",
+        PromptConfig(initial_messages=["See: ${it}"]),
+        input_config=InputConfig({"it": kind}),
+    )
+
+    assert definition.render({"it": value})[1] == (Message.user(["See: ", *parts]),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (Image, LIST),
+        (Image, "shelf.png"),
+        (Image, [SHELF]),
+        (list[Image], ["What is it?"]),
+        (list[Image], [None]),
+        (str, [SHELF, 7]),
+        (str, [SHELF, ToolCall("1", "look")]),
+    ],
+)
+def test_a_part_that_is_not_declared_is_refused_by_name(kind: Any, value: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"inputs\.it: ") as caught:
+        define(it=kind).render({"it": value})
+
+    assert caught.value.field == "inputs.it"
+
+
+def test_a_system_prompt_takes_text_only() -> None:
+    definition = AgentDefinition("seer", "Sees.", PromptConfig("You see ${it}.", ["${it}"]))
+
+    with pytest.raises(InvalidInputError, match="not in its system prompt"):
+        definition.render({"it": SHELF})
+
+
+def test_an_agent_that_is_a_tool_takes_text_only() -> None:
+    with pytest.raises(InvalidInputError, match="the tool of another takes text only"):
+        define(it=Image).as_tool()
+
+    schema = define(it=list[str | Image]).as_tool().parameters
+    assert schema["properties"] == {"it": {"type": "string"}}
+
+
+def test_first_messages_can_have_images_of_their_own() -> None:
+    definition = AgentDefinition(
+        "seer", "Sees.", PromptConfig(initial_messages=[Message.user(["Find ${what} here:", SHELF])])
+    )
+
+    assert definition.render({"what": "a cup"})[1] == (Message.user(["Find a cup here:", SHELF]),)

@@ -1,7 +1,8 @@
 """The inputs of an agent, and the prompt templates they are put into.
 
 A template has ``${variable}`` places. Values are put in once, as they are: a value that itself contains ``${…}`` is not
-looked at again, so an input can never reach a variable. ``$${`` stands for a plain ``${``.
+looked at again, so an input can never reach a variable. ``$${`` stands for a plain ``${``. A value that has images or
+documents in it divides the text of a message: its parts stand where the variable stood.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from types import NoneType, UnionType
+from typing import Any, Final, NoReturn, Union, get_args, get_origin
 
 from maverick.exceptions import InvalidInputError, describe_unknown
-from maverick.model import Message, Part, Text
+from maverick.model import Document, Image, Message, Part, Text
 
 
 class _Required:
@@ -25,12 +27,26 @@ class _Required:
 REQUIRED: Final = _Required()
 
 
+class InputParts(tuple[Part, ...]):
+    """The value of an input that is not only text. It can stand in a message, and in no other text."""
+
+    __slots__ = ()
+
+    def __format__(self, format_spec: str) -> NoReturn:
+        raise InvalidInputError(
+            "inputs: an image or a document can stand in the messages of an agent's prompt, and not in its system "
+            "prompt or another text.",
+            field="inputs",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """One input of an agent.
 
     Args:
-        type: Its type; values are checked against it.
+        type: Its type; values are checked against it. ``Image``, ``Document`` and lists of them and texts are types, too;
+            an input that is a ``str`` takes them as well.
         description: What it is, for people and for agents that use this one as a tool.
         default: Its value when none is given; without one the input is required.
     """
@@ -39,9 +55,14 @@ class Input:
     description: str = ""
     default: Any = REQUIRED
     _validator: Any = field(init=False, repr=False, compare=False, default=None)
+    _media: tuple[Any, ...] = field(init=False, repr=False, compare=False, default=())
+    """The types its parts may have, if its type is not only text."""
 
     def __post_init__(self) -> None:
-        if self.type is not str:
+        kinds = _plain_types(self.type)
+        if Image in kinds or Document in kinds:
+            object.__setattr__(self, "_media", tuple(kind for kind in kinds if isinstance(kind, type)))
+        elif self.type is not str:
             object.__setattr__(self, "_validator", _validator_of(self.type))
         if self.default is not REQUIRED:
             object.__setattr__(self, "default", self.check("default", self.default))
@@ -52,8 +73,12 @@ class Input:
         Raises:
             InvalidInputError: It is not of that type.
         """
+        if self._media:
+            return self._parts(name, value)
         if self._validator is None:
-            return value if isinstance(value, str) else str(value)
+            if isinstance(value, str):
+                return value
+            return _given_parts(name, value) or str(value)
         from pydantic import ValidationError
 
         try:
@@ -65,6 +90,22 @@ class Input:
             ) from error
 
     @property
+    def takes_text(self) -> bool:
+        """Whether a text can be its value."""
+        return not self._media or str in self._media
+
+    def _parts(self, name: str, value: object) -> InputParts:
+        several = get_origin(self.type) not in (None, Union, UnionType)
+        given = value if several and isinstance(value, list | tuple) else (value,)
+        for part in given:
+            if type(part) not in self._media:
+                choices = " or ".join(kind.__name__ for kind in self._media if kind is not NoneType)
+                raise InvalidInputError(
+                    f"inputs.{name}: expected {choices}, got {type(part).__name__}.", field=f"inputs.{name}"
+                )
+        return InputParts(Text(part) if isinstance(part, str) else part for part in given if part is not None)
+
+    @property
     def validator(self) -> Any:  # noqa: ANN401 - Pydantic's TypeAdapter, which is loaded only if a type needs it
         """What checks values that are not text."""
         return self._validator
@@ -72,6 +113,12 @@ class Input:
 
 def inputs_schema(declared: Mapping[str, Input]) -> dict[str, Any]:
     """The JSON Schema of all inputs together, for agents that are used as tools."""
+    if media := next((name for name, spec in declared.items() if not spec.takes_text), None):
+        raise InvalidInputError(
+            f"input_config.inputs: {media} is an image or a document, and an agent that is the tool of another takes "
+            "text only. Let the input be a text, such as the name of a file.",
+            field="input_config.inputs",
+        )
     typed = {name: spec.validator for name, spec in declared.items() if spec.validator is not None}
     schemas: dict[str, Any] = {name: {"type": "string"} for name in declared}
     shared: dict[str, Any] = {}
@@ -95,6 +142,25 @@ def inputs_schema(declared: Mapping[str, Input]) -> dict[str, Any]:
         "additionalProperties": False,
         **shared,
     }
+
+
+def _plain_types(kind: Any) -> list[Any]:  # noqa: ANN401 - any type, or something that is not one
+    """The types that a type is made of: those of ``list[str | Image]`` are ``str`` and ``Image``."""
+    return [plain for part in get_args(kind) for plain in _plain_types(part)] or [kind]
+
+
+def _given_parts(name: str, value: object) -> InputParts | None:
+    """The value as parts, if there are images or documents in it."""
+    given = value if isinstance(value, list | tuple) else (value,)
+    if not any(isinstance(part, Image | Document) for part in given):
+        return None
+    for part in given:
+        if not isinstance(part, str | Text | Image | Document):
+            raise InvalidInputError(
+                f"inputs.{name}: beside images and documents there can only be texts, not {type(part).__name__}.",
+                field=f"inputs.{name}",
+            )
+    return InputParts(Text(part) if isinstance(part, str) else part for part in given)
 
 
 def _validator_of(kind: Any) -> object:  # noqa: ANN401 - any type, or something that is not one
@@ -175,6 +241,24 @@ class Template:
             for text, name in self._pieces
         )
 
+    def render_parts(self, values: Mapping[str, Any]) -> list[Part]:
+        """The text, divided by the values that have images or documents in them."""
+        if not any(isinstance(values[name], InputParts) for name in self.variables):
+            return [Text(self.render(values))]
+        parts: list[Part] = []
+        words = ""
+        for text, name in self._pieces:
+            words += text
+            if name is None:
+                continue
+            if isinstance(value := values[name], InputParts):
+                parts += [Text(words), *value]
+                words = ""
+            else:
+                words += f"{value}"
+        # No provider accepts a text of nothing but spaces.
+        return [part for part in [*parts, Text(words)] if not isinstance(part, Text) or part.text.strip()]
+
 
 class MessageTemplate:
     """A first message of a conversation whose text has variables."""
@@ -193,7 +277,11 @@ class MessageTemplate:
     def render(self, values: Mapping[str, Any]) -> Message:
         """The message with each value in its place."""
         message = self._message
-        rendered = (Text(part.render(values)) if isinstance(part, Template) else part for part in self._parts)
+        rendered = (
+            made
+            for part in self._parts
+            for made in (part.render_parts(values) if isinstance(part, Template) else (part,))
+        )
         return Message(
             message.role,
             [part for part in rendered if part != _NOTHING],
