@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, get_args
 
 import anthropic
 import pytest
 from anthropic.types import RawMessageStreamEvent
+from anthropic.types.beta import BetaContentBlock
 from anthropic.types.message_create_params import (
     MessageCreateParamsNonStreaming,
     MessageCreateParamsStreaming,
@@ -18,7 +19,9 @@ from pydantic import BaseModel, TypeAdapter
 from maverick.model import (
     History,
     Message,
+    Opaque,
     OutputSchema,
+    Part,
     Request,
     Response,
     StopReason,
@@ -29,6 +32,7 @@ from maverick.model import (
 from maverick.providers.claude.client import connect
 from maverick.providers.claude.request import RequestEncoder
 from wire.claude_answers import REQUEST_ID
+from wire.claude_blocks import KEPT, READ
 from wire.claude_server import ANSWERS, ClaudeServer
 
 pytestmark = pytest.mark.requirement("002-R5", "002-AC9")
@@ -106,7 +110,10 @@ QUESTION: dict[str, Any] = {
     "model": MODEL,
     "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
 }
-SHARED = sorted(ANSWERS.keys() - {"structured", "new_kinds", "tool_arguments_malformed", "half_a_character"})
+SHARED = sorted(
+    ANSWERS.keys()
+    - {"structured", "new_kinds", "server_tools", "tool_arguments_malformed", "half_a_character"}
+)
 
 
 @pytest.mark.parametrize("scenario", SHARED)
@@ -133,7 +140,7 @@ async def test_the_sdk_reads_the_same_answer_from_the_same_server(
         *_, our_stream = [item async for item in ours.stream(request)]
     assert isinstance(our_stream, Response)
     for theirs, mine in ((their_whole, our_whole), (their_stream, our_stream)):
-        assert [_as_part(block) for block in theirs.content] == list(mine.parts)
+        assert [_as_part(block.to_dict()) for block in theirs.content] == list(mine.parts)
         assert theirs.usage.output_tokens == mine.usage.output_tokens
         assert theirs.model == mine.model
         if scenario in {"refusal", "max_tokens"}:
@@ -166,12 +173,40 @@ async def test_the_sdk_takes_a_refusal_of_our_server_for_what_it_is(
     assert caught.value.request_id == REQUEST_ID
 
 
-def _as_part(block: Any) -> Text | Thought | ToolCall:
-    match block.type:
+def test_there_is_a_fixture_for_each_type_of_block_and_it_is_what_the_sdk_declares() -> None:
+    blocks = TypeAdapter[Any](BetaContentBlock)
+    for block in (*READ, *KEPT):
+        blocks.validate_python(block, strict=True)
+    declared = get_args(get_args(BetaContentBlock)[0])
+    assert {block["type"] for block in (*READ, *KEPT)} == {
+        get_args(each.model_fields["type"].annotation)[0] for each in declared
+    }
+
+
+async def test_the_sdk_reads_the_same_blocks_of_every_type(server: ClaudeServer) -> None:
+    official = anthropic.AsyncAnthropic(base_url=server.at("server_tools"), api_key="k", max_retries=0)
+    async with official, connect(MODEL, base_url=server.at("server_tools"), api_key="k") as ours:
+        whole = await official.beta.messages.create(max_tokens=100, **QUESTION)
+        async with official.beta.messages.stream(max_tokens=100, **QUESTION) as stream:
+            streamed = await stream.get_final_message()
+        request = Request([Message.user("hi")])
+        our_whole = await ours.run(request)
+        *_, our_stream = [item async for item in ours.stream(request)]
+    assert isinstance(our_stream, Response)
+    for theirs, mine in ((whole, our_whole), (streamed, our_stream)):
+        assert [_as_part(block.to_dict(use_api_names=True)) for block in theirs.content] == list(mine.parts)
+
+
+def _as_part(block: dict[str, Any]) -> Part:
+    own_form = Opaque("claude", block)
+    match block["type"]:
         case "text":
-            return Text(block.text)
+            return Text(block["text"], own_form if block.get("citations") else None)
         case "thinking":
-            return Thought(block.thinking, block.signature)
+            return Thought(block["thinking"], block["signature"])
         case "redacted_thinking":
-            return Thought("", redacted=block.data)
-    return ToolCall(block.id, block.name, block.input)
+            return Thought("", redacted=block["data"])
+        case "tool_use":
+            is_direct = block.get("caller", {}).get("type") == "direct"
+            return ToolCall(block["id"], block["name"], block["input"], block=None if is_direct else own_form)
+    return own_form

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from maverick.exceptions import AgentError, MalformedResponseError, NetworkError, ServerError, StreamingError
 from maverick.model import (
+    Opaque,
     Price,
     Response,
     StopReason,
@@ -26,7 +27,8 @@ from maverick.providers.claude.response import API, SERVICE, MessageAccumulator,
 from maverick.providers.http.exchange import Exchange
 from maverick.providers.http.sse import SSEDecoder
 from maverick.providers.prices import PriceTable
-from wire.claude_answers import Answer, sse
+from wire.claude_answers import Answer, sse, text
+from wire.claude_blocks import KEPT, READ
 from wire.claude_server import ANSWERS
 
 MODEL = "claude-sonnet-4-5"
@@ -42,7 +44,7 @@ def whole(answer: Answer) -> Response:
     return read_message(json.dumps(answer.message(MODEL)).encode(), EXCHANGE)
 
 
-def streamed(*events: dict[str, Any]) -> tuple[list[TextDelta | ThinkingDelta], Response]:
+def streamed(*events: dict[str, Any]) -> tuple[list[TextDelta | ThinkingDelta | Opaque], Response]:
     stream = MessageAccumulator(EXCHANGE)
     deltas = [delta for event in events for delta in stream.feed(json.dumps(event).encode())]
     assert stream.response is not None
@@ -167,17 +169,123 @@ def test_arguments_of_a_whole_answer_that_are_not_an_object_are_kept() -> None:
     assert call == ToolCall("toolu_1", "add", malformed="[1,2]")
 
 
-def test_blocks_and_events_of_a_new_kind_are_passed_over() -> None:
+def test_every_block_is_kept_in_its_place_and_a_complete_one_is_told_as_it_arrives() -> None:
+    answer = ANSWERS["server_tools"](REQUEST)
+
+    deltas, response = streamed(*answer.events(MODEL))
+
+    kept = [Opaque("claude", block) for block in KEPT]
+    assert list(response.parts[len(READ) :]) == kept == [item for item in deltas if type(item) is Opaque]
+    thought, empty, redacted, plain, cited, call, call_from_code = response.parts[: len(READ)]
+    assert (thought, empty) == (Thought("Where?", "c2ln"), Thought("", "ZW1wdHk="))
+    assert (redacted, plain) == (Thought("", redacted="ZGF0YQ=="), Text("Let me look."))
+    assert cited == Text("High water is at noon.", Opaque("claude", READ[4]))
+    assert call == ToolCall("toolu_1", "find", {"name": "Brest"})
+    assert call_from_code == ToolCall("toolu_2", "find", {"name": "Ys"}, block=Opaque("claude", READ[6]))
+
+
+def test_what_is_of_a_new_kind_is_kept_and_the_rest_is_read_on(caplog: pytest.LogCaptureFixture) -> None:
     answer = ANSWERS["new_kinds"](REQUEST)
     events = list(answer.events(MODEL))
     news: list[dict[str, Any]] = [
         {"type": "weather_report", "index": "north", "delta": [1]},
-        {"type": "content_block_delta", "index": 2, "delta": {"type": "citations_delta", "citation": {}}},
+        {"type": "content_block_delta", "index": 2, "delta": {"type": "hologram_delta", "text": {"row": 3}}},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "not yours"}},
     ]
+
     deltas, response = streamed(*events[:-3], *news, *events[-3:])
-    assert response.parts == whole(answer).parts == (Text("Known."),)
-    assert deltas == [TextDelta("Known.")]
+
+    assert response.parts == whole(answer).parts
+    assert [type(part) for part in response.parts] == [Opaque, Opaque, Text]
+    assert response.parts[0] == Opaque("claude", {"type": "hologram", "text": {"rows": [1, 2]}, "id": 7})
+    assert [item for item in deltas if type(item) is TextDelta] == [TextDelta("Known.")]
+    assert "hologram_delta" in caplog.text
+
+
+def test_a_stream_that_breaks_off_leaves_no_half_of_a_block_that_is_not_read() -> None:
+    stream = MessageAccumulator(EXCHANGE)
+    events = list(Answer([KEPT[0], KEPT[1], KEPT[4]]).events(MODEL))
+    for event in events[:-3]:  # without the end of the last block
+        stream.feed(json.dumps(event).encode())
+
+    (message,) = partial_messages(stream)
+
+    assert message.parts == (Opaque("claude", KEPT[0]), Opaque("claude", KEPT[1]))
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
+def test_a_compaction_is_its_block_and_costs_what_its_step_used(streaming: bool) -> None:
+    block = {"type": "compaction", "content": "They asked.", "signature": "c2ln"}
+    counts = {"input_tokens": 144, "output_tokens": 276, "cache_read_input_tokens": 6}
+    usage = {"input_tokens": 0, "output_tokens": 0, "iterations": [{"type": "compaction", **counts}]}
+    answer = Answer([block], "compaction")
+    if streaming:
+        *events, delta, stop = answer.events(MODEL)
+        events[0]["message"]["usage"] = {"input_tokens": 0, "output_tokens": 0}
+        response = streamed(*events, delta | {"usage": usage}, stop)[1]
+    else:
+        response = read_message(json.dumps(answer.message(MODEL) | {"usage": usage}).encode(), EXCHANGE)
+
+    assert response.parts == (Opaque("claude", block),)
+    assert response.stop_reason is StopReason.COMPACTION
+    assert (response.usage.input_tokens, response.usage.cache_read_tokens) == (150, 6)
+    assert response.usage.output_tokens == 276
+
+
+def test_a_compaction_that_comes_in_a_delta_has_its_fields() -> None:
+    start, _ping, message_delta, stop = Answer([], "compaction").events(MODEL)
+    begun = {"type": "compaction", "content": None, "signature": "c2ln"}
+    added = {"content": "They asked.", "encrypted_content": "ZW5j"}
+    _, response = streamed(
+        start,
+        {"type": "content_block_start", "index": 0, "content_block": begun},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "compaction_delta", **added}},
+        {"type": "content_block_stop", "index": 0},
+        message_delta,
+        stop,
+    )
+    assert response.parts == (Opaque("claude", begun | added),)
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
+def test_the_container_of_an_answer_is_kept_for_later_requests(streaming: bool) -> None:
+    container = {"id": "container_1", "expires_at": "2026-12-15T00:00:00Z"}
+    answer = Answer([{"type": "text", "text": "Hi."}])
+    if streaming:
+        *events, delta, stop = answer.events(MODEL)
+        delta["delta"]["container"] = container
+        response = streamed(*events, delta, stop)[1]
+    else:
+        response = read_message(
+            json.dumps(answer.message(MODEL) | {"container": container}).encode(), EXCHANGE
+        )
+    assert response.parts == (Opaque("claude", {**container, "type": "container"}), Text("Hi."))
+
+
+def test_thinking_that_the_service_left_out_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    dropped = {
+        "type": "thinking_dropped",
+        "path": "messages.1.content.0",
+        "reason": "prefix_binding_mismatch",
+    }
+    message = Answer([text("Hi.")]).message(MODEL) | {"input_transformations": [dropped]}
+    read_message(json.dumps(message).encode(), EXCHANGE)
+    assert "prefix_binding_mismatch" in caplog.text
+
+
+def test_a_key_in_a_block_that_is_not_read_is_hidden() -> None:
+    key = "sk-ant-a-long-and-secret-key"
+    exchange = Exchange(SERVICE, API, MODEL, {}, PriceTable(), key)
+    block = {"type": "hologram", "rows": [{"text": f"the key is {key}"}]}
+    for answer in (
+        Answer([block]),
+        Answer([{"type": "text", "text": "Hi.", "citations": [{"cited_text": key}]}]),
+    ):
+        stream = MessageAccumulator(exchange)
+        items = [item for event in answer.events(MODEL) for item in stream.feed(json.dumps(event).encode())]
+        assert key not in repr(items)
+        assert key not in repr(stream.response)
+        assert "***" in repr(stream.response)
 
 
 def test_words_that_come_with_the_beginning_of_a_block_count() -> None:
@@ -185,7 +293,7 @@ def test_words_that_come_with_the_beginning_of_a_block_count() -> None:
     block = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "At once"}}
     more = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": ", more."}}
     deltas, response = streamed(start, block, more, message_delta, stop)
-    assert [delta.text for delta in deltas] == ["At once", ", more."]
+    assert deltas == [TextDelta("At once"), TextDelta(", more.")]
     assert response.content == "At once, more."
 
 

@@ -20,6 +20,8 @@ _EMPTY: Mapping[str, dict[str, Any]] = {
     "text": {"text": "", "citations": None},
     "thinking": {"thinking": "", "signature": ""},
     "tool_use": {"input": {}},
+    "server_tool_use": {"input": {}},
+    "mcp_tool_use": {"input": {}},
 }
 
 
@@ -72,11 +74,13 @@ class Answer:
     def _deltas(self, index: int, block: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if block["type"] == "text":
             yield from ({"type": "text_delta", "text": piece} for piece in self._pieces(block["text"]))
+            for citation in block.get("citations") or ():
+                yield {"type": "citations_delta", "citation": citation}
         elif block["type"] == "thinking":
             for piece in self._pieces(block["thinking"]):
                 yield {"type": "thinking_delta", "thinking": piece}
             yield {"type": "signature_delta", "signature": block["signature"]}
-        elif block["type"] == "tool_use":
+        elif block["type"].endswith("tool_use"):
             arguments = self.arguments.get(index, json.dumps(block["input"]))
             for piece in self._pieces(arguments):
                 yield {"type": "input_json_delta", "partial_json": piece}

@@ -32,6 +32,7 @@ from wire.claude_answers import (
     thinking,
     tool_use,
 )
+from wire.claude_blocks import KEPT, READ
 from wire.claude_clouds import BEDROCK_PATH, VERTEX_PATH, Framing, body_of, framing_of
 
 Body = dict[str, Any]
@@ -166,6 +167,7 @@ ANSWERS: Mapping[str, Callable[[Body], Answer]] = {
             text("Known."),
         ]
     ),
+    "server_tools": lambda _: Answer([*READ, *KEPT]),
     "empty": lambda _: Answer([text("")]),
     "half_a_character": lambda _: Answer([text("broken \ud83d here")], piece=1000),
 }

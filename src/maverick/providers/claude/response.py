@@ -1,8 +1,10 @@
 """An answer of the Claude Messages API, from its bytes: whole, or event by event. No I/O here.
 
-Blocks and events of a type that is not known here are ignored: the API adds new ones at any time. Those that are
-known have to be valid, or a :class:`~maverick.exceptions.MalformedResponseError` says so. The exception is what the
-model itself writes: tool arguments that are not a JSON object make a ``ToolCall`` that says ``malformed``.
+Every content block is kept, in order: text, thoughts and tool calls as what they are, and any other, of server tools or
+of a type that is new, as an :class:`~maverick.model.Opaque`. Events of a type that is not known here are ignored: the
+API adds new ones at any time. What is known has to be valid, or a
+:class:`~maverick.exceptions.MalformedResponseError` says so. The exception is what the model itself writes: tool
+arguments that are not a JSON object make a ``ToolCall`` that says ``malformed``.
 """
 
 from __future__ import annotations
@@ -11,22 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
-from maverick.model import (
-    Part,
-    Response,
-    StopReason,
-    Text,
-    TextDelta,
-    ThinkingDelta,
-    Thought,
-    ToolCall,
-    Usage,
-)
+from maverick.model import Opaque, Part, Response, StopReason, Usage
+from maverick.providers.claude.blocks import CONTAINER, PROVIDER, Delta, OpenBlock, open_block, part_of
 from maverick.providers.http.errors import no_answer
 from maverick.providers.http.exchange import Deltas, Exchange, StreamAccumulator, complete_response
-from maverick.providers.http.wire_json import BAD_JSON, TokenCount, decode, decode_object, encode
+from maverick.providers.http.wire_json import BAD_JSON, TokenCount, decode
+from maverick.telemetry import logger
 
 SERVICE = "Claude"
 """What messages call the service."""
@@ -41,10 +35,17 @@ _STOP_REASONS: Mapping[str | None, StopReason] = {
     "max_tokens": StopReason.MAX_TOKENS,
     "refusal": StopReason.REFUSAL,
     "pause_turn": StopReason.PAUSE,
+    "compaction": StopReason.COMPACTION,
     "model_context_window_exceeded": StopReason.CONTEXT_OVERFLOW,
 }
 
-_BLOCK_TYPES = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
+_PIECE_TYPES = frozenset({"text_delta", "thinking_delta", "signature_delta", "input_json_delta", ""})
+"""The deltas that continue a text of their block."""
+
+_DELTA_TYPES = _PIECE_TYPES | {"citations_delta", "compaction_delta"}
+
+_MOST_KEPT_BYTES = 32 * 1024 * 1024
+"""The most that the blocks of an answer may have when they begin: a request, too, may have 32 MB."""
 
 _EVENT_TYPES = frozenset(
     {
@@ -59,8 +60,8 @@ _EVENT_TYPES = frozenset(
 )
 
 
-class _Usage(Struct, frozen=True):
-    """The counts of an answer, as far as it gives them."""
+class _Counts(Struct, frozen=True):
+    """The tokens of an answer, or of one step of it, as far as it gives them."""
 
     input_tokens: TokenCount | None = None
     output_tokens: TokenCount | None = None
@@ -68,31 +69,22 @@ class _Usage(Struct, frozen=True):
     cache_creation_input_tokens: TokenCount | None = None
 
 
-class _Block(Struct, frozen=True):
-    """A content block of any type; each type uses some of the fields."""
+class _Iteration(_Counts, frozen=True):
+    type: str = ""
 
-    type: str
-    text: str = ""
-    thinking: str = ""
-    signature: str = ""
-    data: str = ""
-    id: str = ""
-    name: str = ""
-    input: Any = None
+
+class _Usage(_Counts, frozen=True):
+    iterations: list[_Iteration] | None = None
+    """The steps of the answer; the counts above do not include those of a compaction."""
 
 
 class _Message(Struct, frozen=True):
-    content: list[_Block]
+    content: list[dict[str, Any]]
     stop_reason: str | None = None
     model: str = ""
     usage: _Usage = _Usage()
-
-
-class _RawMessage(Struct, frozen=True):
-    content: list[Raw]
-    stop_reason: str | None = None
-    model: str = ""
-    usage: _Usage = _Usage()
+    container: dict[str, Any] | None = None
+    input_transformations: list[dict[str, Any]] | None = None
 
 
 class _Typed(Struct, frozen=True):
@@ -102,16 +94,7 @@ class _Typed(Struct, frozen=True):
 class _Start(Struct, frozen=True):
     model: str = ""
     usage: _Usage = _Usage()
-
-
-class _Delta(Struct, frozen=True, gc=False):
-    """A delta of any type; each type uses one of the fields."""
-
-    text: str = ""
-    thinking: str = ""
-    partial_json: str = ""
-    signature: str = ""
-    stop_reason: str | None = None
+    input_transformations: list[dict[str, Any]] | None = None
 
 
 class _Event(Struct, frozen=True):
@@ -119,19 +102,25 @@ class _Event(Struct, frozen=True):
 
     type: str
     index: int = 0
-    delta: _Delta = _Delta()
-    content_block: Raw = Raw(b"")
+    delta: Delta = Delta()
+    content_block: dict[str, Any] = {}
     message: _Start = _Start()
     usage: _Usage = _Usage()
 
 
-_IGNORED_BLOCK = _Block("")
+class _OpenEvent(Struct, frozen=True):
+    """An event whose delta is not only a piece of text."""
+
+    type: str = ""
+    index: int = 0
+    delta: dict[str, Any] = {}
+
+
 _IGNORED_EVENT = _Event("")
 
 _events = msgspec.json.Decoder(_Event)
+_open_events = msgspec.json.Decoder(_OpenEvent)
 _messages = msgspec.json.Decoder(_Message)
-_raw_messages = msgspec.json.Decoder(_RawMessage)
-_blocks = msgspec.json.Decoder(_Block)
 _typed = msgspec.json.Decoder(_Typed)
 
 
@@ -143,17 +132,23 @@ def read_message(body: bytes, exchange: Exchange) -> Response:
         ProviderError: The body reports a failure.
     """
     try:
-        message = _messages.decode(body)
+        message = decode(body, _messages)
     except BAD_JSON:
-        message = _read_unusual_message(body, exchange)
-    parts = (part for block in message.content if (part := _part(block)) is not None)
-    return _response(exchange, parts, message.stop_reason, message.model, message.usage)
+        raise no_answer(exchange, "something other than a message", body) from None
+    _log_transformations(message.input_transformations)
+    try:
+        parts = [part for block in message.content if (part := part_of(block)) is not None]
+    except BAD_JSON:
+        raise exchange.malformed("a content block that is not valid", body) from None
+    return _response(
+        exchange, parts, message.stop_reason, message.model, message.usage, container=message.container
+    )
 
 
 class MessageAccumulator(StreamAccumulator):
     """Puts an answer together from its events."""
 
-    __slots__ = ("_blocks", "_model", "_started", "_stop_reason", "_usage")
+    __slots__ = ("_blocks", "_container", "_kept_bytes", "_model", "_started", "_stop_reason", "_usage")
 
     def __init__(self, exchange: Exchange) -> None:
         super().__init__(exchange)
@@ -161,28 +156,29 @@ class MessageAccumulator(StreamAccumulator):
         self._model = ""
         self._usage = _Usage()
         self._stop_reason: str | None = None
-        self._blocks: dict[int, _OpenBlock] = {}
+        self._container: Any = None
+        self._kept_bytes = 0
+        self._blocks: dict[int, OpenBlock] = {}
 
     def feed(self, data: bytes) -> Deltas:
-        """Add the data of the next event; return the text and thoughts in it."""
+        """Add the data of the next event; return the text and thoughts in it, or the block that it completes."""
         try:
             event = _events.decode(data)
         except BAD_JSON:
             event = self._read_unusual(data)
         if event.type == "content_block_delta":
-            block = self._blocks.get(event.index)
-            if block is None:
-                raise self._exchange.malformed("a piece of a content block that had not begun", data)
-            if event.delta.partial_json:
-                self._count_arguments(event.delta.partial_json, data)
-            return block.add(event.delta)
+            return self._continue(event, data)
         if event.type == "content_block_start":
             return self._open(event, data)
+        if event.type == "content_block_stop":
+            return self._close(event.index)
         if event.type == "message_start":
             self._start(event, data)
         elif event.type == "message_delta":
             self._stop_reason = event.delta.stop_reason
             self._usage = _merged(self._usage, event.usage)
+            if b'"container"' in data:
+                self._container = self._delta_in(data).get("container")
         elif event.type == "message_stop":
             self._finish(data)
         elif event.type == "error":
@@ -190,7 +186,7 @@ class MessageAccumulator(StreamAccumulator):
         return ()
 
     def parts(self) -> Iterator[Part]:
-        """What has arrived of the answer."""
+        """What has arrived of the answer; a block that is not interpreted only if it is complete."""
         return (part for block in self._blocks.values() if (part := block.part()) is not None)
 
     def _start(self, event: _Event, data: bytes) -> None:
@@ -199,71 +195,87 @@ class MessageAccumulator(StreamAccumulator):
         self._started = True
         self._model = event.message.model
         self._usage = event.message.usage
+        _log_transformations(event.message.input_transformations)
 
     def _open(self, event: _Event, data: bytes) -> Deltas:
         if not self._started or event.index in self._blocks:
             raise self._exchange.malformed("a content block that was not due", data)
         self._check_block_count(len(self._blocks), data)
-        begun = _read_block(event.content_block, self._exchange)
-        block = self._blocks[event.index] = _OpenBlock(begun)
-        return block.add(_Delta(text=begun.text, thinking=begun.thinking, signature=begun.signature))
+        self._count_kept(data)
+        try:
+            block = self._blocks[event.index] = open_block(event.content_block)
+        except BAD_JSON:
+            raise self._exchange.malformed("a content block that is not valid", data) from None
+        return block.begin()
+
+    def _continue(self, event: _Event, data: bytes) -> Deltas:
+        block, delta = self._blocks.get(event.index), event.delta
+        if block is None:
+            raise self._exchange.malformed("a piece of a content block that had not begun", data)
+        if delta.type in _PIECE_TYPES:
+            if delta.partial_json:
+                self._count_arguments(delta.partial_json, data)
+            return block.add(delta)
+        if delta.type == "citations_delta":
+            block.add_citation(self._delta_in(data).get("citation"))
+        elif delta.type == "compaction_delta":
+            block.update(self._delta_in(data))
+        else:
+            logger.warning("Claude sent a piece of a block of a type that is not known, %r", delta.type)
+        return ()
+
+    def _delta_in(self, data: bytes) -> dict[str, Any]:
+        """The delta of an event with all its fields."""
+        self._count_kept(data)
+        try:
+            return decode(data, _open_events).delta
+        except BAD_JSON:
+            raise self._exchange.malformed("an event that is not valid", data) from None
+
+    def _count_kept(self, data: bytes) -> None:
+        """Refuse more than any answer has: what is kept as parsed JSON takes many times its size."""
+        self._kept_bytes += len(data)
+        if self._kept_bytes > _MOST_KEPT_BYTES:
+            raise self._exchange.malformed(f"content blocks of more than {_MOST_KEPT_BYTES:,} bytes", b"")
+
+    def _close(self, index: int) -> Deltas:
+        block = self._blocks.get(index)
+        whole = None if block is None else block.close()
+        if whole is None:
+            return ()
+        return tuple(part for part in self._exchange.without_key((whole,)) if isinstance(part, Opaque))
 
     def _finish(self, data: bytes) -> None:
         if not self._started:
             raise self._exchange.malformed("the end of a message that had not begun", data)
         if self._stop_reason is None:  # it may have been cut off, and then its calls must not be run
             raise self._exchange.malformed("the end of a message that does not say why it ended", data)
-        self.response = _response(self._exchange, self.parts(), self._stop_reason, self._model, self._usage)
+        for block in self._blocks.values():
+            block.close()
+        self.response = _response(
+            self._exchange,
+            self.parts(),
+            self._stop_reason,
+            self._model,
+            self._usage,
+            container=self._container,
+        )
 
     def _read_unusual(self, data: bytes) -> _Event:
-        """Decode an unusual event: replace characters that UTF-8 cannot carry, or ignore an unknown type."""
+        """Decode an unusual event: replace characters that UTF-8 cannot carry, or ignore what is of an unknown type."""
         try:
             return decode(data, _events)
         except BAD_JSON:
-            if _is_unknown_type(data, _EVENT_TYPES):
+            if _is_unknown_type(data):
                 return _IGNORED_EVENT
-            raise self._exchange.malformed("an event that is not valid", data) from None
-
-
-class _OpenBlock:
-    """A content block that is still arriving."""
-
-    __slots__ = ("_begun", "_kind", "_pieces", "_signature")
-
-    def __init__(self, begun: _Block) -> None:
-        self._begun = begun
-        self._kind = begun.type
-        self._pieces: list[str] = []
-        self._signature = ""
-
-    def add(self, delta: _Delta) -> Deltas:
-        """Add a delta, and return it if it is text or a thought."""
-        if self._kind == "text" and delta.text:
-            self._pieces.append(delta.text)
-            return (TextDelta(delta.text),)
-        if self._kind == "tool_use":
-            self._pieces.append(delta.partial_json)
-        elif self._kind == "thinking":
-            self._signature += delta.signature
-            self._pieces.append(delta.thinking)
-            return (ThinkingDelta(delta.thinking),) if delta.thinking else ()
-        return ()
-
-    def part(self) -> Part | None:
-        """The part that the block makes, as far as it has arrived."""
-        begun, added = self._begun, "".join(self._pieces)
-        if self._kind != "tool_use":
-            return _part(
-                msgspec.structs.replace(begun, text=added, thinking=added, signature=self._signature)
-            )
-        if (
-            not added
-        ):  # a tool without arguments streams none, and they may also come with the start of the block
-            return _part(begun)
-        arguments = decode_object(added.encode())
-        if arguments is None:
-            return ToolCall(begun.id, begun.name, malformed=added)
-        return ToolCall(begun.id, begun.name, arguments)
+        try:
+            event = decode(data, _open_events)
+            kind = event.delta.get("type")
+            if event.type == "content_block_delta" and type(kind) is str and kind not in _DELTA_TYPES:
+                return _Event(event.type, event.index, Delta(kind))
+        except BAD_JSON:
+            pass
+        raise self._exchange.malformed("an event that is not valid", data)
 
 
 def _merged(before: _Usage, after: _Usage) -> _Usage:
@@ -273,64 +285,49 @@ def _merged(before: _Usage, after: _Usage) -> _Usage:
 
 
 def _response(
-    exchange: Exchange, parts: Iterable[Part], stop_reason: str | None, model: str, usage: _Usage
+    exchange: Exchange,
+    parts: Iterable[Part],
+    stop_reason: str | None,
+    model: str,
+    usage: _Usage,
+    *,
+    container: object = None,
 ) -> Response:
-    """The answer, once all of it is known. The API counts cached tokens separately, we as part of the input."""
-    cache_read = usage.cache_read_input_tokens or 0
-    cache_write = usage.cache_creation_input_tokens or 0
-    counts = Usage(
-        (usage.input_tokens or 0) + cache_read + cache_write,
-        usage.output_tokens or 0,
-        cache_read,
-        cache_write,
-    )
+    """The answer, once all of it is known."""
+    if type(container) is dict and type(container.get("id")) is str:
+        parts = (Opaque(PROVIDER, {**container, "type": CONTAINER}), *parts)
+    counts = _counted(usage)
+    for step in usage.iterations or ():
+        if step.type == "compaction":
+            counts += _counted(step)
     return complete_response(exchange, parts, counts, _STOP_REASONS.get(stop_reason), model)
 
 
-def _read_block(raw: Raw, exchange: Exchange) -> _Block:
-    """A content block.
+def _counted(counts: _Counts) -> Usage:
+    """What was used. The API counts cached tokens separately, we as part of the input."""
+    cache_read = counts.cache_read_input_tokens or 0
+    cache_write = counts.cache_creation_input_tokens or 0
+    return Usage(
+        (counts.input_tokens or 0) + cache_read + cache_write,
+        counts.output_tokens or 0,
+        cache_read,
+        cache_write,
+    )
 
-    Raises:
-        MalformedResponseError: It is of a known type, and not valid.
-    """
-    data = bytes(raw)
+
+def _is_unknown_type(data: bytes) -> bool:
+    """Whether this is JSON with a ``type`` that is not one of an event we know."""
     try:
-        block = decode(data, _blocks)
-    except BAD_JSON:
-        if _is_unknown_type(data, _BLOCK_TYPES):
-            return _IGNORED_BLOCK
-        raise exchange.malformed("a content block that is not valid", data) from None
-    return block if block.type in _BLOCK_TYPES else _IGNORED_BLOCK
-
-
-def _part(block: _Block) -> Part | None:
-    """The part that a block makes; ``None`` for an empty one and for one of an unknown type."""
-    kind = block.type
-    if kind == "tool_use":
-        arguments = block.input
-        if type(arguments) is dict:
-            return ToolCall(block.id, block.name, arguments)
-        return ToolCall(block.id, block.name, malformed=encode(arguments).decode())
-    if kind == "text":
-        return Text(block.text) if block.text else None
-    if kind == "thinking":
-        return Thought(block.thinking, block.signature)
-    return Thought("", redacted=block.data) if kind == "redacted_thinking" else None
-
-
-def _is_unknown_type(data: bytes, known: frozenset[str]) -> bool:
-    """Whether this is JSON with a ``type`` that is not among the known ones."""
-    try:
-        return decode(data, _typed).type not in known
+        return decode(data, _typed).type not in _EVENT_TYPES
     except BAD_JSON:
         return False
 
 
-def _read_unusual_message(body: bytes, exchange: Exchange) -> _Message:
-    """Decode an unusual message: replace characters that UTF-8 cannot carry, and ignore blocks of unknown types."""
-    try:
-        message = decode(body, _raw_messages)
-    except BAD_JSON:
-        raise no_answer(exchange, "something other than a message", body) from None
-    blocks = [_read_block(raw, exchange) for raw in message.content]
-    return _Message(blocks, message.stop_reason, message.model, message.usage)
+def _log_transformations(transformations: list[dict[str, Any]] | None) -> None:
+    if transformations:
+        reasons = sorted({str(each.get("reason")) for each in transformations})
+        logger.warning(
+            "Claude left out or let pass %d thinking blocks that do not fit the conversation: %s",
+            len(transformations),
+            ", ".join(reasons),
+        )

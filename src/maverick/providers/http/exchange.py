@@ -16,7 +16,17 @@ from maverick.exceptions import (
     StreamingError,
     TimeoutError,
 )
-from maverick.model import Message, Part, Response, StopReason, TextDelta, ThinkingDelta, ToolCall, Usage
+from maverick.model import (
+    Message,
+    Opaque,
+    Part,
+    Response,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    Usage,
+)
 from maverick.model.message import describe_part
 from maverick.model.response import NO_USAGE
 from maverick.providers.http.wire_json import encode
@@ -38,7 +48,7 @@ _SHORTEST_KEY = 16
 _CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_OVERFLOW, StopReason.REFUSAL})
 """The reasons to stop that can come in the middle of a tool call."""
 
-Deltas: TypeAlias = tuple[TextDelta | ThinkingDelta, ...]
+Deltas: TypeAlias = tuple[TextDelta | ThinkingDelta | Opaque, ...]
 
 
 class Exchange(Struct, frozen=True):
@@ -218,7 +228,8 @@ def _with_last_call_malformed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 def _all_text(part: Part) -> str:
     if isinstance(part, ToolCall):
         return f"{part.id}{part.tool_name}{part.malformed}{encode(part.arguments).decode()}"
-    return describe_part(part)
+    own_form = part if isinstance(part, Opaque) else getattr(part, "block", None)
+    return describe_part(part) if own_form is None else describe_part(part) + encode(own_form.data).decode()
 
 
 def _replaced(value: Any, key: str) -> Any:  # noqa: ANN401 - any JSON

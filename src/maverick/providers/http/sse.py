@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from maverick.exceptions import MalformedResponseError
 
-MAX_EVENT_BYTES = 4 * 1024 * 1024
-"""The most a decoder keeps while it waits for the end of an event."""
+MAX_EVENT_BYTES = 16 * 1024 * 1024
+"""The most a decoder keeps while it waits for the end of an event; a document that a server tool fetched is one."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
