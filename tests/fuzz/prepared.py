@@ -60,6 +60,9 @@ class PreparedReply:
             self._end()
         return chunk
 
+    def content_arrived(self) -> None:
+        pass
+
     async def finish(self) -> None:
         pass
 

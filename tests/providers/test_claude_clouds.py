@@ -26,8 +26,8 @@ from wire.claude_clouds import AmazonEventStream
 from wire.claude_server import ANSWERS, HELLO, SILENT, ClaudeServer
 
 KEY = CANARY
-PATIENT = Timeouts(connect=5, first_byte=5, idle=5)
-BRIEF = Timeouts(connect=5, first_byte=0.3, idle=0.2)
+PATIENT = Timeouts(connect=5, first_content=5, between_content=5)
+BRIEF = Timeouts(connect=5, first_content=0.3, between_content=0.2)
 TLS = ssl.SSLContext(
     ssl.PROTOCOL_TLS_CLIENT
 )  # unused here, and the SDK would take long to make the usual one

@@ -47,8 +47,8 @@ from wire.claude_answers import Answer, text
 from wire.claude_server import ANSWERS, HELLO, ClaudeServer
 
 KEY = CANARY
-PATIENT = Timeouts(connect=5, first_byte=5, idle=5)
-BRIEF = Timeouts(connect=2, first_byte=0.3, idle=0.2)
+PATIENT = Timeouts(connect=5, first_content=5, between_content=5)
+BRIEF = Timeouts(connect=2, first_content=0.3, between_content=0.2)
 ENVIRONMENT = (
     "MAVERICK_AGENT_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -318,7 +318,7 @@ async def test_a_connection_that_takes_too_long_is_a_timeout() -> None:
                 base_url=f"http://127.0.0.1:{address[1]}",
                 api_key=KEY,
                 tls=TLS,
-                timeouts=Timeouts(connect=0.2, first_byte=5),
+                timeouts=Timeouts(connect=0.2, first_content=5),
             )
             error = await outcome(client, stream=False)
 

@@ -29,7 +29,7 @@ from wire.asking import answered, both_ways, collected
 from wire.openai_answers import REQUEST_ID
 from wire.openai_server import OpenAIServer
 
-BRIEF = Timeouts(connect=5, first_byte=0.2, idle=0.2)
+BRIEF = Timeouts(connect=5, first_content=0.2, between_content=0.2)
 KEY = CANARY
 ENVIRONMENT = ("MAVERICK_AGENT_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy")
 

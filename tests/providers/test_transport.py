@@ -46,7 +46,7 @@ async def server() -> AsyncIterator[ClaudeServer]:
 
 @pytest.fixture
 async def transport() -> AsyncIterator[Transport]:
-    transport = AiohttpTransport(timeouts=Timeouts(connect=5, first_byte=5, idle=5))
+    transport = AiohttpTransport(timeouts=Timeouts(connect=5, first_content=5, between_content=5))
     yield transport
     await transport.aclose()
 
@@ -266,7 +266,7 @@ async def test_a_name_that_does_not_resolve_is_a_network_error(transport: Transp
     "scenario", ["hang", "stall"], ids=["before the answer begins", "in the middle of the answer"]
 )
 async def test_silence_is_a_timeout_error(server: ClaudeServer, scenario: str) -> None:
-    transport = AiohttpTransport(timeouts=Timeouts(first_byte=0.2, idle=0.1))
+    transport = AiohttpTransport(timeouts=Timeouts(first_content=0.2, between_content=0.1))
     error = await failure(transport, url(server, scenario))
     assert type(error) is TimeoutError
     assert (error.kind, error.retryable) == (ErrorKind.TIMEOUT, True)
@@ -295,7 +295,7 @@ async def test_a_server_that_does_not_read_a_large_request_is_a_timeout_error() 
     async def ignore(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await enough.wait()
 
-    transport = AiohttpTransport(timeouts=Timeouts(first_byte=0.3))
+    transport = AiohttpTransport(timeouts=Timeouts(first_content=0.3))
     async with listening(ignore) as address:
         error = await failure(transport, f"http://{address}/v1/messages", b"x" * 30_000_000)
         await transport.aclose()

@@ -2,5 +2,6 @@
 
 from maverick.providers.catalog import connect
 from maverick.providers.client import Client
+from maverick.providers.http.transport import Timeouts
 
-__all__ = ["Client", "connect"]
+__all__ = ["Client", "Timeouts", "connect"]

@@ -179,7 +179,7 @@ def _options(
     }
     if resolved.sources["request_timeout"] != DEFAULT and "transport" not in options:
         usual = Timeouts()
-        found["timeouts"] = Timeouts(usual.connect, timeout, min(usual.idle, timeout))
+        found["timeouts"] = Timeouts(usual.connect, timeout, min(usual.between_content, timeout))
     names = [parameter.name for parameter in takes]
     given = {name: value for name, value in found.items() if name in names and value is not None}
     return given | dict(options)

@@ -33,10 +33,10 @@ _PLAYED_AS = {
 }
 _OVER_TLS = frozenset({Scenario.TLS, Scenario.WRONG_CERTIFICATE})
 
-_PATIENT = Timeouts(connect=30, first_byte=60, idle=60)
+_PATIENT = Timeouts(connect=30, first_content=60, between_content=60)
 _IMPATIENT = {
-    Scenario.HANG: Timeouts(connect=30, first_byte=0.1),
-    Scenario.STALL: Timeouts(connect=30, first_byte=1, idle=0.1),
+    Scenario.HANG: Timeouts(connect=30, first_content=0.1),
+    Scenario.STALL: Timeouts(connect=30, first_content=1, between_content=0.1),
 }
 
 

@@ -28,7 +28,7 @@ from maverick.providers.client import Client, requested_model
 from maverick.providers.http.client import secret_in
 from maverick.providers.http.errors import no_answer
 from maverick.providers.http.exchange import Exchange
-from maverick.providers.http.transport import MAX_ANSWER_BYTES, WHOLE_SHARE, Timeouts, too_large
+from maverick.providers.http.transport import MAX_ANSWER_BYTES, WHOLE_SHARE, ContentTimer, Timeouts, too_large
 from maverick.providers.http.wire_json import encode
 from maverick.providers.network import check_network_allowed
 from maverick.providers.prices import PriceTable
@@ -125,7 +125,7 @@ class ClaudeSDKClient(Client):
         sdk = self._open()
         create = sdk.messages.with_raw_response.create
         asked = create(**self._arguments(request, stream=False))
-        answer: httpx2.Response = (await self._explained(sdk, asked)).http_response
+        answer: httpx2.Response = (await self._explained(self._timer(sdk), asked)).http_response
         exchange = self._exchange(request, answer)
         return read_message(exchange.clean(answer.content), exchange)
 
@@ -134,24 +134,30 @@ class ClaudeSDKClient(Client):
         request = self.defaults.applied_to(request)
         sdk = self._open()
         asked: Awaitable[Any] = sdk.messages.create(**self._arguments(request, stream=True))
-        events: Events = await self._explained(sdk, asked)
+        timer = self._timer(sdk)
+        events: Events = await self._explained(timer, asked)
         try:
             exchange = self._exchange(request, events.response)
             kind = exchange.headers.get("content-type", "")
             if kind and not kind.startswith(_EVENT_STREAMS):
-                page = await self._explained(sdk, events.response.aread(), events)
+                page = await self._explained(timer, events.response.aread(), events)
                 raise no_answer(exchange, f"{kind} in place of a stream of events", page)
             answer = MessageAccumulator(exchange)
+            arguments = 0
             while answer.response is None:
                 try:
-                    event: object = await self._explained(sdk, anext(events, None), events)
+                    event: object = await self._explained(timer, anext(events, None), events)
                 except (TimeoutError, NetworkError) as error:
                     raise answer.interrupted(error) from error
                 if event is None:
                     answer.end()
-                else:
-                    for delta in answer.feed(exchange.clean(_event_json(event))):
-                        yield delta
+                    continue
+                deltas = answer.feed(exchange.clean(_event_json(event)))
+                if deltas or answer.argument_bytes > arguments:
+                    arguments = answer.argument_bytes
+                    timer.content_arrived()
+                for delta in deltas:
+                    yield delta
             await _finish(events)
         finally:
             await events.close()
@@ -184,7 +190,7 @@ class ClaudeSDKClient(Client):
         return arguments | {
             "extra_body": fields,
             "extra_headers": {"anthropic-version": SAMPLING_API_VERSION} if sampling else None,
-            "timeout": anthropic.Timeout(self._timeouts.first_byte, connect=self._timeouts.connect),
+            "timeout": anthropic.Timeout(self._timeouts.first_content, connect=self._timeouts.connect),
         }
 
     def _exchange(self, request: Request | None, answer: httpx2.Response | None) -> Exchange:
@@ -198,22 +204,21 @@ class ClaudeSDKClient(Client):
             "" if answer is None else secret_in(answer.request.headers),
         )
 
+    def _timer(self, sdk: SDKClient) -> ContentTimer:
+        return ContentTimer(sdk.base_url.netloc.decode(), self._timeouts)
+
     async def _explained(
-        self, sdk: SDKClient, work: Awaitable[Result], events: Events | None = None
+        self, timer: ContentTimer, work: Awaitable[Result], events: Events | None = None
     ) -> Result:
         """Do the work within its time limit, and turn any failure into an ``AgentError``."""
-        seconds = self._timeouts.first_byte if events is None else self._timeouts.idle
         try:
-            async with asyncio.timeout(seconds):
-                return await work
+            return await timer.wait(work)
         except Exception as error:  # noqa: BLE001 - the SDK, httpx2 and the clouds' libraries may raise anything
-            host = sdk.base_url.netloc.decode()
             answer = error.response if isinstance(error, anthropic.APIStatusError) else None
             failure = sdk_error(
                 error,
                 self._exchange(None, events.response if events is not None else answer),
-                host=host,
-                late=f"{host} {'did not begin to answer' if events is None else 'sent nothing more'} within {seconds:g} s.",
+                timer,
                 begun=events is not None,
             )
         raise failure  # outside of the handler: the original holds the request's headers and must not be its context

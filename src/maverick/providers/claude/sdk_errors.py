@@ -22,7 +22,6 @@ from maverick.exceptions import (
     ErrorKind,
     InvalidInputError,
     NetworkError,
-    TimeoutError,
 )
 from maverick.providers.http.errors import (
     bad_characters,
@@ -33,19 +32,20 @@ from maverick.providers.http.errors import (
     refused,
 )
 from maverick.providers.http.exchange import Exchange
+from maverick.providers.http.transport import ContentTimer
 from maverick.providers.http.wire_json import encode
 
 
-def sdk_error(error: Exception, exchange: Exchange, *, host: str, late: str, begun: bool) -> AgentError:
+def sdk_error(error: Exception, exchange: Exchange, timer: ContentTimer, *, begun: bool) -> AgentError:
     """The error to raise for one that came out of the SDK.
 
     Args:
         error: What was raised.
         exchange: What is known of the answer.
-        host: The host that was asked.
-        late: What to say when the time for an answer ran out.
+        timer: What limited the wait for the answer.
         begun: Whether the answer has begun, so that what cannot be read is the fault of what was sent.
     """
+    host = timer.host
     for ours in (error, error.__cause__):  # the SDK wraps some
         if isinstance(ours, AgentError):
             return ours
@@ -53,9 +53,7 @@ def sdk_error(error: Exception, exchange: Exchange, *, host: str, late: str, beg
         return _status_error(error, exchange)
     if isinstance(error, anthropic.APITimeoutError | httpx2.TimeoutException | builtins.TimeoutError):
         connecting = any(isinstance(cause, httpx2.ConnectTimeout) for cause in _causes(error))
-        return (
-            connect_timeout(host) if connecting else TimeoutError(f"{late} Try again, or raise the timeout.")
-        )
+        return connect_timeout(host) if connecting else timer.expired()
     if isinstance(error, anthropic.APIConnectionError | httpx2.TransportError):
         return _no_connection(error, host)
     if isinstance(error, anthropic.CredentialsError | TypeError) and "authentication" in str(error):

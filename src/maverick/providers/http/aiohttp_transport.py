@@ -19,11 +19,12 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from msgspec import Struct
 
-from maverick.exceptions import AgentError, InvalidInputError, NetworkError, TimeoutError
+from maverick.exceptions import AgentError, InvalidInputError, NetworkError
 from maverick.providers.http.errors import bad_characters, connect_timeout, connection_lost, not_http
 from maverick.providers.http.transport import (
     MAX_ANSWER_BYTES,
     WHOLE_SHARE,
+    ContentTimer,
     Timeouts,
     join_small,
     too_large,
@@ -92,8 +93,9 @@ class AiohttpTransport:
             proxy=route.proxy,
             allow_redirects=False,  # a redirect must not carry the key to another host
         )
-        response = await _explained(sent, route.host, self._timeouts.first_byte, "did not begin to answer")
-        return AiohttpReply(response, route.host, self._timeouts.idle, self._max_answer_bytes, pool.replies)
+        timer = ContentTimer(route.host, self._timeouts)
+        response = await _explained(sent, timer)
+        return AiohttpReply(response, timer, self._max_answer_bytes, pool.replies)
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop; a later request opens new ones."""
@@ -113,13 +115,13 @@ class AiohttpReply:
 
     __slots__ = (
         "_content",
-        "_host",
-        "_idle",
         "_max_bytes",
         "_open_replies",
         "_read_bytes",
         "_response",
+        "_timer",
         "_yield_at",
+        "content_arrived",
         "headers",
         "status",
     )
@@ -127,8 +129,7 @@ class AiohttpReply:
     def __init__(
         self,
         response: aiohttp.ClientResponse,
-        host: str,
-        idle: float,
+        timer: ContentTimer,
         max_bytes: int,
         open_replies: set[AiohttpReply],
     ) -> None:
@@ -136,8 +137,8 @@ class AiohttpReply:
         self._open_replies = open_replies
         self._response = response
         self._content = response.content
-        self._host = host
-        self._idle = idle
+        self._timer = timer
+        self.content_arrived = timer.content_arrived
         self._max_bytes = max_bytes
         self._read_bytes = 0
         self._yield_at = _YIELD_BYTES
@@ -157,10 +158,10 @@ class AiohttpReply:
         if self._content.is_eof() and self._content.exception() is None:
             chunk = await self._content.readany()  # all of it is here, so there is nothing to wait for
         else:
-            chunk = await _explained(self._content.readany(), self._host, self._idle, "sent nothing more")
+            chunk = await _explained(self._content.readany(), self._timer)
         self._read_bytes += len(chunk)
         if self._read_bytes > self._max_bytes:
-            raise too_large(self._host, self._max_bytes)
+            raise too_large(self._timer.host, self._max_bytes)
         if self._read_bytes > self._yield_at:
             self._yield_at = self._read_bytes + _YIELD_BYTES
             await asyncio.sleep(0)
@@ -280,25 +281,19 @@ def _find_route(url: str) -> _Route:
     return _Route(name, proxy)
 
 
-async def _explained(work: Awaitable[Result], host: str, seconds: float, late: str) -> Result:
+async def _explained(work: Awaitable[Result], timer: ContentTimer) -> Result:
     """Do the work within the time limit, and turn any failure into an ``AgentError``."""
     try:
-        async with asyncio.timeout(seconds):
-            return await work
+        return await timer.wait(work)
     except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:
         # ValueError is a header with a line break in it, RuntimeError a connection closed under the reader.
-        failure = _connection_error(error, host, f"{host} {late} within {seconds:g} s.")
+        failure = _connection_error(error, timer)
     raise failure  # outside of the handler: the original may quote request headers and must not be its context
 
 
-def _connection_error(error: Exception, host: str, late: str) -> AgentError:
-    """The error to raise for one that aiohttp raised.
-
-    Args:
-        error: What was raised.
-        host: The host that was asked, with its port where one was given.
-        late: What to say when the time is up.
-    """
+def _connection_error(error: Exception, timer: ContentTimer) -> AgentError:
+    """The error to raise for one that aiohttp raised."""
+    host = timer.host
     if isinstance(error, aiohttp.ClientConnectorError):
         return _no_connection(error, host)
     if isinstance(error, aiohttp.ClientResponseError):
@@ -306,7 +301,7 @@ def _connection_error(error: Exception, host: str, late: str) -> AgentError:
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return connect_timeout(host)
     if isinstance(error, builtins.TimeoutError):
-        return TimeoutError(f"{late} Try again, or raise the timeout.")
+        return timer.expired()
     if isinstance(error, ValueError):
         return bad_characters(host)
     return connection_lost(host, error if isinstance(error, OSError) else None)

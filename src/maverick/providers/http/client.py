@@ -116,6 +116,7 @@ class HttpClient(Client):
                 raise no_answer(exchange, f"{kind} in place of a stream of events", body)
             decoder = SSEDecoder()
             answer = self._accumulator(exchange)
+            arguments = 0
             while answer.response is None:
                 try:
                     chunk = exchange.clean(await reply.read_some())
@@ -124,7 +125,11 @@ class HttpClient(Client):
                 if not chunk:
                     answer.end()
                 for event in decoder.feed(chunk):
-                    for delta in answer.feed(event.data):
+                    deltas = answer.feed(event.data)
+                    if deltas or answer.argument_bytes > arguments:
+                        arguments = answer.argument_bytes
+                        reply.content_arrived()
+                    for delta in deltas:
                         yield delta
                     if answer.response is not None:
                         break

@@ -161,11 +161,12 @@ class StreamAccumulator(ABC):
         exchange: What is known of the answer.
     """
 
-    __slots__ = ("_argument_bytes", "_exchange", "response")
+    __slots__ = ("_exchange", "argument_bytes", "response")
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
-        self._argument_bytes = 0
+        self.argument_bytes = 0
+        """How much of the arguments of tool calls has arrived."""
         self.response: Response | None = None
         """The whole answer, once it is complete."""
 
@@ -205,8 +206,8 @@ class StreamAccumulator(ABC):
 
     def _count_arguments(self, piece: str, data: bytes) -> None:
         """Refuse more tool arguments than any model writes."""
-        self._argument_bytes += len(piece)
-        if self._argument_bytes > MAX_ARGUMENT_BYTES:
+        self.argument_bytes += len(piece)
+        if self.argument_bytes > MAX_ARGUMENT_BYTES:
             raise self._exchange.malformed(
                 f"tool arguments of more than {MAX_ARGUMENT_BYTES:,} characters", data
             )

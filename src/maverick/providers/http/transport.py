@@ -16,24 +16,76 @@ name the host, never a header. The default is :class:`~maverick.providers.http.a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 from msgspec import Struct
 
-from maverick.exceptions import MalformedResponseError
+from maverick.exceptions import MalformedResponseError, TimeoutError
+
+Result = TypeVar("Result")
 
 
 class Timeouts(Struct, frozen=True):
-    """How long to wait, in seconds."""
+    """How long to wait, in seconds.
+
+    What counts is content: text, thoughts, tool calls. Pings, comments and empty pieces say that a service is there, not
+    that an answer will ever come.
+    """
 
     connect: float = 10
     """For a connection: name lookup, TCP and TLS together."""
-    first_byte: float = 600
-    """For the answer to begin. An answer that is not streamed begins when it is complete, so this is long."""
-    idle: float = 120
-    """For the next bytes of an answer that has begun."""
+    first_content: float = 600
+    """For the first content, from when the request is sent, or for the whole of an answer that is not streamed. A model
+    may think for minutes without showing its thoughts."""
+    between_content: float = 300
+    """For more content of a streamed answer. A model may think again, or wait for a tool of its provider."""
+
+
+class ContentTimer:
+    """The time until there has to be content of an answer. It counts while something is waited for, and only then.
+
+    Args:
+        host: The host that was asked.
+        timeouts: How long to wait.
+    """
+
+    __slots__ = ("_has_content", "_left", "_timeouts", "host")
+
+    def __init__(self, host: str, timeouts: Timeouts) -> None:
+        self.host = host
+        self._timeouts = timeouts
+        self._left = timeouts.first_content
+        self._has_content = False
+
+    def content_arrived(self) -> None:
+        """Begin the time for more content."""
+        self._has_content = True
+        self._left = self._timeouts.between_content
+
+    async def wait(self, work: Awaitable[Result]) -> Result:
+        """Do the work in the time that is left.
+
+        Raises:
+            builtins.TimeoutError: The time is up.
+        """
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        try:
+            async with asyncio.timeout(self._left):
+                return await work
+        finally:
+            self._left -= clock() - began
+
+    def expired(self) -> TimeoutError:
+        """The error to raise when the time is up."""
+        if self._has_content:
+            what, seconds = "sent no more of its answer", self._timeouts.between_content
+        else:
+            what, seconds = "sent nothing of an answer", self._timeouts.first_content
+        return TimeoutError(f"{self.host} {what} within {seconds:g} s. Try again, or raise the timeout.")
 
 
 MAX_ANSWER_BYTES = 128 * 1024 * 1024
@@ -62,6 +114,7 @@ class Reply(Protocol):
 
         Raises:
             MalformedResponseError: It is larger than an answer may be.
+            TimeoutError: It was not complete in the time for the first content.
         """
         ...
 
@@ -70,7 +123,12 @@ class Reply(Protocol):
 
         Raises:
             MalformedResponseError: The body is larger than an answer may be.
+            TimeoutError: All that was read since the last content took longer than it may.
         """
+        ...
+
+    def content_arrived(self) -> None:
+        """Say that there was content in what was read, so that the time for more of it begins."""
         ...
 
     async def finish(self) -> None:

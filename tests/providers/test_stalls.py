@@ -1,0 +1,156 @@
+"""Services that keep a connection busy and never answer: what counts is content, whatever else arrives."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from maverick import AgentDefinition, AgentExecutor, RunConfig, connect
+from maverick.exceptions import TimeoutError
+from maverick.loop.events import RetryScheduled, RunEnd
+from maverick.model import Message, Request
+from maverick.providers import Client
+from maverick.providers.http.transport import ContentTimer, Timeouts
+from maverick.providers.network import allow_network
+
+BRIEF = Timeouts(connect=30, first_content=0.4, between_content=0.2)
+HI = Request([Message.user("hi")])
+SSE = "text/event-stream"
+
+PING = b'event: ping\ndata: {"type": "ping"}\n\n'
+COMMENT = b": still here\n\n"
+BYTE = b"x"
+SPACE = b" "
+
+
+def event(**data: Any) -> bytes:
+    return f"event: {data.get('type', 'message')}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+CLAUDE_START = event(type="message_start", message={"model": "m", "usage": {"input_tokens": 1}}) + event(
+    type="content_block_start", index=0, content_block={"type": "text", "text": ""}
+)
+CLAUDE_TEXT = event(type="content_block_delta", index=0, delta={"type": "text_delta", "text": "Hello"})
+CLAUDE_EMPTY = event(type="content_block_delta", index=0, delta={"type": "text_delta", "text": ""})
+CHAT_TEXT = event(choices=[{"index": 0, "delta": {"content": "Hello"}}])
+CHAT_EMPTY = event(choices=[{"index": 0, "delta": {"content": ""}}])
+
+CLAUDES = ("claude:m", "claude-sdk:m")
+BUSY_CLAUDE = (
+    *((CLAUDE_START, repeated) for repeated in (PING, CLAUDE_EMPTY, COMMENT, BYTE)),
+    *((CLAUDE_START + CLAUDE_TEXT, repeated) for repeated in (PING, CLAUDE_EMPTY, BYTE)),
+)
+BUSY = {
+    **dict.fromkeys(CLAUDES, BUSY_CLAUDE),
+    "openai:m": tuple(
+        (start, repeated) for start in (b"", CHAT_TEXT) for repeated in (COMMENT, CHAT_EMPTY, BYTE)
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def network() -> Iterator[None]:
+    with allow_network():
+        yield
+
+
+@asynccontextmanager
+async def busy_server(kind: str, start: bytes, repeated: bytes) -> AsyncIterator[str]:
+    """Answers with the start, then with the same bytes again and again, for as long as the client listens."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            if kind:
+                writer.write(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n".encode())
+                writer.write(start)
+            while not writer.is_closing():
+                if kind:
+                    writer.write(repeated)
+                await asyncio.sleep(0.02)
+        finally:
+            writer.close()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.ensure_future(serve(reader, writer)))
+
+    async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def client_of(model: str, address: str) -> Client:
+    base_url = f"{address}/v1" if model.startswith("openai") else address
+    return connect(model, api_key="made-up", base_url=base_url, timeouts=BRIEF)
+
+
+@pytest.mark.parametrize("model", BUSY)
+async def test_a_stream_without_content_ends_however_much_is_sent(model: str) -> None:
+    async with asyncio.timeout(60):
+        ends = await asyncio.gather(*(streamed(model, *busy) for busy in BUSY[model]))
+
+    for (text, error), (start, _) in zip(ends, BUSY[model], strict=True):
+        assert text == ("Hello" if b"Hello" in start else "")
+        assert error.retryable
+        limit = BRIEF.between_content if text else BRIEF.first_content
+        assert f"{'no more' if text else 'nothing'} of" in str(error)
+        assert f"within {limit:g} s" in str(error)
+
+
+async def streamed(model: str, start: bytes, repeated: bytes) -> tuple[str, TimeoutError]:
+    text = ""
+    async with busy_server(SSE, start, repeated) as address, client_of(model, address) as client:
+        try:
+            async for item in client.stream(HI):
+                text += getattr(item, "text", "")
+        except TimeoutError as error:
+            return text, error
+    pytest.fail("The stream ended.")
+
+
+async def test_every_piece_of_content_begins_the_time_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrived: list[None] = []
+    monkeypatch.setattr(ContentTimer, "content_arrived", lambda _: arrived.append(None))
+    call = {"type": "tool_use", "id": "t", "name": "add", "input": {}}
+    start = CLAUDE_START + CLAUDE_TEXT + event(type="content_block_start", index=1, content_block=call)
+    for piece in ('{"a":', "", "1}"):
+        delta = {"type": "input_json_delta", "partial_json": piece}
+        start += event(type="content_block_delta", index=1, delta=delta)
+
+    await streamed("claude:m", start, PING)
+
+    assert len(arrived) == 3
+
+
+@pytest.mark.parametrize("model", BUSY)
+@pytest.mark.parametrize("kind", ["", "application/json"], ids=["before the headers", "in the body"])
+async def test_an_answer_that_is_not_streamed_has_a_time_for_all_of_it(model: str, kind: str) -> None:
+    async with (
+        busy_server(kind, b"", SPACE) as address,
+        asyncio.timeout(60),
+        client_of(model, address) as client,
+    ):
+        with pytest.raises(TimeoutError, match=r"sent nothing of an answer within 0.4 s"):
+            await client.run(HI)
+
+
+async def test_a_run_tries_again_after_an_answer_that_stalls_and_says_so() -> None:
+    agent = AgentDefinition(name="a", description="A.", run_config=RunConfig(max_retries=1, retry_delay_ms=1))
+    async with (
+        busy_server(SSE, CLAUDE_START + CLAUDE_TEXT, PING) as address,
+        asyncio.timeout(60),
+        client_of("claude:m", address) as client,
+    ):
+        events = [event async for event in AgentExecutor(client).stream(agent, inputs={"prompt": "hi"})]
+
+    assert [event.attempt for event in events if isinstance(event, RetryScheduled)] == [2]
+    assert isinstance(events[-1], RunEnd)
+    assert "sent no more of its answer" in str(events[-1].result.error)
