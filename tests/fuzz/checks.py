@@ -83,7 +83,7 @@ async def _listen(client: Client, request: Request) -> Response:
     assert isinstance(response, Response)
     said = [delta.text for delta in deltas if isinstance(delta, TextDelta)]
     thought = [delta.text for delta in deltas if isinstance(delta, ThinkingDelta)]
-    assert len(said) + len(thought) == len(deltas), "a response that is not the last item"
+    assert not any(isinstance(item, Response) for item in deltas), "a response that is not the last item"
     assert sum(map(len, said)) == len(response.content)
     assert sum(map(len, thought)) == len(response.message.thinking)
     return response
