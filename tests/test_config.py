@@ -66,8 +66,8 @@ def test_the_defaults_cover_provider_model_parameters_timeout_and_credentials() 
     defaults = MaverickConfig().agent
     assert defaults.provider == "claude"
     assert defaults.model == "claude-sonnet-5-5"
-    assert defaults.max_tokens == 0
-    assert defaults.temperature == -1
+    assert defaults.max_tokens is None
+    assert defaults.temperature is None
     assert defaults.request_timeout == 600
     assert defaults.api_key is None
     assert defaults.base_url is None
@@ -131,6 +131,12 @@ def test_a_duration_is_the_sum_of_its_parts(hours: int, minutes: int, seconds: i
         ("temperature", 2.1),
         ("temperature", float("nan")),
         ("temperature", False),
+        ("effort", "huge"),
+        ("thinking", "on"),
+        ("cache", "2h"),
+        ("extra", "{"),
+        ("extra", "[]"),
+        ("server_tools", 3),
         ("request_timeout", 0),
         ("request_timeout", "0s"),
         ("request_timeout", float("inf")),
@@ -227,6 +233,14 @@ def test_every_setting_has_a_variable(machine: Machine) -> None:
         "MAVERICK_AGENT_MODEL": "m",
         "MAVERICK_AGENT_MAX_TOKENS": "100",
         "MAVERICK_AGENT_TEMPERATURE": "0.7",
+        "MAVERICK_AGENT_EFFORT": "high",
+        "MAVERICK_AGENT_THINKING": "2000",
+        "MAVERICK_AGENT_STOP_SEQUENCES": "END, STOP",
+        "MAVERICK_AGENT_TOOL_CHOICE": "required",
+        "MAVERICK_AGENT_TOP_P": "0.5",
+        "MAVERICK_AGENT_CACHE": "1h",
+        "MAVERICK_AGENT_SERVER_TOOLS": "web_search",
+        "MAVERICK_AGENT_EXTRA": '{"service_tier": "flex"}',
         "MAVERICK_AGENT_REQUEST_TIMEOUT": "2m",
         "MAVERICK_AGENT_API_KEY": CANARY,
         "MAVERICK_AGENT_BASE_URL": "https://api.example.com",
@@ -236,6 +250,14 @@ def test_every_setting_has_a_variable(machine: Machine) -> None:
         model="m",
         max_tokens=100,
         temperature=0.7,
+        effort="high",
+        thinking=2000,
+        stop_sequences=("END", "STOP"),
+        tool_choice="required",
+        top_p=0.5,
+        cache="1h",
+        server_tools=("web_search",),
+        extra={"service_tier": "flex"},
         request_timeout=120,
         api_key=Secret(CANARY),
         base_url="https://api.example.com",
@@ -301,7 +323,7 @@ def test_a_bad_value_in_a_file_is_blamed_on_the_file(machine: Machine, place: st
     assert error.source == str(file)
     assert error.field == "agent.max_tokens"
     assert str(error) == (
-        "agent.max_tokens: expected a positive whole number, or 0 for the provider's default, got 'lots' "
+        "agent.max_tokens: expected a positive whole number, got 'lots' "
         f"(from {file}). Correct it there, or remove it to use the default."
     )
 
@@ -548,7 +570,10 @@ def test_a_persons_key_may_go_where_the_person_says(machine: Machine) -> None:
 
 @pytest.mark.requirement("002-R9")
 def test_every_setting_is_described_with_its_source(machine: Machine) -> None:
-    machine.home_file.write_text("agent: {max_tokens: 10}")
+    machine.home_file.write_text(
+        "agent: {max_tokens: 10, effort: max, thinking: off, stop_sequences: [a, b], "
+        "server_tools: [web_search, {type: mcp, token: hidden}], extra: {metadata: hidden}}"
+    )
     machine.project_file.write_text("agent: {provider: openai}")
     machine.environ |= {"MAVERICK_AGENT_TEMPERATURE": "0.5", "OPENAI_API_KEY": CANARY}
     config = machine.load({"agent": {"model": "m"}})
@@ -557,6 +582,14 @@ def test_every_setting_is_described_with_its_source(machine: Machine) -> None:
         Setting("agent.model", "m", "argument"),
         Setting("agent.max_tokens", 10, str(machine.home_file)),
         Setting("agent.temperature", 0.5, "MAVERICK_AGENT_TEMPERATURE"),
+        Setting("agent.effort", "max", str(machine.home_file)),
+        Setting("agent.thinking", "off", str(machine.home_file)),
+        Setting("agent.stop_sequences", "a, b", str(machine.home_file)),
+        Setting("agent.tool_choice", None, "default"),
+        Setting("agent.top_p", None, "default"),
+        Setting("agent.cache", None, "default"),
+        Setting("agent.server_tools", "web_search, mcp", str(machine.home_file)),
+        Setting("agent.extra", "metadata", str(machine.home_file)),
         Setting("agent.request_timeout", 600, "default"),
         Setting("agent.api_key", "***", "OPENAI_API_KEY"),
         Setting("agent.base_url", None, "default"),

@@ -26,6 +26,9 @@ max_turns: 7
 timeout: 2m
 max_cost_usd: 0.5
 temperature: 0.2
+effort: high
+thinking: off
+stop_sequences: [END]
 ---
 
 You write for ${audience}.
@@ -88,6 +91,8 @@ def test_a_file_says_all_there_is_to_an_agent(tmp_path: Path) -> None:
 
     assert (agent.name, agent.description) == ("reporter", "Writes a report.")
     assert (agent.model_config.model, agent.model_config.temperature) == ("offline:", 0.2)
+    assert (agent.model_config.effort, agent.model_config.thinking) == ("high", "off")
+    assert agent.model_config.stop_sequences == ("END",)
     assert agent.tool_config.tools == ("read_file", "grep")
     assert (agent.run_config.max_turns, agent.run_config.timeout_ms) == (7, 120_000)
     assert agent.run_config.max_cost_usd == 0.5

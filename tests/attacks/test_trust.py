@@ -89,13 +89,15 @@ def test_what_decides_is_left_out_until_the_file_is_trusted_as_it_is(
 def test_what_decides_nothing_holds_without_trust(machine: Machine) -> None:
     machine.write(
         SETTINGS_FILE,
-        "agent: {model: m, max_tokens: 5, temperature: 1, request_timeout: 9, provider: openai}",
+        "agent: {model: m, max_tokens: 5, temperature: 1, effort: low, request_timeout: 9, provider: openai, "
+        "server_tools: [web_search], extra: {mcp_servers: []}}",
     )
 
     agent = load_config(machine.project, machine.home, {}).agent
 
     assert (agent.model, agent.max_tokens, agent.temperature, agent.request_timeout) == ("m", 5, 1, 9)
-    assert agent.provider == "claude"
+    assert agent.effort == "low"
+    assert (agent.provider, agent.server_tools, agent.extra) == ("claude", (), None)
 
 
 @pytest.mark.requirement("TRUST-MCP")

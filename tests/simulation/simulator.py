@@ -186,7 +186,7 @@ class Simulation:
         check_history(step.request.messages)
         limits, ledger = self.loop.ledger.limits, self.loop.ledger
         if limits.tokens is not None:
-            assert 0 < step.request.config.max_tokens <= limits.tokens - ledger.usage.total_tokens
+            assert 0 < (step.request.config.max_tokens or 0) <= limits.tokens - ledger.usage.total_tokens
 
     def check_calls(self, step: RunTools) -> None:
         """No more calls of a turn are run than the definition allows."""

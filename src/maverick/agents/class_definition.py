@@ -16,7 +16,7 @@ from maverick.config import DEFAULT, AgentConfig
 from maverick.loop import AgentDefinition, ModelConfig, OutputConfig, PromptConfig, RunConfig, ToolConfig
 from maverick.loop.result import AgentResult
 from maverick.providers.claude_cli.options import built_in
-from maverick.providers.claude_cli.settings import FOREVER_SECONDS
+from maverick.providers.claude_cli.settings import FOREVER_SECONDS, cli_thinking
 from maverick.providers.claude_cli.tool import CliTool, class_tools
 from maverick.providers.resolve import resolve_claude_code
 from maverick.runtime.interruption import AbortSignal
@@ -124,10 +124,14 @@ def configured(
         env["ANTHROPIC_BASE_URL"] = found.base_url
     if found.sources["request_timeout"] != DEFAULT and "request_seconds" not in chosen:
         env["API_TIMEOUT_MS"] = str(round(found.request_timeout * 1000))
-    if found.max_tokens and max_tokens_open:
-        env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(found.max_tokens)
+    if found.config.max_tokens and max_tokens_open:
+        env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(found.config.max_tokens)
     env = {**options.env, **env, **chosen.get("env", {})}
-    return replace(options, env=env, model=found.name or options.model)
+    asked: dict[str, Any] = {"effort": found.config.effort}
+    if found.config.thinking is not None:
+        asked["thinking"] = cli_thinking(found.config.thinking)
+    more = {name: value for name, value in asked.items() if value is not None and name not in chosen}
+    return replace(options, env=env, model=found.name or options.model, **more)
 
 
 def for_prompt(

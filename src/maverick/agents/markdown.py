@@ -13,7 +13,7 @@ Two kinds are read. A file of ours, in ``.maverick/agents``, has these settings,
       days: {type: integer, default: 3}
     message: Report on ${days} days.   # by default ${prompt}
     max_turns: 10                      # and timeout, max_cost_usd, max_total_tokens, max_tool_calls
-    temperature: 0.2                   # and max_tokens
+    effort: high                       # and max_tokens, thinking, server_tools: the settings of ModelConfig
     output: {type: object, …}          # a JSON Schema of the answer
     ---
     You write for ${audience}.
@@ -33,6 +33,7 @@ from maverick.agents.front_matter import FrontMatter, read_front_matter
 from maverick.agents.tool_names import CLAUDE_MODELS, CODING_TOOLS, tools_for
 from maverick.config.duration import parse_duration
 from maverick.config.mcp_name import group_of, server_of
+from maverick.config.model_settings import MODEL_SETTINGS
 from maverick.exceptions import AgentError, InvalidInputError, describe_unknown
 from maverick.loop import (
     AgentDefinition,
@@ -49,8 +50,7 @@ from maverick.loop.inputs import REQUIRED, Template
 _INPUT_TYPES = {"text": str, "string": str, "integer": int, "number": float, "boolean": bool}
 _LIMITS = ("max_turns", "max_cost_usd", "max_total_tokens", "max_tool_calls", "max_calls_per_turn")
 _FIELDS = (
-    "name", "description", "model", "tools", "mcpServers", "inputs", "message", "timeout", "temperature", "max_tokens", "output",
-    *_LIMITS,
+    "name", "description", "model", "tools", "mcpServers", "inputs", "message", "timeout", "output", *MODEL_SETTINGS, *_LIMITS,
 )  # fmt: skip
 _WRITTEN_AS = {"timeout_ms": "timeout", "initial_messages[0]": "message", "system_prompt": "body"}
 """How a file calls what a definition calls otherwise."""
@@ -95,8 +95,7 @@ def _own_agent(front: FrontMatter) -> AgentFile:
                 prompt_config=PromptConfig(front.body, [_text(front, "message", "${prompt}")]),
                 model_config=ModelConfig(
                     model=_text(front, "model", "") or None,
-                    temperature=_given(front, "temperature", -1),
-                    max_tokens=_given(front, "max_tokens", 0),
+                    **{name: front.fields.get(name) for name in MODEL_SETTINGS},  # type: ignore[arg-type]  # it checks them
                 ),
                 run_config=_run_config(front),
                 tool_config=ToolConfig(tools=_own_tools(front)),
@@ -242,8 +241,3 @@ def _text(front: FrontMatter, field: str, default: str | None = None) -> str:
     if not isinstance(value, str) or not value.strip():
         front.refuse(field, f"{field}: expected text, got {value!r}. Put it in quotes if it is one.")
     return value.strip()
-
-
-def _given(front: FrontMatter, field: str, default: float) -> Any:  # noqa: ANN401 - the definition checks its type
-    value = front.fields.get(field)
-    return default if value is None else value

@@ -92,7 +92,7 @@ class AgentRunner:
         )
         self._toolsets = tuple(toolsets)
         client = _offline() if client is None else client
-        self._max_tokens = request_defaults(client).max_tokens
+        self._max_tokens = request_defaults(client).config.max_tokens or 0
         self._thinks = model_info(client, model or own_model(client)).thinks
         self._executor = AgentExecutor(client, journal=journal)
         self._has_tools_by_user = any(toolset.is_per_user for toolset in self._toolsets)

@@ -30,6 +30,9 @@ _LIMITS = {
 }
 """The options for the limits of :class:`~maverick.loop.RunConfig`, but for the time, which has units."""
 
+_SETTINGS = {"effort": "--effort", "thinking": "--thinking"}
+"""The options for settings of :class:`~maverick.loop.ModelConfig`."""
+
 
 class RunOptions(Struct, frozen=True):
     """What the options of a command change about an agent for one run."""
@@ -42,6 +45,8 @@ class RunOptions(Struct, frozen=True):
     """What the agent may do without asking."""
     mcp: Sequence[str] = ()
     """MCP servers whose tools the agent gets, beside its own."""
+    settings: Mapping[str, Any] = {}
+    """Settings of the model by their names in :class:`~maverick.loop.ModelConfig`."""
     limits: Mapping[str, Any] = {}
     """Limits by their names in :class:`~maverick.loop.RunConfig`."""
 
@@ -51,7 +56,15 @@ class RunOptions(Struct, frozen=True):
         limits = {name: options[name] for name in _LIMITS if options[name] is not None}
         if options["timeout"] is not None:
             limits["timeout_ms"] = round(options["timeout"] * 1000)
-        return cls(options["model"], options["output_schema"], options["mode"], options["mcp"] or (), limits)
+        settings = {name: options[name] for name in _SETTINGS if options[name] is not None}
+        return cls(
+            options["model"],
+            options["output_schema"],
+            options["mode"],
+            options["mcp"] or (),
+            settings,
+            limits,
+        )
 
     def applied_to(self, definition: AgentDefinition[Any], model: str) -> AgentDefinition[Any]:
         """The agent with what is different about it.
@@ -65,7 +78,7 @@ class RunOptions(Struct, frozen=True):
         """
         return replace(
             definition,
-            model_config=replace(definition.model_config, model=model),
+            model_config=replace(definition.model_config, model=model, **self.settings),
             run_config=replace(definition.run_config, **self.limits),
             tool_config=_with_servers(definition.tool_config, self.mcp),
             output_config=definition.output_config
@@ -106,6 +119,7 @@ class RunOptions(Struct, frozen=True):
             "--model": self.model,
             "--output-schema": self.output_schema,
             "--mode": self.mode,
+            **{option: self.settings.get(name) for name, option in _SETTINGS.items()},
             **{option: self.limits.get(name) for name, option in _LIMITS.items()},
         }
         if "timeout_ms" in self.limits:

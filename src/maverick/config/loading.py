@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from maverick.config.model_settings import MODEL_SETTINGS
 from maverick.config.settings import ARGUMENT, MCP_SERVERS, AgentConfig, MaverickConfig
 from maverick.config.trust import ADVICE, SETTINGS_FILE, Trust
 from maverick.exceptions import ConfigError
@@ -17,8 +18,13 @@ _logger = logging.getLogger(__name__)
 _logger.addHandler(logging.NullHandler())
 
 _LARGEST_FILE = 64 * 1024  # bytes; PyYAML is slow, and no settings are this long
-_HARMLESS = ("agent.model", "agent.max_tokens", "agent.temperature", "agent.request_timeout")
-"""What a project may set without being trusted; all else decides where data goes or what runs."""
+_HARMLESS = frozenset(
+    f"agent.{name}"
+    for name in ("model", "request_timeout", *MODEL_SETTINGS)
+    if name not in ("server_tools", "extra")
+)
+"""What a project may set without being trusted; all else decides where data goes or what runs: a provider's own tools
+search the web or run code with what was said, and a field of a request can be anything."""
 
 _Layer: TypeAlias = dict[str, tuple[object, str]]
 """What one source sets: the dotted name, the value, and the file or variable to name in an error."""
@@ -155,7 +161,7 @@ def _from_environment(environ: Mapping[str, str]) -> _Layer:
             from difflib import get_close_matches  # here, since most people have no such variable
 
             suffixes = [known.removeprefix(prefix) for known in fields]
-            for nearest in get_close_matches(variable.removeprefix(prefix), suffixes, n=1):
+            for nearest in get_close_matches(variable.removeprefix(prefix), suffixes, n=1, cutoff=0.7):
                 raise ConfigError(
                     f"{variable} sets nothing. Did you mean {prefix}{nearest}? Correct its name, or unset it.",
                     source=variable,

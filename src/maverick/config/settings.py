@@ -11,13 +11,28 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Annotated, Any, ClassVar, NamedTuple, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple, cast
 
 import msgspec
 from msgspec import Meta
 
 from maverick.config.duration import parse_duration
+from maverick.config.model_settings import (
+    MODEL_SETTINGS,
+    Cache,
+    EffortSetting,
+    Extra,
+    MaxTokens,
+    ServerTools,
+    StopSequences,
+    Temperature,
+    Thinking,
+    ToolChoice,
+    TopP,
+    annotated_settings,
+    is_set,
+    normalized,
+)
 from maverick.exceptions import ConfigError, describe_unknown
 
 ARGUMENT = "argument"
@@ -82,11 +97,13 @@ def _converted(name: str, written: Any, kind: Any) -> object:  # noqa: ANN401 - 
         written = written.strip() or (None if type(None) in _parts(kind) else "")
         if name == "request_timeout":
             written = parse_duration(written) or written
-        elif name == "agents":
-            written = [module.strip() for module in written.split(",") if module.strip()]
+        elif name in ("agents", "server_tools", "stop_sequences"):
+            written = [part.strip() for part in written.split(",") if part.strip()]
+        elif name == "extra":
+            written = msgspec.json.decode(written)
     value = msgspec.convert(written, kind, strict=False, dec_hook=_secret)
     wrong_key = name == "api_key" and value is not None and not re.fullmatch(_KEY, value.get_secret_value())
-    if wrong_key or (name == "temperature" and -1 < value < 0) or value != value:  # noqa: PLR0124 - not a number
+    if wrong_key or value != value:  # noqa: PLR0124 - not a number
         raise ValueError
     return value
 
@@ -126,8 +143,9 @@ class Section:
 
     def __post_init__(self) -> None:
         for name, (kind, expected) in self.settings().items():
-            written = getattr(self, name)
-            if written is self._default(name):
+            written = normalized(name, getattr(self, name))
+            if written is self._default(name) or (name in MODEL_SETTINGS and not is_set(written)):
+                object.__setattr__(self, name, self._default(name))
                 continue
             with suppress(ValueError, OverflowError):
                 object.__setattr__(self, name, _converted(name, written, kind))
@@ -136,12 +154,9 @@ class Section:
             raise self._does_not_fit(name, expected, written, is_secret=Secret in _parts(kind))
 
     @classmethod
-    @cache
     def settings(cls) -> Mapping[str, tuple[Any, str]]:
         """What can be set: by name, the type and what is expected, in words."""
-        hints = get_type_hints(cls, include_extras=True)
-        described = {name: meta for name, hint in hints.items() for meta in getattr(hint, "__metadata__", ())}
-        return {name: (hints[name], meta.description) for name, meta in described.items()}
+        return annotated_settings(cls)  # type: ignore[arg-type]  # a class can be hashed, whatever its values can
 
     @classmethod
     def dotted(cls, name: str) -> str:
@@ -191,14 +206,26 @@ class AgentConfig(Section):
     """Whose model it is."""
     model: Annotated[str, Meta(pattern=_TEXT, description="a model's name")] = "claude-sonnet-5-5"
     """The model, as its provider names it; the default is for the providers of Claude."""
-    max_tokens: Annotated[
-        int, Meta(ge=0, description="a positive whole number, or 0 for the provider's default")
-    ] = 0
-    """The most tokens an answer may have, unless a request says otherwise."""
-    temperature: Annotated[
-        float, Meta(ge=-1, le=2, description="0 to 2, or -1 for the provider's default")
-    ] = -1
-    """The sampling temperature, unless a request says otherwise."""
+    max_tokens: MaxTokens = None
+    """The most tokens an answer may have, unless a request says otherwise; 0 is the provider's default, too."""
+    temperature: Temperature = None
+    """The sampling temperature, unless a request says otherwise; -1 is the provider's default, too."""
+    effort: EffortSetting = None
+    """How much work the model puts into an answer."""
+    thinking: Thinking = None
+    """When the model thinks, or for how many tokens at most."""
+    stop_sequences: StopSequences = ()
+    """Texts that end an answer."""
+    tool_choice: ToolChoice = None
+    """Whether the model has to call a tool in the first turn."""
+    top_p: TopP = None
+    """How much of the probability mass the model samples from."""
+    cache: Cache = None
+    """How long the provider is to keep prompts in its cache."""
+    server_tools: ServerTools = ()
+    """Tools that the provider runs itself."""
+    extra: Annotated[Extra | None, Meta(description="fields of a request by name")] = None
+    """Fields for each request, as the provider names them."""
     request_timeout: Annotated[
         float,
         Meta(gt=0, le=_MOST_SECONDS, description="more than 0 seconds, or a duration such as '30s' or '2m'"),
@@ -251,6 +278,18 @@ class Setting(NamedTuple):
     """The file or variable it came from, or ``argument``, or ``default``."""
 
 
+def shown_setting(value: Any) -> str | float | None:  # noqa: ANN401 - whatever a setting may be
+    """A setting's value as it may be shown to anyone: a secret is hidden, and so are the values of fields."""
+    if isinstance(value, Secret):
+        return HIDDEN
+    if isinstance(value, tuple | dict):
+        return (
+            ", ".join(str(item.get("type", HIDDEN)) if isinstance(item, dict) else item for item in value)
+            or None
+        )
+    return cast("str | float | None", value)
+
+
 _Place = Annotated[Secret, Meta(description="a path or a postgresql:// address")]
 
 
@@ -279,7 +318,7 @@ class MaverickConfig(Section):
         settings = []
         for name in AgentConfig.settings():
             value = getattr(self.agent, name)
-            shown, source = HIDDEN if isinstance(value, Secret) else value, self.agent.source_of(name)
+            shown, source = shown_setting(value), self.agent.source_of(name)
             if name == "api_key" and value is None and key_variable:
                 shown, source = HIDDEN, key_variable
             settings.append(Setting(AgentConfig.dotted(name), shown, source))

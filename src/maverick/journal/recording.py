@@ -142,7 +142,7 @@ class _LiveRun:
                 limits=Limits(),
                 info=info,
                 settings=RunSettings(
-                    max_tokens=request.config.max_tokens,
+                    max_tokens=request.config.max_tokens or 0,
                     context_window=_UNLIMITED,
                     max_retries=_UNLIMITED,
                     offer=ToolOffer(names=tuple(asked["tools"])),

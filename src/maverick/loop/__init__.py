@@ -4,7 +4,6 @@ from maverick.loop.definition import (
     AgentDefinition,
     AgentTool,
     InputConfig,
-    ModelConfig,
     OutputConfig,
     PromptConfig,
     RunConfig,
@@ -13,6 +12,7 @@ from maverick.loop.definition import (
 from maverick.loop.inputs import Input
 from maverick.loop.limits import Limits
 from maverick.loop.machine import AgentLoop
+from maverick.loop.model_config import ModelConfig
 from maverick.loop.result import AgentResult, AgentUsage, TerminateReason, ToolOutcome, ToolRecord
 
 __all__ = [

@@ -152,7 +152,7 @@ class Conversation:
         record = "\n".join(_line(message) for message in older)
         return Request(
             messages=(Message.user(f"Condense this record:\n\n{truncate(record, size // 2)}"),),
-            config=RequestConfig(max_tokens=max(size // 8, 200), model=config.model),
+            config=RequestConfig(max_tokens=max(size // 8, 200), model=config.model, tool_choice="none"),
             system=f"{_SUMMARY_SYSTEM} {_UNTRUSTED}" if is_marked(record) else _SUMMARY_SYSTEM,
         )
 

@@ -12,17 +12,16 @@ from typing import Any, Generic, NoReturn
 
 from typing_extensions import TypeVar
 
-from maverick.config.provider_names import model_name_problem
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.loop.inputs import Input, MessageTemplate, Template, bind_inputs, inputs_schema
 from maverick.loop.limits import Limits
+from maverick.loop.model_config import ModelConfig
 from maverick.loop.output import OutputFormat
 from maverick.model import Message, Tool
 
 T = TypeVar("T", default=str)
 
-_NEED_A_MODEL = ("cassette:", "claude:", "claude-sdk:", "local:", "openai:")
-"""Providers that have several models and choose none by themselves."""
+_NO_MODEL = ModelConfig()
 _AGENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
@@ -67,38 +66,6 @@ class PromptConfig:
             if not isinstance(message, Message):
                 _check_text(f"prompt_config.initial_messages[{index}]", message)
         object.__setattr__(self, "initial_messages", tuple(self.initial_messages))
-
-
-@dataclass(frozen=True, slots=True)
-class ModelConfig:
-    """Which model answers, and how."""
-
-    model: str | None = None
-    """``provider:model``, such as ``claude:claude-sonnet-5-5``, ``openai:gpt-5`` or ``offline:``. By default the client
-    decides; an executor without a client connects to the model in the settings."""
-    temperature: float = -1
-    """Sampling temperature; -1 is the provider's default."""
-    max_tokens: int = 0
-    """The most tokens of one answer; 0 is the client's default."""
-    context_window: int | None = None
-    """How many tokens the model can read; by default what the client knows."""
-    request_timeout_ms: int | None = None
-    """The longest one model call may take from when it is sent; by default the client's own timeouts hold."""
-
-    def __post_init__(self) -> None:
-        if self.model is not None:
-            _check_text("model_config.model", self.model)
-            if problem := model_name_problem(self.model):
-                raise InvalidInputError(f"model_config.model: {problem}", field="model_config.model")
-            if self.model in _NEED_A_MODEL:
-                _reject("model_config.model", f"a model after {self.model!r}", self.model)
-        if isinstance(self.temperature, bool) or not isinstance(self.temperature, int | float):
-            _reject("model_config.temperature", "a number", self.temperature)
-        if self.temperature != -1 and not 0 <= self.temperature <= 2:
-            _reject("model_config.temperature", "0 to 2, or -1 for the default", self.temperature)
-        _check_whole("model_config.max_tokens", self.max_tokens, minimum=0)
-        _check_whole("model_config.context_window", self.context_window, minimum=1000, optional=True)
-        _check_whole("model_config.request_timeout_ms", self.request_timeout_ms, minimum=1, optional=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +193,7 @@ class AgentDefinition(Generic[T]):
     name: str
     description: str
     prompt_config: PromptConfig = PromptConfig()
-    model_config: ModelConfig = ModelConfig()
+    model_config: ModelConfig = _NO_MODEL
     run_config: RunConfig = RunConfig()
     tool_config: ToolConfig = ToolConfig()
     input_config: InputConfig | None = None

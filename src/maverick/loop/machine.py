@@ -42,7 +42,7 @@ from maverick.loop.result import RESUMABLE, AgentResult, AgentUsage, TerminateRe
 from maverick.loop.run_settings import RunSettings, ToolOffer
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.loop.tool_round import NO_TOOLS, RoundPlanner
-from maverick.model import Message, OutputSchema, Request, RequestConfig, Response, StopReason, Tool, Usage
+from maverick.model import Message, OutputSchema, Request, Response, StopReason, Tool, Usage
 
 T = TypeVar("T", default=str)
 
@@ -133,7 +133,7 @@ class AgentLoop(Generic[T]):
             # It was decided for a model that can read less than today's.
             return self._ask_for_summary() or step
         if step.compaction and not entry.compaction:
-            return CallModel(self._request(self._config.max_tokens), entry.turn, entry.attempt)
+            return CallModel(self._request(self._settings.max_tokens), entry.turn, entry.attempt)
         return step
 
     def _on_model_replied(self, entry: ModelReplied, step: CallModel) -> Step:
@@ -269,7 +269,7 @@ class AgentLoop(Generic[T]):
     def _next_turn(self) -> Step:
         if not self._reopened and (reason := self.ledger.breach(self._elapsed)) is not None:
             return self._stop_at(reason)
-        asked = self._config.max_tokens
+        asked = self._settings.max_tokens
         if self.conversation.is_full(asked) and (summary := self._ask_for_summary()) is not None:
             return summary
         room = self.ledger.answer_room(asked, self.conversation.tokens)
@@ -314,7 +314,7 @@ class AgentLoop(Generic[T]):
         request = self.conversation.summary_request(self.turn, self._config)
         if request is None:
             return None
-        room = self.ledger.answer_room(request.config.max_tokens, request_tokens(request))
+        room = self.ledger.answer_room(request.config.max_tokens or 0, request_tokens(request))
         if isinstance(room, TerminateReason):
             return None
         request = replace(request, config=replace(request.config, max_tokens=room))
@@ -364,7 +364,7 @@ class AgentLoop(Generic[T]):
         model = self.definition.model_config
         settings = settings or RunSettings.of(self.definition, self._tools)
         self._settings = settings
-        self._config = RequestConfig(settings.max_tokens, model.temperature, model.model or "")
+        self._config = replace(model.request_config, max_tokens=settings.max_tokens)
         self._planner.settings = settings
         self._planner.offer = settings.offer or ToolOffer.of(self._tools)
         self.conversation.offer_tools(self._planner.offer.tokens)
@@ -372,7 +372,7 @@ class AgentLoop(Generic[T]):
 
     def _estimated_usage(self, answer: str, step: CallModel) -> Usage:
         asked = request_tokens(step.request) if step.compaction else self.conversation.tokens
-        return self.ledger.estimated_usage(asked, answer, step.request.config.max_tokens)
+        return self.ledger.estimated_usage(asked, answer, step.request.config.max_tokens or 0)
 
     def _close_round(self) -> None:
         """Put the results into the history, in the order of the calls; an unfinished call is cancelled."""
@@ -386,7 +386,7 @@ class AgentLoop(Generic[T]):
 
     def _request(self, max_tokens: int) -> Request:
         config = self._config
-        if max_tokens != config.max_tokens:
+        if max_tokens != (config.max_tokens or 0):
             config = replace(config, max_tokens=max_tokens)
         return Request(self.conversation.history, self._offered, config, self._system, self._output)
 

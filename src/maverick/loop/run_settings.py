@@ -51,7 +51,7 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
         """The settings of a definition and the tools it was given."""
         model, run, output = definition.model_config, definition.run_config, definition.output_config
         return cls(
-            model.max_tokens,
+            model.max_tokens or 0,
             model.context_window,
             run.max_retries,
             run.retry_delay_ms,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
-from maverick.model.request import Request
+from maverick.config.model_settings import MODEL_SETTINGS, is_set
+from maverick.model.request import DEFAULT_CONFIG, Request, RequestConfig
 from maverick.model.response import Response, StreamItem
 from maverick.model.usage import Price
 
@@ -38,24 +39,31 @@ class LLMClient(Protocol):
 class RequestDefaults(Struct, frozen=True):
     """What holds for a request that does not say otherwise."""
 
-    max_tokens: int = 0
-    """The most tokens of an answer; 0 is the provider's default."""
-    temperature: float = -1
-    """Sampling temperature; -1 is the provider's default."""
+    config: RequestConfig = DEFAULT_CONFIG
+    """The settings; its model does not count."""
     request_timeout: float | None = None
     """How many seconds one model call of a run may take."""
+    given: dict[str, Any] = {}
+    """The settings that say anything, by name."""
+
+    def __post_init__(self) -> None:
+        values = ((name, getattr(self.config, name)) for name in MODEL_SETTINGS)
+        force_setattr(self, "given", {name: value for name, value in values if is_set(value)})
+
+    def completed(self, config: RequestConfig) -> RequestConfig:
+        """The settings of a request with what they leave open.
+
+        A request that is to be answered without tools gets none of the provider's either.
+        """
+        changes = {name: value for name, value in self.given.items() if not is_set(getattr(config, name))}
+        if config.tool_choice == "none":
+            changes.pop("server_tools", None)
+        return replace(config, **changes) if changes else config
 
     def applied_to(self, request: Request) -> Request:
         """The request with what it leaves open."""
-        config = request.config
-        if (config.max_tokens or not self.max_tokens) and (config.temperature >= 0 or self.temperature < 0):
-            return request
-        filled = replace(
-            config,
-            max_tokens=config.max_tokens or self.max_tokens,
-            temperature=self.temperature if config.temperature < 0 else config.temperature,
-        )
-        return replace(request, config=filled)
+        config = self.completed(request.config)
+        return request if config is request.config else replace(request, config=config)
 
 
 NO_DEFAULTS = RequestDefaults()

@@ -3,62 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import UnionType
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
+from maverick.config.model_settings import (
+    MODEL_SETTINGS,
+    Cache,
+    EffortSetting,
+    Extra,
+    MaxTokens,
+    ServerTools,
+    StopSequences,
+    Temperature,
+    Thinking,
+    ToolChoice,
+    TopP,
+    checked,
+    is_set,
+    normalized,
+)
 from maverick.exceptions import InvalidInputError
 from maverick.model.message import Message
 from maverick.model.tool import Tool
 
-Effort: TypeAlias = Literal["low", "medium", "high", "max"]
-ThinkingMode: TypeAlias = Literal["adaptive", "between_tools", "off"] | int
-CacheLifetime: TypeAlias = Literal["5m", "1h", "off"]
-
 
 class RequestConfig(Struct, frozen=True, omit_defaults=True):
-    """Settings of one request; each default means "as the client is set up"."""
+    """Settings of one request; ``None`` and what is empty mean "as the client is set up, or else the provider's default"."""
 
-    max_tokens: int = 0
-    """The most tokens the answer may have; 0 is the client's default."""
-    temperature: float = -1
-    """Sampling temperature; -1 is the client's default."""
+    max_tokens: MaxTokens = None
+    """The most tokens the answer may have; 0 is the default, too."""
+    temperature: Temperature = None
+    """Sampling temperature; -1 is the default, too."""
     model: str = ""
     """``provider:model``; a client of that provider uses the model, any other its own. Empty is the client's own."""
-    effort: Effort | None = None
+    effort: EffortSetting = None
     """How much work the model puts into an answer."""
-    thinking: ThinkingMode | None = None
+    thinking: Thinking = None
     """When the model thinks, or for how many tokens at most."""
-    stop_sequences: tuple[str, ...] = ()
+    stop_sequences: StopSequences = ()
     """Texts that end the answer."""
-    tool_choice: str | None = None
+    tool_choice: ToolChoice = None
     """``auto``, ``required``, ``none``, or the name of the tool to call."""
-    top_p: float | None = None
+    top_p: TopP = None
     """How much of the probability mass the model samples from."""
-    cache: CacheLifetime | None = None
+    cache: Cache = None
     """How long the provider is to keep the prompt in its cache."""
-    server_tools: tuple[str | dict[str, Any], ...] = ()
+    server_tools: ServerTools = ()
     """Tools that the provider runs itself: names, or their definitions as the provider documents them."""
-    extra: dict[str, Any] = {}
+    extra: Extra = {}
     """Fields for the request as the provider names them; one that is set by other means is refused."""
 
     def __post_init__(self) -> None:
-        if not _is_number(self.max_tokens, int) or self.max_tokens < 0:
-            raise InvalidInputError(
-                f"max_tokens: expected 0 (the default) or more, got {self.max_tokens!r}.", field="max_tokens"
-            )
-        if not _is_number(self.temperature, int | float) or not (
-            self.temperature == -1 or 0 <= self.temperature <= 2
-        ):
-            raise InvalidInputError(
-                f"temperature: expected 0 to 2, or -1 for the default, got {self.temperature!r}.",
-                field="temperature",
-            )
-
-
-def _is_number(value: object, kind: type | UnionType) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
+        for name in MODEL_SETTINGS:
+            written = getattr(self, name)
+            value = normalized(name, written)
+            if is_set(value):
+                try:
+                    value = checked(RequestConfig, name, value)
+                except ValueError as error:
+                    raise InvalidInputError(
+                        f"{name}: expected {error}, or None for the default, got {written!r}.", field=name
+                    ) from error
+            if value is not written:
+                force_setattr(self, name, value)
 
 
 class OutputSchema(Struct, frozen=True):

@@ -20,18 +20,19 @@ from types import ModuleType
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from maverick.config import DEFAULT, AgentConfig, load_config
+from maverick.config.model_settings import MODEL_SETTINGS
 from maverick.config.provider_names import installed_providers
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, describe_unknown
 from maverick.model.client import RequestDefaults
-from maverick.model.request import RequestConfig
 from maverick.providers.client import Client
 from maverick.providers.http.transport import Timeouts
 from maverick.providers.resolve import ResolvedModel, resolve
 from maverick.telemetry import logger
 
-_FOR_ALL = ("max_tokens", "temperature", "request_timeout")
+_FOR_ALL = (*MODEL_SETTINGS, "request_timeout")
 """Options that every provider has: they apply to requests that set nothing else."""
 
 
@@ -68,10 +69,10 @@ def connect(model: str | None = None, /, *, settings: AgentConfig | None = None,
         model: ``provider:model``; what the second half means is up to the provider (``cassette:run.json``
             is a file, ``offline:`` needs none). By default the model in the settings.
         settings: What applies where no option is given: the key and the address if they are set for this provider,
-            the timeout, and the tokens and temperature of requests that set none. By default the settings of files
-            and environment.
+            the timeout, and what requests leave open. By default the settings of files and environment.
         **options: Settings of the provider, such as ``api_key`` or ``base_url``; and for every provider
-            ``max_tokens``, ``temperature`` and ``request_timeout`` (seconds).
+            the settings of :class:`~maverick.loop.ModelConfig`, such as ``max_tokens`` or ``effort``, and
+            ``request_timeout`` (seconds).
 
     Raises:
         InvalidInputError: There is no such provider, or it has no such option.
@@ -99,8 +100,11 @@ def open_client(resolved: ResolvedModel, **options: Any) -> Client:
         takes = list(inspect.signature(factory).parameters.values())[1:]  # the first is the model
         defaults = _defaults(resolved, options)
         for option in _FOR_ALL:
-            if option in options and option not in [parameter.name for parameter in takes]:
-                del options[option]
+            # What a client of ours adds to each request is a default like any other, for a definition to replace.
+            if option not in [parameter.name for parameter in takes] or (
+                option == "extra" and name in BUILT_IN
+            ):
+                options.pop(option, None)
         _check_options(name, factory, takes, resolved.name, options)
         client = factory(resolved.name, **_options(resolved, takes, options))
     if not isinstance(client, Client):
@@ -160,12 +164,9 @@ def _missing_extra_explained(name: str) -> Iterator[None]:
 
 
 def _defaults(resolved: ResolvedModel, options: Mapping[str, Any]) -> RequestDefaults:
-    wanted = RequestConfig(
-        options.get("max_tokens", resolved.max_tokens), options.get("temperature", resolved.temperature)
-    )  # which checks them
-    return RequestDefaults(
-        wanted.max_tokens, wanted.temperature, options.get("request_timeout", resolved.request_timeout)
-    )
+    given = {name: options[name] for name in MODEL_SETTINGS if name in options}
+    timeout = options.get("request_timeout", resolved.request_timeout)
+    return RequestDefaults(replace(resolved.config, **given), timeout)  # which checks them
 
 
 def _options(

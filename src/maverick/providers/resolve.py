@@ -15,8 +15,11 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from maverick.config import DEFAULT, HIDDEN, AgentConfig, Secret, Setting
+from maverick.config.model_settings import MODEL_SETTINGS
 from maverick.config.provider_names import BUILT_IN_PROVIDERS, model_name_problem, provider_names
+from maverick.config.settings import shown_setting
 from maverick.exceptions import ConfigError, InvalidInputError, describe_unknown
+from maverick.model.request import RequestConfig
 
 OFFLINE = "offline:"
 """The model that needs no key and no network."""
@@ -43,8 +46,8 @@ class ResolvedModel:
     provider: str
     name: str
     """The model, as the provider names it."""
-    max_tokens: int
-    temperature: float
+    config: RequestConfig
+    """How it is asked."""
     request_timeout: float
     api_key: Secret | None
     base_url: str | None
@@ -101,8 +104,7 @@ class ResolvedModel:
         shown = {
             "provider": self.provider,
             "model": self.name or None,
-            "max_tokens": self.max_tokens,
-            "temperature": self.temperature,
+            **{name: shown_setting(getattr(self.config, name)) for name in MODEL_SETTINGS},
             "request_timeout": self.request_timeout,
             "api_key": None if self.api_key is None else HIDDEN,
             "base_url": self.base_url,
@@ -157,12 +159,11 @@ def resolve(
     shares = _vendor(provider) == _vendor(configured)
     key, sources["api_key"] = _key(provider, settings, environ, shares=shares)
     base_url, sources["base_url"] = _address(provider, settings, environ, shares=shares)
-    sources |= {name: settings.source_of(name) for name in ("max_tokens", "temperature", "request_timeout")}
+    sources |= {name: settings.source_of(name) for name in (*MODEL_SETTINGS, "request_timeout")}
     return ResolvedModel(
         provider,
         name,
-        settings.max_tokens,
-        settings.temperature,
+        RequestConfig(**{name: getattr(settings, name) for name in MODEL_SETTINGS}),
         settings.request_timeout,
         key,
         base_url,

@@ -10,11 +10,13 @@ from weakref import WeakKeyDictionary
 from typing_extensions import TypeVar
 
 from maverick.config import AgentConfig, load_config
+from maverick.config.model_settings import MODEL_SETTINGS
 from maverick.exceptions import InvalidToolError
-from maverick.loop.definition import AgentDefinition, ModelConfig
+from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Execution, RunStarted
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
+from maverick.loop.model_config import ModelConfig
 from maverick.model import LLMClient, Message, ModelInfo, model_info
 from maverick.model.client import NO_DEFAULTS, RequestDefaults, own_model, request_defaults
 from maverick.providers import Client
@@ -170,10 +172,10 @@ class AgentPreparer:
 
 def _with_defaults(own: ModelConfig, defaults: RequestDefaults) -> ModelConfig:
     timeout = defaults.request_timeout
+    config = defaults.completed(own.request_config)
     return replace(
         own,
-        max_tokens=own.max_tokens or defaults.max_tokens,
-        temperature=defaults.temperature if own.temperature == -1 else own.temperature,
+        **{name: getattr(config, name) for name in MODEL_SETTINGS},
         request_timeout_ms=own.request_timeout_ms
         or (None if timeout is None else max(round(timeout * 1000), 1)),
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from typing import get_args
 
 from maverick.cli.parser import CommandParser, dollars, seconds, unicode_text, whole_number
+from maverick.config.model_settings import Effort, ThinkingMode
 
 _MOST_TOKENS = 1_000_000_000
 _DESCRIPTION = """\
@@ -72,6 +74,17 @@ def add_changes(parser: CommandParser, when: str) -> None:
         when: In which run, in words.
     """
     parser.add_argument("--model", metavar="PROVIDER:MODEL", help=f"the model, {when}")
+    parser.add_argument(
+        "--effort",
+        choices=get_args(Effort),
+        help=f"how much work the model puts into an answer, {when}",
+    )
+    parser.add_argument(
+        "--thinking",
+        metavar="MODE",
+        type=_thinking,
+        help=f"adaptive, between_tools, off, or the most tokens to think for, {when}",
+    )
     parser.add_argument("--output-schema", metavar="FILE", help=f"the JSON Schema of the answer, {when}")
     parser.add_argument(
         "--mode",
@@ -115,6 +128,17 @@ def _add_limits(parser: CommandParser) -> None:
     limits.add_argument(
         "--timeout", metavar="TIME", type=seconds, help="time limit, such as 90s, 5m or 1h30m"
     )
+
+
+def _thinking(text: str) -> str | int:
+    modes = get_args(get_args(ThinkingMode)[0])
+    if text in modes:
+        return text
+    try:
+        return int(whole_number(1)(text))
+    except argparse.ArgumentTypeError as error:
+        problem = f"expected {', '.join(modes)} or a number of tokens, got {text!r}"
+        raise argparse.ArgumentTypeError(problem) from error
 
 
 def _assignment(text: str) -> tuple[str, str]:

@@ -89,7 +89,7 @@ class ClaudeClient(HttpClient):
     async def _ask(self, request: Request, *, stream: bool) -> Reply:
         body = self._encoder.encode(request, model=requested_model(request, self.model), stream=stream)
         headers = self._headers
-        if request.config.temperature >= 0:
+        if request.config.temperature is not None:
             headers = {**headers, "anthropic-version": SAMPLING_API_VERSION}
         return await self._post(self._url, headers, body)
 

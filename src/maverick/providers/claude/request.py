@@ -97,7 +97,7 @@ class RequestEncoder:
         """The request as JSON, in pieces: first all that stays the same from turn to turn, then the messages."""
         config = request.config
         fields: dict[str, Any] = {"model": model, "max_tokens": config.max_tokens or self._max_tokens}
-        if config.temperature >= 0:
+        if config.temperature is not None:
             fields["temperature"] = config.temperature
         if stream:
             fields["stream"] = True

@@ -186,7 +186,7 @@ class ClaudeSDKClient(Client):
         body = self._encoder.encode(request, model=requested_model(request, self.model), stream=stream)
         fields: dict[str, Any] = msgspec.json.decode(b"".join(body))
         arguments = {name: fields.pop(name) for name in _ARGUMENTS if name in fields}
-        sampling = request.config.temperature >= 0
+        sampling = request.config.temperature is not None
         return arguments | {
             "extra_body": fields,
             "extra_headers": {"anthropic-version": SAMPLING_API_VERSION} if sampling else None,

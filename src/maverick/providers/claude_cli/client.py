@@ -9,14 +9,13 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maverick.exceptions import InvalidInputError, ToolError
+from maverick.exceptions import ToolError
 from maverick.loop import AgentDefinition
 from maverick.model import (
     History,
     ModelInfo,
     Price,
     Request,
-    RequestConfig,
     Response,
     StreamItem,
     Tool,
@@ -24,7 +23,7 @@ from maverick.model import (
 )
 from maverick.providers.claude_cli.options import sdk
 from maverick.providers.claude_cli.session import CliSession
-from maverick.providers.claude_cli.settings import CliSettings, max_tokens_of
+from maverick.providers.claude_cli.settings import CliSettings, check_supported, max_tokens_of
 from maverick.providers.claude_cli.tool import current_run
 from maverick.providers.client import Client
 from maverick.providers.network import check_network_allowed
@@ -91,11 +90,7 @@ class CliClient(Client):
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
         check_network_allowed(PROVIDER, self._settings.url)
         request = self.defaults.applied_to(request)
-        if request.config.temperature >= 0:
-            raise InvalidInputError(
-                "temperature: the Claude Code CLI does not support it. Leave it at -1, or use 'claude:…'.",
-                field="temperature",
-            )
+        check_supported(request.config, tools=bool(request.tools))
         async with self._run_for(request) as run, aclosing(run.stream(request)) as items:
             async for item in items:
                 yield item
@@ -108,8 +103,7 @@ class CliClient(Client):
         system, _ = definition.render({"prompt": ""})
         tools = [tool for tool in definition.tool_config.tools if isinstance(tool, Tool)]
         model = definition.model_config
-        config = RequestConfig(model.max_tokens, model=model.model or "")
-        return GatedCli(self._settings, Request((), tools, system=system, config=config))
+        return GatedCli(self._settings, Request((), tools, system=system, config=model.request_config))
 
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model: its context window and price."""

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from maverick.model import Request, Tool
+from maverick.config.model_settings import ThinkingMode, is_set
+from maverick.exceptions import InvalidInputError
+from maverick.model import Request, RequestConfig, Tool
 from maverick.providers.claude_cli.options import build_options
 from maverick.providers.claude_cli.pool import SessionPool
 from maverick.providers.claude_cli.tool import CliTool
@@ -78,6 +80,10 @@ class CliSettings(Struct, frozen=True):
             "max_budget_usd": None,
             "output_format": None,
         }
+        if request.config.effort is not None:
+            changes["effort"] = request.config.effort
+        if request.config.thinking is not None:
+            changes["thinking"] = cli_thinking(request.config.thinking)
         if start.system_prompt is None or isinstance(start.system_prompt, str):
             changes["system_prompt"] = request.system
         if isinstance(start.tools, list):
@@ -101,6 +107,47 @@ def _as_rules(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
         permission_mode=None,
         extra_args={**options.extra_args, **mode},
     )
+
+
+_NOT_SUPPORTED = ("temperature", "top_p", "stop_sequences", "tool_choice", "cache", "server_tools", "extra")
+
+
+def check_supported(config: RequestConfig, *, tools: bool) -> None:
+    """Refuse the settings that the CLI has no counterpart of.
+
+    Args:
+        config: The settings.
+        tools: Whether there are tools to choose from.
+
+    Raises:
+        InvalidInputError: One of them is set.
+    """
+    for name in _NOT_SUPPORTED:
+        value = getattr(config, name)
+        if is_set(value) and (name != "tool_choice" or (tools and value != "auto")):
+            raise InvalidInputError(
+                f"{name}: the Claude Code CLI does not support it. Leave it out, or use 'claude:…'.",
+                field=name,
+            )
+    if config.thinking is not None:
+        cli_thinking(config.thinking)
+
+
+def cli_thinking(mode: ThinkingMode) -> dict[str, Any]:
+    """When the model thinks, as the SDK's options say it.
+
+    Raises:
+        InvalidInputError: The CLI cannot be told so.
+    """
+    if isinstance(mode, int):
+        return {"type": "enabled", "budget_tokens": mode}
+    if mode == "between_tools":
+        raise InvalidInputError(
+            "thinking: the Claude Code CLI takes 'adaptive', 'off' or a number of tokens, not 'between_tools'. "
+            "Choose one of them, or use 'claude:…'.",
+            field="thinking",
+        )
+    return {"type": "adaptive" if mode == "adaptive" else "disabled"}
 
 
 def max_tokens_of(request: Request) -> int:

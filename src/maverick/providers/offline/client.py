@@ -116,7 +116,7 @@ class OfflineClient(Client):
         turn = Turn.of(request)
         answer = self.answer(turn)
         if isinstance(answer, str):
-            text, stop_reason = _within(answer, request.config.max_tokens)
+            text, stop_reason = _within(answer, request.config.max_tokens or 0)
             return Response(text, usage=_usage(request, len(text)), stop_reason=stop_reason, model="offline")
         # Numbered by their place in the conversation: unique in it, and the same whenever it is the same.
         first = len(request.messages)

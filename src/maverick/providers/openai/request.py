@@ -91,7 +91,7 @@ class RequestEncoder:
         fields: dict[str, Any] = {"model": model}
         if limit := config.max_tokens or self._max_tokens:
             fields[self._limit_field] = limit
-        if config.temperature >= 0:
+        if config.temperature is not None:
             fields["temperature"] = config.temperature
         if stream:
             fields["stream"] = True

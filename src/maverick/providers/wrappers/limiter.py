@@ -288,7 +288,7 @@ def estimate_tokens(request: Request) -> int:
     """About how many tokens a request will use: its length in characters, and the answer it allows."""
     tools = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
     messages = sum(map(_characters, request.messages))
-    return (len(request.system) + tools + messages) // CHARACTERS_PER_TOKEN + request.config.max_tokens
+    return (len(request.system) + tools + messages) // CHARACTERS_PER_TOKEN + (request.config.max_tokens or 0)
 
 
 def _characters(message: Message) -> int:

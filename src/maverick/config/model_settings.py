@@ -1,0 +1,89 @@
+"""The settings of a model: what each may be, wherever it is written.
+
+A definition, a request, a client, a settings file and the environment have the same settings. Their types are here, with
+what is expected in words for an error, so that all of them accept and refuse the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+Effort: TypeAlias = Literal["low", "medium", "high", "max"]
+ThinkingMode: TypeAlias = Literal["adaptive", "between_tools", "off"] | Annotated[int, Meta(ge=1)]
+CacheLifetime: TypeAlias = Literal["5m", "1h", "off"]
+
+MaxTokens = Annotated[Annotated[int, Meta(ge=1)] | None, Meta(description="a positive whole number")]
+Temperature = Annotated[Annotated[float, Meta(ge=0, le=2)] | None, Meta(description="0 to 2")]
+EffortSetting = Annotated[Effort | None, Meta(description="'low', 'medium', 'high' or 'max'")]
+Thinking = Annotated[
+    ThinkingMode | None,
+    Meta(description="'adaptive', 'between_tools', 'off', or the most tokens to think for"),
+]
+StopSequences = Annotated[
+    tuple[Annotated[str, Meta(min_length=1)], ...], Meta(description="a list of texts that are not empty")
+]
+ToolChoice = Annotated[
+    Annotated[str, Meta(min_length=1)] | None,
+    Meta(description="'auto', 'required', 'none' or the name of a tool"),
+]
+TopP = Annotated[
+    Annotated[float, Meta(gt=0, le=1)] | None, Meta(description="a number above 0, and at most 1")
+]
+Cache = Annotated[CacheLifetime | None, Meta(description="'5m', '1h' or 'off'")]
+ServerTools = Annotated[
+    tuple[Annotated[str, Meta(min_length=1)] | dict[str, Any], ...],
+    Meta(description="a list of names, or of definitions as the provider documents them"),
+]
+Extra = Annotated[dict[str, Any], Meta(description="fields of a request by name")]
+
+MODEL_SETTINGS = (
+    "max_tokens", "temperature", "effort", "thinking", "stop_sequences", "tool_choice", "top_p", "cache", "server_tools",
+    "extra",
+)  # fmt: skip
+"""The names of these settings; ``None`` is the provider's default for all of them."""
+
+_DEFAULTS: Mapping[str, tuple[object, ...]] = {"max_tokens": (0, "0"), "temperature": (-1, "-1")}
+"""Values, also as texts, that stand for the provider's default as ``None`` does."""
+_EMPTY: Mapping[str, object] = {"stop_sequences": (), "server_tools": (), "extra": {}}
+
+
+def normalized(name: str, value: object) -> object:
+    """A value as it is kept: what stands for the default is ``None`` or empty, and YAML's ``off`` is ``"off"``."""
+    if value is None:
+        return _EMPTY.get(name)
+    if value is False and name in ("thinking", "cache"):
+        return "off"
+    if name in _DEFAULTS and not isinstance(value, bool) and value in _DEFAULTS[name]:
+        return None
+    return value
+
+
+def is_set(value: object) -> bool:
+    """Whether a setting says anything, and does not leave it to the provider."""
+    return value is not None and value not in ((), {})
+
+
+@cache
+def annotated_settings(owner: type) -> dict[str, tuple[Any, str]]:
+    """The fields of a class whose annotation describes what is expected: by name, the type and these words."""
+    hints = get_type_hints(owner, include_extras=True)
+    described = {name: meta for name, hint in hints.items() for meta in getattr(hint, "__metadata__", ())}
+    return {name: (hints[name], meta.description) for name, meta in described.items()}
+
+
+def checked(owner: type, name: str, value: object) -> object:
+    """A value of a setting that a program has passed.
+
+    Raises:
+        ValueError: It does not fit; the text says what is expected.
+    """
+    kind, expected = annotated_settings(owner)[name]
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise ValueError(expected) from error

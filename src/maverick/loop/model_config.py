@@ -1,0 +1,86 @@
+"""Which model answers an agent, and how it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from maverick.config.model_settings import MODEL_SETTINGS, CacheLifetime, Effort, ThinkingMode, is_set
+from maverick.config.provider_names import model_name_problem
+from maverick.exceptions import InvalidInputError
+from maverick.model.request import RequestConfig
+
+_NEED_A_MODEL = ("cassette:", "claude:", "claude-sdk:", "local:", "openai:")
+"""Providers that have several models and choose none by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """Which model answers, and how. ``None`` is what the client is set up with, or else the provider's default."""
+
+    model: str | None = None
+    """``provider:model``, such as ``claude:claude-sonnet-5-5``, ``openai:gpt-6.1-sol`` or ``offline:``. By default the client
+    decides; an executor without a client connects to the model in the settings."""
+    temperature: float | None = None
+    """Sampling temperature; -1 is the default, too."""
+    max_tokens: int | None = None
+    """The most tokens of one answer; 0 is the default, too."""
+    context_window: int | None = None
+    """How many tokens the model can read; by default what the client knows."""
+    request_timeout_ms: int | None = None
+    """The longest one model call may take from when it is sent; by default the client's own timeouts hold."""
+    effort: Effort | None = None
+    """How much work the model puts into an answer: ``low``, ``medium``, ``high`` or ``max``."""
+    thinking: ThinkingMode | None = None
+    """When the model thinks: ``adaptive`` (as it sees fit), ``between_tools`` or ``off``; or for how many tokens at most."""
+    stop_sequences: Sequence[str] | None = None
+    """Texts that end the answer."""
+    tool_choice: str | None = None
+    """``auto``, ``required``, ``none``, or the name of the tool to call. A choice that forces a call holds for the first
+    turn only."""
+    top_p: float | None = None
+    """How much of the probability mass the model samples from."""
+    cache: CacheLifetime | None = None
+    """How long the provider is to keep the prompt in its cache: ``5m``, ``1h`` or ``off``."""
+    server_tools: Sequence[str | dict[str, Any]] | None = None
+    """Tools that the provider runs itself: names, such as ``web_search``, or definitions as the provider documents them."""
+    extra: Mapping[str, Any] | None = None
+    """Fields for each request as the provider names them; one that is set by other means is refused."""
+
+    def __post_init__(self) -> None:
+        if self.model is not None:
+            self._check_model(self.model)
+        try:
+            config = self.request_config
+        except InvalidInputError as error:
+            raise InvalidInputError(f"model_config.{error}", field=f"model_config.{error.field}") from error
+        for name in MODEL_SETTINGS:
+            value = getattr(config, name)
+            object.__setattr__(self, name, value if is_set(value) else None)
+        _check_whole("model_config.context_window", self.context_window, minimum=1000)
+        _check_whole("model_config.request_timeout_ms", self.request_timeout_ms, minimum=1)
+
+    @property
+    def request_config(self) -> RequestConfig:
+        """The settings as a request has them."""
+        settings = {name: getattr(self, name) for name in MODEL_SETTINGS}
+        return RequestConfig(model=self.model or "", **settings)
+
+    def _check_model(self, model: str) -> None:
+        where = "model_config.model"
+        if not isinstance(model, str) or not model.strip():
+            raise InvalidInputError(f"{where}: expected a non-empty string, got {model!r}.", field=where)
+        if problem := model_name_problem(model):
+            raise InvalidInputError(f"{where}: {problem}", field=where)
+        if model in _NEED_A_MODEL:
+            raise InvalidInputError(f"{where}: expected a model after {model!r}, got {model!r}.", field=where)
+
+
+def _check_whole(field: str, value: object, *, minimum: int) -> None:
+    if value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+        raise InvalidInputError(
+            f"{field}: expected a whole number of at least {minimum}, got {value!r}.", field=field
+        )
