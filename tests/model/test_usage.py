@@ -17,9 +17,9 @@ def test_metrics_add_up_every_invocation() -> None:
 
 @pytest.mark.requirement("002-R7")
 def test_usages_add_up_figure_by_figure() -> None:
-    total = Usage(1, 2, 3, 4, 0.5) + Usage(10, 20, 30, 40, 0.25)
+    total = Usage(1, 2, 3, 4, 0.5, 5) + Usage(10, 20, 30, 40, 0.25, 50)
 
-    assert total == Usage(11, 22, 33, 44, 0.75)
+    assert total == Usage(11, 22, 33, 44, 0.75, 55)
     assert total.total_tokens == 33
 
 
@@ -41,3 +41,17 @@ def test_a_price_counts_each_token_once_and_cached_ones_at_their_own_price() -> 
     assert Price(input=3, output=15, cache_read=0.3, cache_write=3.75).cost(usage) == pytest.approx(
         0.6 + 0.18 + 0.75 + 1.5
     )
+
+
+def test_what_is_cached_for_an_hour_has_its_own_price() -> None:
+    usage = Usage(input_tokens=100_000, cache_write_tokens=100_000, cache_write_1h_tokens=40_000)
+
+    assert Price(3, 15, cache_write=3.75, cache_write_1h=6).cost(usage) == pytest.approx(0.225 + 0.24)
+    assert Price(3, 15, cache_write=3.75).cost(usage) == pytest.approx(0.375)
+
+
+def test_a_request_longer_than_a_threshold_costs_the_higher_price_as_a_whole() -> None:
+    price = Price(1, 5, long=Price(2, 7.5), long_from=200_000)
+
+    assert price.cost(Usage(200_000, 1000)) == pytest.approx(0.2 + 0.005)
+    assert price.cost(Usage(200_001, 1000)) == pytest.approx(0.400002 + 0.0075)

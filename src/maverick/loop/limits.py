@@ -65,7 +65,7 @@ class Ledger:
 
     def answer_room(self, asked: int, input_tokens: int) -> int | TerminateReason:
         """How many tokens the next answer may have so that no limit is passed; 0 leaves it to the client."""
-        room, price = asked, self._price
+        room, price = asked, None if self._price is None else self._price.at(input_tokens)
         if self.limits.tokens is not None:
             left = self.limits.tokens - self.usage.total_tokens - input_tokens
             if left < 1:

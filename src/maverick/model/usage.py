@@ -11,7 +11,8 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     """The tokens of one response, as its provider counted them.
 
     ``input_tokens`` is the whole request; ``cache_read_tokens`` and ``cache_write_tokens`` say how much of it
-    was read from, or written to, the provider's prompt cache.
+    was read from, or written to, the provider's prompt cache. ``cache_write_1h_tokens`` are those of the latter that are
+    kept for an hour, which costs more.
     """
 
     input_tokens: int = 0
@@ -20,6 +21,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     cache_write_tokens: int = 0
     cost_usd: float | None = None
     """What it cost, or ``None`` when the price is not known; never a guess."""
+    cache_write_1h_tokens: int = 0
 
     @property
     def total_tokens(self) -> int:
@@ -33,6 +35,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
             self.cache_read_tokens + other.cache_read_tokens,
             self.cache_write_tokens + other.cache_write_tokens,
             _add_costs(self.cost_usd, other.cost_usd),
+            self.cache_write_1h_tokens + other.cache_write_1h_tokens,
         )
 
 
@@ -43,17 +46,30 @@ class Price(Struct, frozen=True, omit_defaults=True):
     output: float
     cache_read: float | None = None
     cache_write: float | None = None
+    cache_write_1h: float | None = None
+    """To write what is kept for an hour; by default as much as any other write."""
+    long: Price | None = None
+    """What a long request costs, its answer included; by default as much as any other."""
+    long_from: int = 0
+    """A request is long if it has more input tokens than this."""
+
+    def at(self, input_tokens: int) -> Price:
+        """The price that applies to a request with so many input tokens."""
+        return self if self.long is None or input_tokens <= self.long_from else self.long
 
     def cost(self, usage: Usage) -> float:
         """What this usage costs; cached tokens at their own price where there is one."""
-        cache_read = self.input if self.cache_read is None else self.cache_read
-        cache_write = self.input if self.cache_write is None else self.cache_write
+        price = self.at(usage.input_tokens)
+        cache_read = price.input if price.cache_read is None else price.cache_read
+        cache_write = price.input if price.cache_write is None else price.cache_write
+        for_an_hour = cache_write if price.cache_write_1h is None else price.cache_write_1h
         plain = usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens
         return (
-            plain * self.input
+            plain * price.input
             + usage.cache_read_tokens * cache_read
-            + usage.cache_write_tokens * cache_write
-            + usage.output_tokens * self.output
+            + (usage.cache_write_tokens - usage.cache_write_1h_tokens) * cache_write
+            + usage.cache_write_1h_tokens * for_an_hour
+            + usage.output_tokens * price.output
         ) / 1_000_000
 
 
