@@ -1,0 +1,90 @@
+"""Items of the Responses API as a stream brings them: how one begins, and what happens to it until it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from random import Random
+from typing import TypeAlias
+
+from strict.openai_rules import Body
+
+Event: TypeAlias = tuple[str, Body]
+"""What follows ``response.`` in its type, and its fields."""
+
+
+def opened(item: Body) -> Body:
+    """An item as it is when it begins."""
+    match item["type"]:
+        case "message":
+            return {**item, "content": [], "status": "in_progress"}
+        case "function_call":
+            return {**item, "arguments": "", "status": "in_progress"}
+        case "reasoning":
+            return {**item, "summary": []}
+        case "web_search_call":
+            return {**item, "status": "in_progress"}
+    return item
+
+
+def progress(item: Body, rng: Random) -> Iterator[Event]:
+    """What happens to an item between its beginning and its end."""
+    made = _PROGRESS.get(item["type"])
+    yield from made(item, rng) if made else ()
+
+
+def _message(item: Body, rng: Random) -> Iterator[Event]:
+    for index, part in enumerate(item["content"]):
+        at = {"content_index": index}
+        if part["type"] == "refusal":
+            yield "content_part.added", {**at, "part": {**part, "refusal": ""}}
+            for bit in bits(part["refusal"], rng):
+                yield "refusal.delta", {**at, "delta": bit}
+            yield "refusal.done", {**at, "refusal": part["refusal"]}
+        else:
+            yield "content_part.added", {**at, "part": {**part, "text": "", "annotations": []}}
+            for bit in bits(part["text"], rng):
+                yield "output_text.delta", {**at, "delta": bit, "logprobs": []}
+            for number, note in enumerate(part["annotations"]):
+                yield "output_text.annotation.added", {**at, "annotation_index": number, "annotation": note}
+            yield "output_text.done", {**at, "text": part["text"], "logprobs": []}
+        yield "content_part.done", {**at, "part": part}
+
+
+def _function_call(item: Body, rng: Random) -> Iterator[Event]:
+    for bit in bits(item["arguments"], rng):
+        yield "function_call_arguments.delta", {"delta": bit}
+    yield "function_call_arguments.done", {"arguments": item["arguments"], "name": item["name"]}
+
+
+def _reasoning(item: Body, rng: Random) -> Iterator[Event]:
+    for index, part in enumerate(item["summary"]):
+        at = {"summary_index": index}
+        yield "reasoning_summary_part.added", {**at, "part": {**part, "text": ""}}
+        for bit in bits(part["text"], rng):
+            yield "reasoning_summary_text.delta", {**at, "delta": bit}
+        yield "reasoning_summary_text.done", {**at, "text": part["text"]}
+        yield "reasoning_summary_part.done", {**at, "part": part}
+
+
+def _stages(kind: str, *stages: str) -> Callable[[Body, Random], Iterator[Event]]:
+    return lambda _item, _rng: iter([(f"{kind}.{stage}", {}) for stage in stages])
+
+
+_PROGRESS: Mapping[str, Callable[[Body, Random], Iterator[Event]]] = {
+    "message": _message,
+    "function_call": _function_call,
+    "reasoning": _reasoning,
+    "web_search_call": _stages("web_search_call", "in_progress", "searching", "completed"),
+    "file_search_call": _stages("file_search_call", "in_progress", "searching", "completed"),
+    "code_interpreter_call": _stages("code_interpreter_call", "in_progress", "interpreting", "completed"),
+    "image_generation_call": _stages("image_generation_call", "in_progress", "generating", "completed"),
+    "mcp_call": _stages("mcp_call", "in_progress", "completed"),
+    "mcp_list_tools": _stages("mcp_list_tools", "in_progress", "completed"),
+    "compaction": _stages("compaction", "compacting"),
+}
+
+
+def bits(text: str, rng: Random) -> list[str]:
+    """A text in pieces."""
+    size = rng.choice((3, 11, 1_000))
+    return [text[place : place + size] for place in range(0, len(text), size)]
