@@ -12,8 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from maverick.model import (
+    Document,
     History,
+    Image,
     Message,
+    Opaque,
     Part,
     Request,
     RequestConfig,
@@ -176,7 +179,7 @@ class Conversation:
         tokens = max((self.size or self.tokens) // 8, _SMALLEST_RESULT)
         messages = [
             Message.tool_result(
-                message.tool_call_id or "", truncate(message.content, tokens), is_error=message.is_error
+                message.tool_call_id or "", fit(message.parts, tokens), is_error=message.is_error
             )
             if message.role is Role.TOOL_RESULT
             else message
@@ -220,6 +223,19 @@ def truncate(text: str, tokens: int) -> str:
     head, tail = keep * 2 // 3, keep // 3
     left_out = len(text) - head - tail
     return cut_out(text, head, len(text) - tail, f"\n[… {left_out} characters left out …]\n")
+
+
+def fit(parts: Iterable[Part], tokens: int) -> list[Part]:
+    """The parts of a tool's result in about so many tokens: texts are cut, images and documents are named instead."""
+    fitted: list[Part] = []
+    for part in parts:
+        if isinstance(part, Text):
+            kept: Part = Text(truncate(part.text, max(tokens, _SMALLEST_RESULT)))
+        else:
+            kept = part if _part_tokens(part) <= tokens else Text(f"{describe_part(part)[:-1]}: left out]")
+        tokens -= _part_tokens(kept)
+        fitted.append(kept)
+    return fitted
 
 
 def without_thoughts(history: History) -> History:
@@ -272,13 +288,18 @@ def _message_tokens(message: Message) -> int:
     parts = message.parts
     if len(parts) == 1 and isinstance(parts[0], Text):
         return 4 + estimate_tokens(parts[0].text)
-    return 4 + sum(estimate_tokens(_text(part)) for part in parts)
+    return 4 + sum(map(_part_tokens, parts))
 
 
-def _text(part: Part) -> str:
-    if isinstance(part, Thought):
-        return part.text + part.signature + part.redacted
-    return describe_part(part)
+def _part_tokens(part: Part) -> int:
+    match part:
+        case Image() | Document():
+            return part.tokens
+        case Thought():
+            return estimate_tokens(part.text + part.signature + part.redacted)
+        case Opaque():
+            return estimate_tokens(str(part.data))
+    return estimate_tokens(describe_part(part))
 
 
 def _newest_turns(history: History, first: int, budget: int) -> int:
@@ -315,4 +336,5 @@ def _line(message: Message) -> str:
     said = message.content
     if len(said) > _CLIP:
         said = cut_out(said, _CLIP, len(said), "")
-    return f"{message.role.value}: {said}{calls[:_CLIP]}"
+    media = "".join(f" {describe_part(part)}" for part in message.parts if isinstance(part, Image | Document))
+    return f"{message.role.value}: {said}{media[:_CLIP]}{calls[:_CLIP]}"

@@ -161,6 +161,7 @@ class EventMapper:
             tool_call_id=planned.call.id,
             result=result.content,
             data=result.data,
+            parts=result.parts,
             outcome=result.outcome,
             duration_ms=result.duration_ms,
         )

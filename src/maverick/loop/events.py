@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from maverick.exceptions import AgentError
 from maverick.loop.result import AgentResult, ToolOutcome
-from maverick.model import ToolCall, Usage
+from maverick.model import Part, ToolCall, Usage
 
 
 class AgentActivityEvent(Struct, frozen=True, kw_only=True):
@@ -78,6 +78,8 @@ class ToolCallEnd(AgentActivityEvent, frozen=True, kw_only=True):
     duration_ms: int
     data: dict[str, Any] | None = None
     """The result as JSON values, from tools that return a ``StructuredResult``."""
+    parts: tuple[Part, ...] = ()
+    """The result as the model gets it, when it is more than text: images, documents."""
 
     @property
     def is_error(self) -> bool:

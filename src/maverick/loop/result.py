@@ -11,7 +11,7 @@ from msgspec import Struct
 from typing_extensions import TypeVar
 
 from maverick.exceptions import AgentError, InvalidInputError
-from maverick.model import Message, Usage
+from maverick.model import Message, Part, Usage
 
 T = TypeVar("T", default=str)
 
@@ -69,6 +69,8 @@ class ToolRecord(Struct, frozen=True):
     turn: int
     data: dict[str, Any] | None = None
     """The result as JSON values, from tools that return a ``StructuredResult``."""
+    parts: tuple[Part, ...] = ()
+    """The result as the model gets it, when it is more than text: images, documents."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError, describe_unknown
-from maverick.loop.conversation import Conversation, truncate
+from maverick.loop.conversation import Conversation, fit, truncate
 from maverick.loop.entries import ToolFinished
 from maverick.loop.limits import Ledger, Limits
 from maverick.loop.result import ToolOutcome, ToolRecord
 from maverick.loop.run_settings import RunSettings, ToolOffer
-from maverick.model import Message, StopReason, ToolCall
+from maverick.model import Message, Part, StopReason, ToolCall
 
 _CUT_OFF = (
     "Not run: your reply was cut off at its token limit, so the call may be incomplete. "
@@ -146,9 +146,11 @@ class ToolRound:
             self._results[planned.index] = cancelled
         for planned, result in self.settled():
             call, content = planned.call, result.content
-            text = content if result_tokens is None else truncate(content, result_tokens)
+            said: str | Sequence[Part] = result.parts or content
+            if result_tokens is not None:
+                said = fit(result.parts, result_tokens) if result.parts else truncate(content, result_tokens)
             failed = result.outcome is not ToolOutcome.FINISHED
-            message = Message.tool_result(call.id, text, is_error=failed)
+            message = Message.tool_result(call.id, said, is_error=failed)
             yield (
                 message,
                 ToolRecord(
@@ -160,6 +162,7 @@ class ToolRound:
                     result.duration_ms,
                     self.turn,
                     result.data,
+                    result.parts,
                 ),
             )
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from maverick.model.message import Part
+
 if TYPE_CHECKING:
     from maverick.processes import ProgramResult
 
@@ -121,6 +123,8 @@ class StructuredResult(Struct, frozen=True):
     """JSON values, for whoever reads the run's tool calls."""
     is_error: bool = False
     """Whether the call failed."""
+    parts: tuple[Part, ...] = ()
+    """What the model gets in place of the text, where that is more: images, documents."""
 
 
 class Outcome(Struct, frozen=True):

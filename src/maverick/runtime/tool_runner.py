@@ -16,14 +16,14 @@ from maverick.loop.entries import ToolFinished
 from maverick.loop.limits import Ledger
 from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
 from maverick.loop.tool_round import PlannedCall
-from maverick.model import Effect, Outcome, StructuredResult, ToolContext
+from maverick.model import Effect, Outcome, Part, StructuredResult, Text, ToolContext
 from maverick.model.untrusted import is_marked, mark_untrusted
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.interruption import RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.toolset import ReadyTool
 from maverick.runtime.watchdog import watchdog
-from maverick.tools.rendering import cap, render, text_of
+from maverick.tools.rendering import cap, parts_of_result, render, text_of
 from maverick.tools.threads import end_if_forked, this_process
 
 _UNKNOWN = (
@@ -134,6 +134,7 @@ class ToolRunner:
         """Run the tool and make a result of what it returns, or raises."""
         arguments = planned.call.arguments
         data: dict[str, Any] | None = None
+        parts: tuple[Part, ...] = ()
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a batch runs each call in a task
         watchdog.enter(task, planned.call, self._run)
@@ -147,8 +148,11 @@ class ToolRunner:
             outcome = ToolOutcome.FINISHED
             if isinstance(value, StructuredResult):
                 outcome = ToolOutcome.FAILED if value.is_error else ToolOutcome.FINISHED
-                data, value = value.data, value.text
-            content = await render(value, ready.max_output)
+                data, value = value.data, value.parts or value.text
+            if (found := parts_of_result(value, ready.max_output)) is not None:
+                content, parts = found
+            else:
+                content = await render(value, ready.max_output)
         except asyncio.CancelledError:
             raise
         except MaverickError as error:
@@ -159,7 +163,10 @@ class ToolRunner:
         finally:
             watchdog.leave(task)
         end_if_forked(self._process)
-        return self._finished(planned, outcome, _marked(ready, content), began, data)
+        content = _marked(ready, content)
+        if parts and ready.untrusted:  # the marked text names what follows it
+            parts = (Text(content), *(part for part in parts if not isinstance(part, Text)))
+        return self._finished(planned, outcome, content, began, data, parts)
 
     async def _run_transaction(self, planned: PlannedCall, ready: ReadyTool, began: float) -> ToolFinished:
         """Run a tool whose effect and result are written together, or not at all."""
@@ -261,12 +268,14 @@ class ToolRunner:
         content: str,
         began: float | None = None,
         data: dict[str, Any] | None = None,
+        parts: tuple[Part, ...] = (),
     ) -> ToolFinished:
         return ToolFinished(
             at=self._run.clock.now(),
             index=planned.index,
             outcome=outcome,
             content=content,
+            parts=parts,
             data=data,
             duration_ms=0 if began is None else _milliseconds(began),
         )

@@ -1,4 +1,4 @@
-"""Turns what a tool returned into the text that the model reads."""
+"""Turns what a tool returned into what the model gets: text, or text with images and documents."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from typing import Any, cast
 
 from maverick.exceptions import ToolError
+from maverick.model import Document, Image, Part, Text
+from maverick.model.media import MAX_BYTES
+from maverick.model.message import describe_part
 from maverick.model.untrusted import cut_out
 from maverick.tools.threads import run_in_thread
 
 _END = object()
+_MOST_MEDIA = 100
+"""How many images and documents of one result are kept."""
 
 
 async def render(value: object, limit: int) -> str:
@@ -30,6 +35,36 @@ async def render(value: object, limit: int) -> str:
     return cap(text_of(value), limit)
 
 
+def parts_of_result(value: object, limit: int) -> tuple[str, tuple[Part, ...]] | None:
+    """The text and the parts of a value with images, documents or other parts in it; ``None`` for any other value.
+
+    The limit is for the text, as in :func:`render`. What is more than a request can have is described, not kept.
+
+    Raises:
+        ToolError: A value beside the parts cannot be turned into text.
+    """
+    if type(value) is str:
+        return None
+    given = value if isinstance(value, list | tuple) else (value,)
+    if not any(isinstance(part, Text | Image | Document) for part in given):
+        return None
+    parts: list[Part] = []
+    media = size = 0
+    for item in given:
+        if not isinstance(item, Image | Document):
+            text = cap(text_of(item), limit)
+            limit = max(limit - len(text), 0)
+            parts.append(Text(text))
+            continue
+        media, size = media + 1, size + (0 if item.blob is None else item.blob.size)
+        fits = media <= _MOST_MEDIA and size <= MAX_BYTES
+        parts.append(
+            item if fits else Text(f"{describe_part(item)[:-1]}: left out, the result has too many]")
+        )
+    text = "\n".join(describe_part(part) for part in parts)
+    return text, tuple(parts) if any(isinstance(part, Image | Document) for part in parts) else ()
+
+
 def cap(text: str, limit: int) -> str:
     """The text, or its beginning and a note of how much is missing."""
     if len(text) <= limit:
@@ -46,6 +81,8 @@ def text_of(value: object) -> str:
     """
     if isinstance(value, str):
         return value
+    if isinstance(value, Text):
+        return value.text
     if type(value) is int:
         return str(value)
     if value is None:
