@@ -8,7 +8,7 @@ import sqlite3
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -20,7 +20,7 @@ from benchmarks.prepared import PreparedClient, run_adder
 from benchmarks.stopwatch import median_of
 from maverick import AgentExecutor
 from maverick.journal import Journal, MemoryJournal, SqliteJournal
-from maverick.journal.records import Lease, RunStatus
+from maverick.journal.records import Append
 
 _TURNS = 100
 _RUNS = 500
@@ -107,7 +107,7 @@ class _BareCommits(MemoryJournal):
         self._thread = threading.Thread(target=self._write)
         self._thread.start()
 
-    async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:  # noqa: ARG002 - it keeps nothing
+    async def _append(self, append: Append) -> None:  # noqa: ARG002 - it keeps nothing
         written = self._loop.create_future()
         self._waiting.put(written)
         await written

@@ -41,6 +41,8 @@ from maverick.model import (
     ToolCall,
     Usage,
 )
+from maverick.model.media import Blob, Document, Image
+from maverick.model.message import Opaque
 
 
 def error_classes() -> Iterator[type[AgentError]]:
@@ -110,7 +112,22 @@ json_values = st.recursive(
 )
 usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 1e6))
 tool_calls = st.builds(ToolCall, texts, texts, st.dictionaries(texts, json_values, max_size=4), texts)
-parts = st.builds(Text, texts) | st.builds(Thought, texts, texts, texts) | tool_calls
+opaque = st.builds(
+    Opaque, st.sampled_from(["claude", "openai"]), st.dictionaries(texts, json_values, max_size=4)
+)
+blocks = st.none() | opaque
+media = st.one_of(
+    st.builds(Image, media_type=texts, blob=st.binary(max_size=9).map(Blob), name=texts),
+    st.builds(Document, url=st.just("https://example.org/a.pdf"), name=texts),
+    st.builds(Image, file_id=texts.filter(bool)),
+)
+parts = (
+    st.builds(Text, texts, blocks)
+    | st.builds(Thought, texts, texts, texts, blocks)
+    | tool_calls
+    | opaque
+    | media
+)
 messages = st.builds(
     Message, st.sampled_from([Role.USER, Role.ASSISTANT]), st.lists(parts, max_size=4)
 ) | st.builds(Message.tool_result, texts, texts, is_error=st.booleans())
@@ -160,6 +177,7 @@ ENTRIES: dict[type[Any], SearchStrategy[Any]] = {
         index=counts,
         outcome=st.sampled_from(ToolOutcome),
         content=texts,
+        parts=st.lists(parts, max_size=2).map(tuple),
         duration_ms=counts,
         usage=usages,
         turns=counts,

@@ -1,25 +1,26 @@
 """Entries as compact JSON, and back.
 
 Each stored entry names the version of this format it was written in. Text that is not valid Unicode (a lone surrogate,
-as a tool may return) and NUL characters are restored exactly.
+as a tool may return) and NUL characters are restored exactly. The bytes of images and documents are not in the entries: an
+entry has their hash and size, and a journal keeps the bytes beside the entries, once.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from maverick import exceptions
-from maverick.exceptions import AgentError, ErrorKind, JournalDamagedError, JournalError
+from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, JournalDamagedError, JournalError
 from maverick.journal.records import Approval
-from maverick.loop.entries import Entry, ModelReplied, RunStarted
-from maverick.model import ToolCall
+from maverick.loop.entries import Entry, ModelReplied, RunStarted, ToolFinished
+from maverick.model import Blob, Document, Image, Part, ToolCall
 
 VERSION = 1
 """The version of the format that entries are written in. Every version before it can be read, always: a change that old
@@ -38,8 +39,15 @@ class _StoredError(Struct, frozen=True):
     details: dict[str, Any] = {}
 
 
+class _StoredBlob(Struct, frozen=True):
+    """What an entry has of a blob."""
+
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    size: Annotated[int, Meta(ge=0)]
+
+
 _UNWRITABLE = (TypeError, ValueError, RecursionError, OverflowError)
-_UNREADABLE = (TypeError, ValueError, RecursionError, OverflowError, AttributeError)
+_UNREADABLE = (*_UNWRITABLE, AttributeError, InvalidInputError)
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _OWN_FIELDS = frozenset(_StoredError.__struct_fields__)
 
@@ -51,8 +59,9 @@ def encode_entry(entry: Entry) -> bytes:
         JournalError: Something in it has no JSON form.
     """
     try:
-        for call in _calls_in(entry):
-            _check_numbers(call.arguments)
+        for part in _parts_in(entry):
+            if type(part) is ToolCall:
+                _check_numbers(part.arguments)
         return encode_json(entry)
     except _UNWRITABLE as error:
         raise JournalError(
@@ -74,6 +83,13 @@ def decode_entry(payload: bytes, version: int) -> Entry:
             "Update Maverick."
         )
     return _decode(payload, _entry_decoder)
+
+
+def blobs_in(entry: Entry) -> list[Blob]:
+    """The blobs that an entry names; those of an entry that was decoded have no bytes yet."""
+    return [
+        part.blob for part in _parts_in(entry) if isinstance(part, Image | Document) and part.blob is not None
+    ]
 
 
 def encode_approval(approval: Approval) -> bytes:
@@ -117,7 +133,7 @@ def encode_json(value: object, *, sort: bool = False) -> bytes:
 
 def to_plain(value: object) -> Any:  # noqa: ANN401 - JSON of any shape
     """A value as the dictionaries, lists, texts and numbers its JSON is made of."""
-    return msgspec.to_builtins(value, enc_hook=_encode_error)
+    return msgspec.to_builtins(value, enc_hook=_encode_foreign)
 
 
 def _decode(payload: bytes, decoder: msgspec.json.Decoder[R]) -> R:
@@ -125,12 +141,14 @@ def _decode(payload: bytes, decoder: msgspec.json.Decoder[R]) -> R:
         return decoder.decode(payload)
     except _UNREADABLE as strict:
         try:  # the standard library reads the escape of a lone surrogate, which msgspec refuses
-            return msgspec.convert(json.loads(payload), decoder.type, dec_hook=_decode_error)
+            return msgspec.convert(json.loads(payload), decoder.type, dec_hook=_decode_foreign)
         except _UNREADABLE as error:
             raise JournalDamagedError(f"A journal entry is damaged: {strict}.", cause=error) from error
 
 
-def _encode_error(value: object) -> object:
+def _encode_foreign(value: object) -> object:
+    if isinstance(value, Blob):
+        return _StoredBlob(value.sha256, value.size)
     if not isinstance(value, AgentError):
         raise TypeError(f"{type(value).__name__} has no JSON form")
     # A class of another package is read back as its nearest base class of ours, which is all the loop decides by.
@@ -139,7 +157,10 @@ def _encode_error(value: object) -> object:
     return _StoredError(known.__name__, value.message, value.kind, value.retryable, details)
 
 
-def _decode_error(kind: type[Any], value: object) -> object:
+def _decode_foreign(kind: type[Any], value: object) -> object:
+    if kind is Blob:
+        stored = msgspec.convert(value, _StoredBlob)
+        return Blob(None, stored.sha256, stored.size)
     if kind is not AgentError:
         raise TypeError(f"no {kind.__name__} is ever written")
     return decode_error(value)
@@ -168,12 +189,14 @@ def _plain(value: object) -> object:
         return str(value)
 
 
-def _calls_in(entry: Entry) -> Iterator[ToolCall]:
+def _parts_in(entry: Entry) -> Iterable[Part]:
     if isinstance(entry, ModelReplied):
-        yield from entry.response.tool_calls
-    elif isinstance(entry, RunStarted):
-        for message in entry.messages:
-            yield from message.tool_calls
+        return entry.response.parts
+    if isinstance(entry, ToolFinished):
+        return entry.parts
+    if isinstance(entry, RunStarted):
+        return [part for message in entry.messages for part in message.parts]
+    return ()
 
 
 def _check_numbers(value: object) -> None:
@@ -189,7 +212,7 @@ def _check_numbers(value: object) -> None:
             _check_numbers(item)
 
 
-_encoder = msgspec.json.Encoder(enc_hook=_encode_error)
+_encoder = msgspec.json.Encoder(enc_hook=_encode_foreign)
 _sorting_encoder = msgspec.json.Encoder(order="sorted")
-_entry_decoder: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry, dec_hook=_decode_error)
+_entry_decoder: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry, dec_hook=_decode_foreign)
 _approval_decoder = msgspec.json.Decoder(Approval)

@@ -3,15 +3,18 @@
 ::
 
     {"run": {"run_id": "report-42", …}}
+    {"blob": "iVBORw0KGgo…"}
     {"seq": 1, "version": 1, "entry": {"type": "RunStarted", …}}
 
-The first line of a run is its record. The lines after it are its entries, byte for byte as a journal stores them. A
-recording may name a run again to continue it, and keeps the pieces in which an answer was streamed (``deltas``).
+The first line of a run is its record. Then come the images and documents that it names, in base64, each once in the
+file, and its entries, byte for byte as a journal stores them. A recording may name a run again to continue it, and keeps
+the pieces in which an answer was streamed (``deltas``); it has no blobs, since a request is known by their hashes.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,33 +24,41 @@ import msgspec
 from msgspec import Struct
 
 from maverick.exceptions import AgentError, InvalidInputError, JournalError
-from maverick.journal.codec import decode_entry, decode_error, encode_json
+from maverick.journal.codec import blobs_in, decode_entry, decode_error, encode_json
 from maverick.journal.playback import Delta, Json, RecordedExchange, exchanges_of
 from maverick.journal.records import RunRecord
 from maverick.journal.store import Journal
 from maverick.loop.entries import Entry, RunStarted
-from maverick.model import ModelInfo, Part, Response, StopReason, Usage
+from maverick.model import Blob, ModelInfo, Part, Response, StopReason, Usage
 from maverick.model.response import NO_USAGE
 
 _OLD_VERSION = 1
 
 
-async def export_run(journal: Journal, run_id: str) -> AsyncIterator[bytes]:
+async def export_run(journal: Journal, run_id: str, exported: set[str] | None = None) -> AsyncIterator[bytes]:
     """A run and its subagents' runs, line by line.
 
     Args:
         journal: The journal.
         run_id: The run.
+        exported: The hashes of the blobs that are in the export already.
 
     Raises:
         RunNotFoundError: There is no such run.
         JournalDamagedError: A part of it cannot be read; the lines before it have been yielded.
     """
+    exported = set() if exported is None else exported
     yield run_line(await journal.get(run_id))
+    for sha256 in await journal.blob_names(run_id):
+        if sha256 not in exported:
+            exported.add(sha256)
+            blob = Blob(None, sha256)
+            await journal.load_blob(blob, run_id)
+            yield b'{"blob":"%b"}\n' % blob.base64
     async for seq, version, payload in journal.read_payloads(run_id):
         yield entry_line(seq, version, payload)
     for child in reversed(await journal.list_runs(parent=run_id, limit=1_000_000)):
-        async for line in export_run(journal, child.run_id):
+        async for line in export_run(journal, child.run_id, exported):
             yield line
 
 
@@ -103,6 +114,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.models: dict[str, ModelInfo] = {}
+        self._blobs: dict[str, bytes] = {}
         self._entries: dict[str, list[tuple[int, Entry, Sequence[Delta] | None]]] = {}
         self._old = _OldCassette(self.models)
         self._run: list[tuple[int, Entry, Sequence[Delta] | None]] = []
@@ -113,9 +125,15 @@ class _Reader:
             self._run = self._entries.setdefault(value["run"]["run_id"], [])
         elif "entry" in value:
             entry = decode_entry(encode_json(value["entry"]), value["version"])
+            for blob in blobs_in(entry):
+                if blob.sha256 in self._blobs:
+                    blob.load(self._blobs[blob.sha256])
             self._run.append((number, entry, msgspec.convert(value.get("deltas"), list[Delta] | None)))
             if isinstance(entry, RunStarted):
                 self.models["" if entry.fingerprint is None else entry.fingerprint.model] = entry.info
+        elif "blob" in value:
+            blob = Blob(b64decode(value["blob"], validate=True))
+            self._blobs[blob.sha256] = blob.data
         else:
             self._old.take(number, value)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from maverick.exceptions import JournalError
+from maverick.journal.codec import blobs_in
 from maverick.journal.store import Journal
 from maverick.loop.entries import RunStarted
 
@@ -36,6 +37,8 @@ async def check_run(journal: Journal, run_id: str) -> RunHealth:
             if stored.seq == 1 and not _begins(run_id, stored.entry):
                 problem = "It does not begin with its start."
                 break
+            for blob in blobs_in(stored.entry):
+                await journal.load_blob(blob)
             entries = stored.seq
         record = await journal.get(run_id)
         if not problem and record.entries != entries:

@@ -9,16 +9,18 @@ from msgspec.structs import replace
 
 from maverick.exceptions import ApprovalError, LeaseLostError, RunExistsError, RunNotFoundError
 from maverick.journal.codec import VERSION
-from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus
+from maverick.journal.records import Append, Approval, ApprovalStatus, Lease, RunRecord, RunStatus
 from maverick.journal.store import Journal
+from maverick.model import Blob
 
 
 class _KeptRun:
-    __slots__ = ("payloads", "record", "token")
+    __slots__ = ("blobs", "payloads", "record", "token")
 
     def __init__(self, record: RunRecord) -> None:
         self.record = record
         self.payloads: list[bytes] = []
+        self.blobs: dict[str, bytes] = {}
         self.token = 1
 
 
@@ -30,7 +32,11 @@ class MemoryJournal(Journal):
         self._approvals: dict[str, Approval] = {}
 
     async def create(
-        self, record: RunRecord, payloads: Sequence[bytes], caller: Lease | None = None
+        self,
+        record: RunRecord,
+        payloads: Sequence[bytes],
+        caller: Lease | None = None,
+        blobs: Sequence[Blob] = (),
     ) -> Lease:
         """Add a run with its first entries."""
         self._check_held(caller)
@@ -38,6 +44,7 @@ class MemoryJournal(Journal):
             raise RunExistsError(run_id=record.run_id)
         kept = self._runs[record.run_id] = _KeptRun(record)
         kept.payloads += payloads
+        self._keep(kept, blobs)
         kept.record = replace(record, entries=len(kept.payloads))
         return Lease(record.run_id, kept.token)
 
@@ -48,11 +55,16 @@ class MemoryJournal(Journal):
             self._runs[relative].token += 1
         return Lease(run_id, self._runs[run_id].token)
 
-    async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
-        kept = self._leased(lease)
-        kept.payloads += payloads
+    async def _append(self, append: Append) -> None:
+        kept = self._leased(append.lease)
+        kept.payloads += append.payloads
+        self._keep(kept, append.blobs)
         kept.record = replace(
-            kept.record, status=status, reason=reason, updated_at=time.time(), entries=len(kept.payloads)
+            kept.record,
+            status=append.status,
+            reason=append.reason,
+            updated_at=time.time(),
+            entries=len(kept.payloads),
         )
 
     async def get(self, run_id: str) -> RunRecord:
@@ -88,6 +100,13 @@ class MemoryJournal(Journal):
         self._approvals = {key: kept for key, kept in self._approvals.items() if kept.run_id not in removed}
         return len(removed)
 
+    async def blob_names(self, run_id: str) -> list[str]:
+        """The hashes of the blobs that a run names."""
+        return sorted(self._runs[run_id].blobs) if run_id in self._runs else []
+
+    async def _read_blob(self, sha256: str) -> bytes | None:
+        return next((kept.blobs[sha256] for kept in self._runs.values() if sha256 in kept.blobs), None)
+
     async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
         kept = self._leased(lease)
         for approval in approvals:
@@ -121,6 +140,9 @@ class MemoryJournal(Journal):
             return False
         self._approvals[approval.approval_id] = approval
         return True
+
+    def _keep(self, kept: _KeptRun, blobs: Sequence[Blob]) -> None:
+        kept.blobs |= {blob.sha256: blob.data for blob in blobs}
 
     def _kept(self, run_id: str) -> _KeptRun:
         if run_id not in self._runs:

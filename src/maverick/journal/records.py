@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from enum import StrEnum
 from types import TracebackType
 
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError, LeaseLostError
 from maverick.loop.entries import Entry
+from maverick.model import Blob
 
 
 class RunStatus(StrEnum):
@@ -99,6 +101,16 @@ class Lease(Struct):
                 "Resume the run: it continues from what is stored.",
                 run_id=self.run_id,
             )
+
+
+class Append(Struct, frozen=True):
+    """Entries to add to a run whose lease is held, and the blobs they name that may not be stored yet."""
+
+    lease: Lease
+    payloads: Sequence[bytes]
+    status: RunStatus = RunStatus.RUNNING
+    reason: str = ""
+    blobs: Sequence[Blob] = ()
 
 
 class StoredEntry(Struct, frozen=True):

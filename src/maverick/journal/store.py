@@ -6,17 +6,34 @@ written is durable when it returns. One conformance suite holds all stores to th
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from maverick.exceptions import ApprovalError, JournalDamagedError, JournalError, RunNotFoundError
-from maverick.journal.codec import decode_entry
-from maverick.journal.damage import damaged_run
-from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, RunStatus, StoredEntry
+from maverick.exceptions import (
+    ApprovalError,
+    InvalidInputError,
+    JournalDamagedError,
+    JournalError,
+    RunNotFoundError,
+)
+from maverick.journal.codec import blobs_in, decode_entry
+from maverick.journal.damage import damaged_blob, damaged_run
+from maverick.journal.records import (
+    Append,
+    Approval,
+    ApprovalStatus,
+    Lease,
+    RunRecord,
+    RunStatus,
+    StoredEntry,
+)
 from maverick.journal.transaction import Transaction
+from maverick.loop.entries import Entry
+from maverick.model import Blob
 
 ENDED = (RunStatus.COMPLETE, RunStatus.STOPPED)
 """The statuses of a run that has ended."""
@@ -41,7 +58,11 @@ class Journal(ABC):
 
     @abstractmethod
     async def create(
-        self, record: RunRecord, payloads: Sequence[bytes], caller: Lease | None = None
+        self,
+        record: RunRecord,
+        payloads: Sequence[bytes],
+        caller: Lease | None = None,
+        blobs: Sequence[Blob] = (),
     ) -> Lease:
         """Add a run with its first entries, and take the lease on it.
 
@@ -49,6 +70,7 @@ class Journal(ABC):
             record: The run.
             payloads: Its first entries.
             caller: The lease on the run that called it as a subagent: it has to hold in the same transaction.
+            blobs: The blobs that the entries name.
 
         Raises:
             LeaseLostError: Another process has claimed the caller's run.
@@ -69,21 +91,28 @@ class Journal(ABC):
         """
 
     async def append(
-        self, lease: Lease, payloads: Sequence[bytes], status: RunStatus = RunStatus.RUNNING, reason: str = ""
+        self,
+        lease: Lease,
+        payloads: Sequence[bytes],
+        status: RunStatus = RunStatus.RUNNING,
+        reason: str = "",
+        *,
+        blobs: Sequence[Blob] = (),
     ) -> None:
-        """Write entries, all or none; they are durable when this returns.
+        """Write entries with the blobs they name, all or none; they are durable when this returns.
 
-        A caller that is cancelled meanwhile is told so once they are written.
+        A blob that is stored already, for this run or for another, is not stored again. A caller that is cancelled
+        meanwhile is told so once they are written.
 
         Raises:
             LeaseLostError: Another process has claimed the run, or an earlier write under this lease failed.
             JournalError: They could not be written, or it is unknown whether they were; the lease has ended.
         """
         with lease:
-            await self._append(lease, payloads, status, reason)
+            await self._append(Append(lease, payloads, status, reason, blobs))
 
     @abstractmethod
-    async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
+    async def _append(self, append: Append) -> None:
         """Write entries after those that are there, if the lease's token is the run's newest; see it through."""
 
     @abstractmethod
@@ -114,7 +143,47 @@ class Journal(ABC):
 
     @abstractmethod
     async def delete(self, run_id: str) -> int:
-        """Remove a run and its subagents' runs; returns how many runs."""
+        """Remove a run and its subagents' runs, and the blobs that no other run names; returns how many runs."""
+
+    @abstractmethod
+    async def blob_names(self, run_id: str) -> list[str]:
+        """The hashes of the blobs that a run names."""
+
+    @abstractmethod
+    async def _read_blob(self, sha256: str) -> bytes | None:
+        """The bytes that are stored under a hash."""
+
+    async def load_blobs(self, entries: Iterable[Entry], run_id: str = "") -> None:
+        """Give the blobs in entries that were read their bytes: one after the other, and each is read once.
+
+        Args:
+            entries: The entries.
+            run_id: Their run, for error messages.
+
+        Raises:
+            JournalDamagedError: A blob is missing, or its bytes are not what they were.
+        """
+        loaded: dict[str, Blob] = {}
+        for blob in [blob for entry in entries for blob in blobs_in(entry) if not blob.is_loaded]:
+            same = loaded.setdefault(blob.sha256, blob)
+            if same is blob:
+                await self.load_blob(blob, run_id)
+            else:
+                await asyncio.to_thread(blob.load, same.data)
+
+    async def load_blob(self, blob: Blob, run_id: str = "") -> None:
+        """Give a blob its bytes, whose hash is checked.
+
+        Raises:
+            JournalDamagedError: They are missing, or not what they were.
+        """
+        data = await self._read_blob(blob.sha256)
+        if data is None:
+            raise damaged_blob(blob, run_id, "missing")
+        try:
+            await asyncio.to_thread(blob.load, data)
+        except InvalidInputError as error:
+            raise damaged_blob(blob, run_id, "damaged") from error
 
     async def read(self, run_id: str, *, after: int = 0) -> AsyncIterator[StoredEntry]:
         """The entries of a run from a place on, read page by page.

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from maverick.exceptions import ToolError
+from maverick.model import Blob
 
 R = TypeVar("R")
 
@@ -56,8 +57,8 @@ class Transaction(ABC):
         """What the tool works with."""
 
     @abstractmethod
-    async def commit(self, payloads: Sequence[bytes]) -> None:
-        """Write the entries and make everything durable at once.
+    async def commit(self, payloads: Sequence[bytes], blobs: Sequence[Blob] = ()) -> None:
+        """Write the entries, with the blobs they name, and make everything durable at once.
 
         Raises:
             ToolError: The database has undone it because of what the tool did; nothing has happened.

@@ -57,7 +57,9 @@ class Blob:
     def data(self) -> bytes:
         """The bytes."""
         if self._data is None:
-            raise InvalidInputError(f"The bytes with the hash {self.sha256[:12]}… have not been loaded.")
+            raise InvalidInputError(
+                f"The bytes with the hash {self.sha256[:12]}… have not been loaded. Read them with journal.load_blobs([…])."
+            )
         return self._data
 
     @property

@@ -131,6 +131,8 @@ class AgentExecutor:
             earlier=messages,
             execution=execution,
         )
+        if self._journal is not None and messages:  # which may be those of a run that was replayed
+            await self._journal.load_blobs([start])
         writer = None if self._journal is None else RunWriter(self._journal)
         driver = self._driver(agent, start, listeners_of(on_activity), writer, clock)
         return await driver.drive(signal)

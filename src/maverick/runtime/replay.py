@@ -27,13 +27,22 @@ from maverick.tools import ToolRegistry
 R = TypeVar("R")
 
 
-async def load(journal: Journal, run_id: str) -> list[Entry]:
+async def load(journal: Journal, run_id: str, *, with_blobs: bool = True) -> list[Entry]:
     """All entries of a run.
+
+    Args:
+        journal: The journal.
+        run_id: The run.
+        with_blobs: Whether to load the images and documents in them; only a model needs to see those.
 
     Raises:
         RunNotFoundError: There is no such run.
+        JournalDamagedError: A part of it is missing or damaged.
     """
-    return [stored.entry async for stored in journal.read(run_id)]
+    entries = [stored.entry async for stored in journal.read(run_id)]
+    if with_blobs:
+        await journal.load_blobs(entries, run_id)
+    return entries
 
 
 async def load_beginning(journal: Journal, run_id: str) -> RunStarted:
@@ -127,7 +136,7 @@ async def replayed(
     async def add(run_id: str, definition: AgentDefinition[Any]) -> None:
         tools = _tools_here(definition, registry)
         loop: AgentLoop[Any] = AgentLoop(definition, tools, max_depth=max_depth)
-        replays.append(_replay(run_id, await load(journal, run_id), loop))
+        replays.append(_replay(run_id, await load(journal, run_id, with_blobs=False), loop))
         agents = {t.definition.name: t.definition for t in tools.values() if isinstance(t, AgentTool)}
         for child in await journal.list_runs(parent=run_id, limit=1_000_000):
             if (agent := agents.get(child.agent.rpartition("/")[2])) is not None:

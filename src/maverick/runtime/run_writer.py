@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from maverick.journal import Journal
-from maverick.journal.codec import encode_entry
+from maverick.journal.codec import blobs_in, encode_entry
 from maverick.journal.records import Approval, Lease, RunRecord, RunStatus
 from maverick.journal.transaction import Transaction
 from maverick.loop.entries import (
@@ -26,6 +26,7 @@ from maverick.loop.entries import (
     ToolsStarted,
 )
 from maverick.loop.result import AgentResult, TerminateReason
+from maverick.model import Blob
 
 _INTENTS = (ModelCalled, ToolsStarted, ApprovalDecided, Resumed)
 
@@ -46,6 +47,8 @@ class RunWriter:
         self._caller = caller
         self._start: RunStarted | None = None
         self._pending: list[bytes] = []
+        self._blobs: list[Blob] = []
+        """The blobs that the pending entries name."""
         self._unconfirmed: asyncio.Task[None] | None = None
         self._written: set[int] = set()
         """The entries that a tool's transaction has already written."""
@@ -68,6 +71,7 @@ class RunWriter:
         if isinstance(entry, RunStarted):
             self._start = entry
         self._pending.append(encode_entry(entry))
+        self._blobs += blobs_in(entry)
 
     def transaction(self) -> Transaction:
         """A transaction for a tool's effect and its entry.
@@ -85,7 +89,7 @@ class RunWriter:
         that is known, as if the tool had not been stopped.
         """
         self.journal.at_write_point("Transaction", before=True)
-        committing = asyncio.ensure_future(transaction.commit([encode_entry(entry)]))
+        committing = asyncio.ensure_future(transaction.commit([encode_entry(entry)], blobs_in(entry)))
         while not committing.done():
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([committing])
@@ -126,16 +130,22 @@ class RunWriter:
             await self._append(self.lease, point, status, reason)
 
     async def _create(self, point: str, status: RunStatus, reason: str) -> None:
-        payloads, self._pending = self._pending, []
+        payloads, blobs = self._taken()
         self.journal.at_write_point(point, before=True)
-        self.lease = await self.journal.create(self._record(status, reason), payloads, self._caller)
+        self.lease = await self.journal.create(self._record(status, reason), payloads, self._caller, blobs)
         self.journal.at_write_point(point, before=False)
 
     async def _append(self, lease: Lease, point: str, status: RunStatus, reason: str) -> None:
-        payloads, self._pending = self._pending, []
+        payloads, blobs = self._taken()
         self.journal.at_write_point(point, before=True)
-        await self.journal.append(lease, payloads, status, reason)
+        await self.journal.append(lease, payloads, status, reason, blobs=blobs)
         self.journal.at_write_point(point, before=False)
+
+    def _taken(self) -> tuple[list[bytes], list[Blob]]:
+        """What is to be written now."""
+        taken = self._pending, self._blobs
+        self._pending, self._blobs = [], []
+        return taken
 
     def _record(self, status: RunStatus, reason: str) -> RunRecord:
         start = self._start

@@ -224,7 +224,7 @@ class AnswerService:
         seen = job.asked_at.timestamp()
         if self._runner.journal is not None:
             with contextlib.suppress(RunNotFoundError):
-                entries = await load(self._runner.journal, run_id)
+                entries = await load(self._runner.journal, run_id, with_blobs=False)
                 maker = Predecessor.of(run_id, entries)
                 if maker.is_there is False:
                     return False

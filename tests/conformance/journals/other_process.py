@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from conformance.journals.shelf import note, record, shelf_at
+from conformance.journals.shelf import document, note, record, seen, shelf_at
 from maverick.exceptions import MaverickError
 from maverick.journal import Journal
 from maverick.journal.records import Lease
@@ -62,7 +62,10 @@ class Worker:
         """Say of each entry that it is durable, as soon as it is."""
         number = 0
         while True:
-            await self.append(run_id, str(number))
+            attached = document(f"document {number}")
+            await self._journal.append(
+                self._leases[run_id], [note(str(number)), seen(attached)], blobs=[attached.blob]
+            )
             say(number)
             number += 1
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 from maverick.journal import Journal, MemoryJournal, PostgresJournal, RunRecord, RunStatus, SqliteJournal
 from maverick.journal.codec import encode_entry
-from maverick.loop.entries import Edited
+from maverick.loop.entries import Edited, ToolFinished
+from maverick.loop.result import ToolOutcome
+from maverick.model import Blob, Document
 
 
 class Shelf(ABC):
@@ -82,6 +84,29 @@ def note(text: str) -> bytes:
 def notes(*texts: str) -> list[bytes]:
     """Small entries."""
     return [note(text) for text in texts]
+
+
+class Attachment(NamedTuple):
+    """A document, and the blob in it."""
+
+    part: Document
+    blob: Blob
+
+
+def document(text: str) -> Attachment:
+    """A document with a text."""
+    part = Document.from_bytes(text.encode())
+    assert part.blob is not None
+    return Attachment(part, part.blob)
+
+
+def seen(attachment: Attachment) -> bytes:
+    """An entry that names a document."""
+    return encode_entry(
+        ToolFinished(
+            at=1.0, index=0, outcome=ToolOutcome.FINISHED, content="a document", parts=(attachment.part,)
+        )
+    )
 
 
 async def texts_of(journal: Journal, run_id: str = "r", *, after: int = 0) -> list[str]:

@@ -11,6 +11,7 @@ from conformance.journals.shelf import KeptShelf, notes, record, texts_of
 from conformance.journals.test_approvals import request
 from maverick.exceptions import LeaseLostError
 from maverick.journal import ApprovalStatus
+from maverick.journal.codec import blobs_in
 
 
 @pytest.mark.requirement("P1")
@@ -109,5 +110,10 @@ async def test_what_a_killed_process_called_durable_is_there(kept_shelf: KeptShe
         written = await texts_of(journal)
         assert written[: len(said)] == said
         assert len(written) <= len(said) + 1
+        entries = [stored.entry async for stored in journal.read("r")]
+        await journal.load_blobs(entries)
+        named = {blob.sha256 for entry in entries for blob in blobs_in(entry)}
+        assert len(named) == len(written)
+        assert await journal.blob_names("r") == sorted(named)
         await journal.append(await journal.claim("r"), notes("on"))
         assert (await texts_of(journal))[-1] == "on"

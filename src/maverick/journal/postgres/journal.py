@@ -12,15 +12,23 @@ from maverick.journal.postgres.database import PostgresDatabase, database_name
 from maverick.journal.postgres.schema import Connection
 from maverick.journal.postgres.transaction import PostgresTransaction
 from maverick.journal.postgres.writer import (
-    Append,
     PostgresWriter,
     check_held,
     claim_run,
     create_run,
     write_entries,
 )
-from maverick.journal.records import RUN_COLUMNS, Approval, ApprovalStatus, Lease, RunRecord, RunStatus
+from maverick.journal.records import (
+    RUN_COLUMNS,
+    Append,
+    Approval,
+    ApprovalStatus,
+    Lease,
+    RunRecord,
+    RunStatus,
+)
 from maverick.journal.store import Journal
+from maverick.model import Blob
 
 _FAMILY = """
     WITH RECURSIVE family (run_id) AS (
@@ -28,6 +36,13 @@ _FAMILY = """
         UNION SELECT runs.run_id FROM maverick.runs JOIN family ON runs.parent = family.run_id
     )
     SELECT run_id FROM family
+"""
+
+_BLOB_NAMES = "SELECT DISTINCT sha256 FROM maverick.run_blobs WHERE run_id = ANY($1) ORDER BY sha256"
+_LOCK_BLOBS = "SELECT 1 FROM maverick.blobs WHERE sha256 = ANY($1) ORDER BY sha256 FOR UPDATE"
+_DELETE_UNNAMED = """
+    DELETE FROM maverick.blobs
+    WHERE sha256 = ANY($1) AND NOT EXISTS (SELECT FROM maverick.run_blobs WHERE sha256 = blobs.sha256)
 """
 
 
@@ -56,17 +71,23 @@ class PostgresJournal(Journal):
     # Runs -------------------------------------------------------------------------------------------------------
 
     async def create(
-        self, record: RunRecord, payloads: Sequence[bytes], caller: Lease | None = None
+        self,
+        record: RunRecord,
+        payloads: Sequence[bytes],
+        caller: Lease | None = None,
+        blobs: Sequence[Blob] = (),
     ) -> Lease:
         """Add a run with its first entries."""
-        return await self._writer.write(record.run_id, lambda db: create_run(db, record, payloads, caller))
+        return await self._writer.write(
+            record.run_id, lambda db: create_run(db, record, payloads, caller, blobs)
+        )
 
     async def claim(self, run_id: str, caller: Lease | None = None) -> Lease:
         """Take the lease on a run."""
         return await self._writer.write(run_id, lambda db: claim_run(db, run_id, caller))
 
-    async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
-        await self._writer.append(Append(lease, payloads, status, reason))
+    async def _append(self, append: Append) -> None:
+        await self._writer.append(append)
 
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""
@@ -114,11 +135,24 @@ class PostgresJournal(Journal):
             family = [row["run_id"] for row in await db.fetch(_FAMILY, run_id)]
             if not family:
                 raise RunNotFoundError(run_id=run_id)
-            for table in ("runs", "entries", "approvals"):
+            named = [row["sha256"] for row in await db.fetch(_BLOB_NAMES, family)]
+            for table in ("runs", "entries", "approvals", "run_blobs"):
                 await db.execute(f"DELETE FROM maverick.{table} WHERE run_id = ANY($1)", family)  # noqa: S608 - our own names
+            if named:
+                # Locked first: a process that is just naming one of them is waited for, and its run is then seen.
+                await db.execute(_LOCK_BLOBS, named)
+                await db.execute(_DELETE_UNNAMED, named)
             return len(family)
 
         return await self._writer.write(run_id, work)
+
+    async def blob_names(self, run_id: str) -> list[str]:
+        """The hashes of the blobs that a run names."""
+        return [row["sha256"] for row in await self._database.fetch(_BLOB_NAMES, [run_id])]
+
+    async def _read_blob(self, sha256: str) -> bytes | None:
+        found = await self._database.fetch("SELECT data FROM maverick.blobs WHERE sha256 = $1", sha256)
+        return found[0]["data"] if found else None
 
     def transaction(self, lease: Lease) -> PostgresTransaction:
         """A transaction for a tool's effect and its entry."""

@@ -115,6 +115,20 @@ MIGRATIONS = (
             DEFERRABLE INITIALLY DEFERRED
     );
     """,
+    # Images and documents, once each, and which runs name them. They do not get smaller by compressing them again.
+    """
+    CREATE TABLE maverick.blobs (
+        sha256 TEXT COLLATE "C" PRIMARY KEY,
+        data BYTEA NOT NULL
+    );
+    ALTER TABLE maverick.blobs ALTER COLUMN data SET STORAGE EXTERNAL;
+    CREATE TABLE maverick.run_blobs (
+        run_id TEXT COLLATE "C" NOT NULL,
+        sha256 TEXT COLLATE "C" NOT NULL,
+        PRIMARY KEY (run_id, sha256)
+    );
+    CREATE INDEX run_blobs_by_hash ON maverick.run_blobs (sha256);
+    """,
 )
 
 _LOCK = 0x6D6176657269636B

@@ -18,9 +18,10 @@ from maverick.journal.postgres.database import (
     said,
 )
 from maverick.journal.postgres.schema import COMMIT_GUARD, Connection, Row
-from maverick.journal.postgres.writer import Append, write_entries
-from maverick.journal.records import Lease
+from maverick.journal.postgres.writer import write_entries
+from maverick.journal.records import Append, Lease
 from maverick.journal.transaction import Transaction, forbidden
+from maverick.model import Blob
 
 R = TypeVar("R")
 
@@ -63,11 +64,12 @@ class PostgresTransaction(Transaction):
         _, rows = await self._run(statement, values)
         return [dict(row.items()) for row in rows]
 
-    async def commit(self, payloads: Sequence[bytes]) -> None:
+    async def commit(self, payloads: Sequence[bytes], blobs: Sequence[Blob] = ()) -> None:
         """Write the entries and commit."""
         self._lease.check()
         try:
-            await self._step(lambda connection: write_entries(connection, Append(self._lease, payloads)))
+            append = Append(self._lease, payloads, blobs=blobs)
+            await self._step(lambda connection: write_entries(connection, append))
         except ToolError as error:
             if error.cause is None:
                 raise ToolError(f"{error} Nothing has happened.") from error

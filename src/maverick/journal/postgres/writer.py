@@ -12,14 +12,13 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from msgspec import Struct
-
 from maverick.exceptions import LeaseLostError, MaverickError, RunExistsError, RunNotFoundError
 from maverick.journal.codec import VERSION
 from maverick.journal.postgres.database import PostgresDatabase, SteppedTransaction
 from maverick.journal.postgres.schema import Connection
-from maverick.journal.records import RUN_COLUMNS, Lease, RunRecord, RunStatus
+from maverick.journal.records import RUN_COLUMNS, Append, Lease, RunRecord
 from maverick.journal.transaction import PendingWrite
+from maverick.model import Blob
 
 R = TypeVar("R")
 
@@ -56,6 +55,12 @@ _CLAIM_SUBAGENTS = """
 # Locked until the commit, so that the run cannot be claimed in between.
 _CHECK_HELD = "SELECT 1 FROM maverick.runs WHERE run_id = $1 AND token = $2 FOR SHARE"
 
+_HOLD_BLOBS = "SELECT sha256 FROM maverick.blobs WHERE sha256 = ANY($1) ORDER BY sha256 FOR KEY SHARE"
+_INSERT_BLOB = "INSERT INTO maverick.blobs (sha256, data) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+_INSERT_NAMES = (
+    "INSERT INTO maverick.run_blobs (run_id, sha256) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING"
+)
+
 # The token is checked by the statement that writes: there is no moment between the two. Runs are locked in the order of
 # their ids, so that two processes that write to the same runs do not wait for each other.
 _INSERT_ENTRIES = """
@@ -79,17 +84,12 @@ _INSERT_ENTRIES = """
 """
 
 
-class Append(Struct, frozen=True):
-    """Entries to add to a run whose lease is held."""
-
-    lease: Lease
-    payloads: Sequence[bytes]
-    status: RunStatus = RunStatus.RUNNING
-    reason: str = ""
-
-
 async def create_run(
-    connection: Connection, record: RunRecord, payloads: Sequence[bytes], caller: Lease | None
+    connection: Connection,
+    record: RunRecord,
+    payloads: Sequence[bytes],
+    caller: Lease | None,
+    blobs: Sequence[Blob],
 ) -> Lease:
     """Add a run with its first entries.
 
@@ -106,6 +106,7 @@ async def create_run(
     )
     if token is None:
         raise RunExistsError(run_id=record.run_id)
+    await insert_blobs(connection, record.run_id, blobs)
     return Lease(record.run_id, token)
 
 
@@ -148,6 +149,20 @@ async def write_entries(connection: Connection, append: Append) -> None:
         raise LeaseLostError(run_id=append.lease.run_id)
 
 
+async def insert_blobs(connection: Connection, run_id: str, blobs: Sequence[Blob]) -> None:
+    """Add the blobs that are not there yet, and note that the run names them."""
+    missing = {blob.sha256: blob for blob in blobs}
+    names = sorted(missing)
+    while missing:
+        # Locked until the commit, so that they cannot be removed with another run that names them.
+        for row in await connection.fetch(_HOLD_BLOBS, sorted(missing)):
+            del missing[row["sha256"]]
+        for sha256, blob in sorted(missing.items()):
+            await connection.execute(_INSERT_BLOB, sha256, blob.data)
+    if names:
+        await connection.execute(_INSERT_NAMES, run_id, names)
+
+
 async def write_all(connection: Connection, appends: Sequence[Append]) -> set[str]:
     """Add entries to several runs in one statement, no run twice; returns the runs whose lease is still held."""
     places = [
@@ -168,7 +183,11 @@ async def write_all(connection: Connection, appends: Sequence[Append]) -> set[st
         [place for _, place, _ in places],
         [payload for _, _, payload in places],
     )
-    return {row["run_id"] for row in changed}
+    written = {row["run_id"] for row in changed}
+    for append in appends:
+        if append.blobs and append.lease.run_id in written:
+            await insert_blobs(connection, append.lease.run_id, append.blobs)
+    return written
 
 
 # Group commit ---------------------------------------------------------------------------------------------------

@@ -82,6 +82,19 @@ MIGRATIONS = (
     DROP TABLE old_entries;
     DROP TABLE old_runs;
     """,
+    # Images and documents, once each, and which runs name them.
+    """
+    CREATE TABLE blobs (
+        sha256 TEXT NOT NULL PRIMARY KEY,
+        data BLOB NOT NULL
+    );
+    CREATE TABLE run_blobs (
+        run_id TEXT NOT NULL,
+        sha256 TEXT NOT NULL,
+        PRIMARY KEY (run_id, sha256)
+    ) WITHOUT ROWID;
+    CREATE INDEX run_blobs_by_hash ON run_blobs (sha256);
+    """,
 )
 
 

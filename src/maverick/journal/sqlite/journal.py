@@ -13,11 +13,20 @@ from typing import Any
 from maverick.exceptions import ApprovalError, LeaseLostError, RunExistsError, RunNotFoundError
 from maverick.journal.codec import encode_approval
 from maverick.journal.damage import read_approval, read_approvals, read_record, read_records
-from maverick.journal.records import RUN_COLUMNS, Approval, ApprovalStatus, Lease, RunRecord, RunStatus
+from maverick.journal.records import (
+    RUN_COLUMNS,
+    Append,
+    Approval,
+    ApprovalStatus,
+    Lease,
+    RunRecord,
+    RunStatus,
+)
 from maverick.journal.sqlite.database import WriteLock, journal_error, open_database
 from maverick.journal.sqlite.transaction import SqliteTransaction
-from maverick.journal.sqlite.writer import Append, SqliteWriter, insert_entries, write_entries
+from maverick.journal.sqlite.writer import SqliteWriter, insert_blobs, insert_entries, write_entries
 from maverick.journal.store import Journal
+from maverick.model import Blob
 
 _FIELDS = RUN_COLUMNS.split(", ")
 _MOST_FAULTS = 20
@@ -29,6 +38,7 @@ _FAMILY = """
     )
     SELECT run_id FROM family
 """
+_BLOB_NAMES = "SELECT sha256 FROM run_blobs WHERE run_id = ? ORDER BY sha256"
 
 
 class SqliteJournal(Journal):
@@ -53,7 +63,11 @@ class SqliteJournal(Journal):
     # Runs -------------------------------------------------------------------------------------------------------
 
     async def create(
-        self, record: RunRecord, payloads: Sequence[bytes], caller: Lease | None = None
+        self,
+        record: RunRecord,
+        payloads: Sequence[bytes],
+        caller: Lease | None = None,
+        blobs: Sequence[Blob] = (),
     ) -> Lease:
         """Add a run with its first entries."""
 
@@ -68,6 +82,7 @@ class SqliteJournal(Journal):
                 raise RunExistsError(run_id=record.run_id) from None
             assert created.lastrowid is not None  # noqa: S101 - it was inserted
             insert_entries(db, created.lastrowid, 1, payloads)
+            insert_blobs(db, record.run_id, blobs)
             return Lease(record.run_id, 1)
 
         return await self._writer.write(work)
@@ -89,8 +104,8 @@ class SqliteJournal(Journal):
 
         return await self._writer.write(work)
 
-    async def _append(self, lease: Lease, payloads: Sequence[bytes], status: RunStatus, reason: str) -> None:
-        await self._writer.write(Append(lease, payloads, status, reason))
+    async def _append(self, append: Append) -> None:
+        await self._writer.append(append)
 
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""
@@ -145,9 +160,23 @@ class SqliteJournal(Journal):
             )
             db.executemany("DELETE FROM approvals WHERE run_id = ?", family)
             db.executemany("DELETE FROM runs WHERE run_id = ?", family)
+            named = [row for run in family for row in db.execute(_BLOB_NAMES, run)]
+            db.executemany("DELETE FROM run_blobs WHERE run_id = ?", family)
+            db.executemany(
+                "DELETE FROM blobs WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM run_blobs WHERE sha256 = ?1)",
+                named,
+            )
             return len(family)
 
         return await self._writer.write(work)
+
+    async def blob_names(self, run_id: str) -> list[str]:
+        """The hashes of the blobs that a run names."""
+        return [row[0] for row in await self._read(_BLOB_NAMES, (run_id,), run_id)]
+
+    async def _read_blob(self, sha256: str) -> bytes | None:
+        found = await self._read("SELECT data FROM blobs WHERE sha256 = ?", (sha256,))
+        return found[0][0] if found and isinstance(found[0][0], bytes) else None
 
     def transaction(self, lease: Lease) -> SqliteTransaction:
         """A transaction for a tool's effect and its entry."""
@@ -157,7 +186,7 @@ class SqliteJournal(Journal):
 
     async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
         def work(db: sqlite3.Connection) -> None:
-            write_entries(db, lease, (), RunStatus.WAITING)
+            write_entries(db, Append(lease, (), RunStatus.WAITING))
             db.executemany(
                 "INSERT OR IGNORE INTO approvals (approval_id, run_id, status, requested_at, payload) VALUES (?,?,?,?,?)",
                 [(a.approval_id, a.run_id, a.status, a.requested_at, encode_approval(a)) for a in approvals],

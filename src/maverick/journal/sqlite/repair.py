@@ -14,19 +14,24 @@ from pathlib import Path
 from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError, JournalDamagedError, JournalError
-from maverick.journal.codec import decode_approval, decode_entry
+from maverick.journal.codec import blobs_in, decode_approval, decode_entry
 from maverick.journal.damage import read_record
 from maverick.journal.health import RunHealth
 from maverick.journal.records import DAMAGED, RUN_COLUMNS, RunStatus
 from maverick.journal.sqlite.database import journal_error, open_database
 from maverick.loop.entries import Entry, RunStarted
+from maverick.model import Blob
 
 _OWN = {
     "runs": f"number, {RUN_COLUMNS}, token",
     "entries": "rowid, run, seq, version, payload",
     "approvals": "approval_id, run_id, status, requested_at, payload",
+    "blobs": "rowid, sha256, data",
+    "run_blobs": "run_id, sha256",
 }
 """The tables of a journal and what is copied of them."""
+_NEWER = {"blobs": 3, "run_blobs": 3}
+"""The form of a journal from which on it has a table."""
 _MOST_FAILURES = 20_000
 """How many stretches of a table may be unreadable before the rest of it is given up."""
 
@@ -72,6 +77,7 @@ def repair(source: str | Path, copy: str | Path) -> Repair:
             lost = list(_copy_tables(db))
             found = [*_save_records(db), *_cut_back(db)]
             _drop_approvals(db)
+            db.execute("DELETE FROM blobs WHERE sha256 NOT IN (SELECT sha256 FROM run_blobs)")
             whole = db.execute("SELECT count(*) FROM runs WHERE reason != ?", (DAMAGED,)).fetchone()[0]
             db.execute("COMMIT")
     except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -92,8 +98,10 @@ def _copy_tables(db: sqlite3.Connection) -> Iterator[str]:
         "SELECT type, name, sql FROM damaged.sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
     ).fetchall()
     tables = {name: sql for kind, name, sql in made if kind == "table"}
+    form = db.execute("PRAGMA damaged.user_version").fetchone()[0]
     for name in _OWN.keys() - tables.keys():
-        yield name
+        if form >= _NEWER.get(name, 0):
+            yield name
     for name, sql in tables.items():
         if name not in _OWN:
             db.execute(sql)
@@ -183,10 +191,13 @@ def _make_record(db: sqlite3.Connection, number: int) -> bool:
 
 def _cut_back(db: sqlite3.Connection) -> Iterator[RunHealth]:
     """Cut each run back to what can be read of it; yields those that are not whole."""
+    db.execute("DELETE FROM run_blobs")  # which may be damaged; what a run names is in its entries
     for number, run_id, expected in db.execute("SELECT number, run_id, entries FROM runs").fetchall():
         entries = list(_entries(db, number))
         is_begun = entries and isinstance(entries[0], RunStarted) and entries[0].run_id == run_id
         readable = len(entries) if is_begun else 0
+        named = {(run_id, blob.sha256) for entry in entries[:readable] for blob in blobs_in(entry)}
+        db.executemany("INSERT INTO run_blobs (run_id, sha256) VALUES (?,?)", named)
         db.execute("DELETE FROM entries WHERE run = ? AND NOT seq BETWEEN 1 AND ?", (number, readable))
         if readable == expected:
             continue
@@ -208,7 +219,16 @@ def _entries(db: sqlite3.Connection, number: int) -> Iterator[Entry]:
         for expected, (seq, version, payload) in enumerate(rows, start=1):
             if seq != expected or not isinstance(payload, bytes):
                 return
-            yield decode_entry(payload, version)
+            entry = decode_entry(payload, version)
+            if not all(_is_stored(db, blob) for blob in blobs_in(entry)):
+                return
+            yield entry
+
+
+def _is_stored(db: sqlite3.Connection, blob: Blob) -> bool:
+    """Whether the bytes of an image or document are there, and are what they were."""
+    found = db.execute("SELECT data FROM blobs WHERE sha256 = ?", (blob.sha256,)).fetchone()
+    return found is not None and isinstance(found[0], bytes) and Blob(found[0]) == blob
 
 
 def _drop_approvals(db: sqlite3.Connection) -> None:

@@ -14,10 +14,11 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from maverick.exceptions import JournalError, ToolError
-from maverick.journal.records import Lease
+from maverick.journal.records import Append, Lease
 from maverick.journal.sqlite.database import WriteLock, begin
 from maverick.journal.sqlite.writer import write_entries
 from maverick.journal.transaction import Transaction, forbidden
+from maverick.model import Blob
 
 R = TypeVar("R")
 
@@ -78,7 +79,7 @@ class SqliteTransaction(Transaction):
 
         return await self._use(query)
 
-    async def commit(self, payloads: Sequence[bytes]) -> None:
+    async def commit(self, payloads: Sequence[bytes], blobs: Sequence[Blob] = ()) -> None:
         """Write the entries and commit."""
         self._lease.check()
         self._committing = True
@@ -86,7 +87,7 @@ class SqliteTransaction(Transaction):
 
         def finish(db: sqlite3.Connection) -> None:
             db.set_authorizer(None)
-            write_entries(db, self._lease, payloads)
+            write_entries(db, Append(self._lease, payloads, blobs=blobs))
             db.execute("COMMIT")
             self._over = _OVER
 

@@ -15,15 +15,15 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any, TypeAlias, TypeVar
 
 from maverick.exceptions import JournalError, LeaseLostError, MaverickError
 from maverick.journal.codec import VERSION
-from maverick.journal.records import Lease, RunStatus
+from maverick.journal.records import Append
 from maverick.journal.sqlite.database import WriteLock, begin, journal_error
 from maverick.journal.transaction import PendingWrite
+from maverick.model import Blob
 
 R = TypeVar("R")
 
@@ -37,45 +37,23 @@ _MOST_ROWS = 1_024
 # Entries --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
-    """Entries to add to a run whose lease is held."""
-
-    lease: Lease
-    payloads: Sequence[bytes]
-    status: RunStatus
-    reason: str
-
-    def __call__(self, db: sqlite3.Connection) -> None:
-        """Add them.
-
-        Raises:
-            LeaseLostError: Another process has claimed the run.
-        """
-        write_entries(db, self.lease, self.payloads, self.status, self.reason)
-
-
-def write_entries(
-    db: sqlite3.Connection,
-    lease: Lease,
-    payloads: Sequence[bytes],
-    status: RunStatus = RunStatus.RUNNING,
-    reason: str = "",
-) -> None:
+def write_entries(db: sqlite3.Connection, append: Append) -> None:
     """Add entries to a run whose lease is held.
 
     Raises:
         LeaseLostError: Another process has claimed the run.
     """
+    lease, count = append.lease, len(append.payloads)
     run = db.execute(
         "UPDATE runs SET status=?, reason=?, updated_at=?, entries=entries+? WHERE run_id=? AND token=? "
         "RETURNING number, entries",
-        (status, reason, time.time(), len(payloads), lease.run_id, lease.token),
+        (append.status, append.reason, time.time(), count, lease.run_id, lease.token),
     ).fetchone()
     if run is None:
         raise LeaseLostError(run_id=lease.run_id)
     number, entries = run
-    insert_entries(db, number, entries - len(payloads) + 1, payloads)
+    insert_entries(db, number, entries - count + 1, append.payloads)
+    insert_blobs(db, lease.run_id, append.blobs)
 
 
 def insert_entries(db: sqlite3.Connection, number: int, first: int, payloads: Sequence[bytes]) -> None:
@@ -84,6 +62,15 @@ def insert_entries(db: sqlite3.Connection, number: int, first: int, payloads: Se
         "INSERT INTO entries (run, seq, version, payload) VALUES (?,?,?,?)",
         [(number, seq, VERSION, payload) for seq, payload in enumerate(payloads, start=first)],
     )
+
+
+def insert_blobs(db: sqlite3.Connection, run_id: str, blobs: Sequence[Blob]) -> None:
+    """Add the blobs that are not there yet, and note that the run names them."""
+    for blob in blobs:
+        # Asked first, since the bytes would be copied to find out.
+        if db.execute("SELECT 1 FROM blobs WHERE sha256 = ?", (blob.sha256,)).fetchone() is None:
+            db.execute("INSERT INTO blobs (sha256, data) VALUES (?,?)", (blob.sha256, blob.data))
+        db.execute("INSERT OR IGNORE INTO run_blobs (run_id, sha256) VALUES (?,?)", (run_id, blob.sha256))
 
 
 def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> bool:
@@ -123,6 +110,9 @@ def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> bool:
         ).rowcount
         for rows in _portions(runs)
     )
+    for append in appends:
+        if append.blobs:
+            insert_blobs(db, append.lease.run_id, append.blobs)
     return added == len(entries) and noted == len(runs)
 
 
@@ -145,11 +135,12 @@ def _placeholders(rows: Sequence[_Row]) -> str:
 class _Job(PendingWrite[R]):
     """A write that a task waits for."""
 
-    __slots__ = ("work",)
+    __slots__ = ("append", "work")
 
-    def __init__(self, work: Callable[[sqlite3.Connection], R]) -> None:
+    def __init__(self, work: Callable[[sqlite3.Connection], R], append: Append | None = None) -> None:
         super().__init__()
         self.work = work
+        self.append = append
 
 
 _Jobs = queue.SimpleQueue[_Job[Any] | None]
@@ -178,7 +169,13 @@ class SqliteWriter:
 
         It may be tried again after it was rolled back, so it does nothing but use the connection.
         """
-        job = _Job(work)
+        return await self._queued(_Job(work)).outcome()
+
+    async def append(self, append: Append) -> None:
+        """Have entries added to a run; they are on the disk when this returns."""
+        await self._queued(_Job(lambda db: write_entries(db, append), append)).outcome()
+
+    def _queued(self, job: _Job[R]) -> _Job[R]:
         with self._guard:
             if self._thread is None:
                 self._jobs = queue.SimpleQueue()
@@ -187,7 +184,7 @@ class SqliteWriter:
                 )
                 self._thread.start()
             self._jobs.put(job)
-        return await job.outcome()
+        return job
 
     def close(self) -> threading.Thread | None:
         """Take no more writes; returns the thread, if there is one, which ends when it has finished those it has."""
@@ -285,9 +282,9 @@ def _take(queued: _Jobs) -> tuple[list[_Job[Any]], bool]:
 
 def _do_all(connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> bool:
     """Do what the writes ask for, in their order, and entries of neighbours at once; says whether all of it was done."""
-    for _, neighbours in groupby(jobs, lambda job: type(job.work)):
+    for _, neighbours in groupby(jobs, lambda job: job.append is None):
         group = list(neighbours)
-        appends = [job.work for job in group if isinstance(job.work, Append)]
+        appends = [job.append for job in group if job.append is not None]
         if len(appends) > 1:
             if not append_all(connection, appends):
                 return False
