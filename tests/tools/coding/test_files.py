@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maverick import Document, Image
+from maverick.exceptions import InvalidInputError
 from maverick.model import Outcome
-from maverick.model.untrusted import is_marked, unmarked
+from maverick.model.untrusted import is_marked, mark_untrusted, unmarked
 from maverick.tools import Workspace
 from maverick.tools.coding.files import FileTools
+from media_files import pdf, png
 from tools.coding.desk import CONTEXT, Desk
 
 PATIENCE = 60
@@ -41,11 +44,26 @@ async def test_a_file_is_read_with_the_numbers_of_its_lines_and_from_any_line_on
 async def test_a_long_file_is_read_in_parts_and_a_huge_or_binary_one_not_at_all(desk: Desk) -> None:
     put(desk, "long.txt", "x" * 100 + "\n" + ("y" * 100 + "\n") * 5000)
     put(desk, "huge.txt", b"z" * 8_000_001)
-    put(desk, "image.png", b"\x89PNG\0\0")
+    put(desk, "program", b"\x7fELF\0\0")
 
     assert len(await desk.use("read_file", path="long.txt", lines=10_000)) < 45_000
     assert "larger than 8 MB" in await desk.use("read_file", path="huge.txt")
-    assert "not a text file" in await desk.use("read_file", path="image.png")
+    assert "not a text file" in await desk.use("read_file", path="program")
+
+
+async def test_an_image_or_a_pdf_is_shown_as_it_is_and_a_damaged_one_is_an_error(desk: Desk) -> None:
+    put(desk, "shelf.png", png())
+    put(desk, "docs/list.pdf", pdf())
+    put(desk, "broken.png", png()[:-20])
+    files = FileTools(desk.workspace)
+
+    assert files.read_file("shelf.png") == [
+        mark_untrusted("shelf.png", "[image: shelf.png]"),
+        Image.from_bytes(png(), name="shelf.png"),
+    ]
+    assert files.read_file("docs/list.pdf")[1] == Document.from_bytes(pdf(), name="list.pdf")
+    with pytest.raises(InvalidInputError, match=r"broken\.png begins like image/png but is damaged"):
+        files.read_file("broken.png")
 
 
 @pytest.mark.requirement("C-FILES")

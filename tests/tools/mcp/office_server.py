@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -80,8 +81,8 @@ class Office:
                     content=[types.TextContent(type="text", text="no ink")], is_error=True
                 )
             case "picture":
-                picture = types.ImageContent(type="image", data="aGk=", mime_type="image/png")
-                return types.CallToolResult(content=[picture])
+                blocks = json.loads(text or '[{"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}]')
+                return types.CallToolResult.model_validate({"content": blocks})
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 
 

@@ -6,6 +6,7 @@ import asyncio
 import builtins
 import json
 import sys
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from canary import CANARY, lookout
-from maverick import AgentDefinition, AgentExecutor, ToolConfig
+from maverick import AgentDefinition, AgentExecutor, Document, Image, Text, ToolConfig
 from maverick.exceptions import (
     ConfigError,
     InvalidInputError,
@@ -27,6 +28,7 @@ from maverick.model import Effect, ToolContext
 from maverick.model.untrusted import mark_untrusted
 from maverick.testing import ScriptedClient, call, calls, reply
 from maverick.tools.mcp import MCPConnection, MCPTool, MCPToolset, ServerAddress, ToolPins, plugged_in
+from media_files import pdf, png
 from tools.mcp.office_server import Office
 
 PROGRAM = str(Path(__file__).with_name("office_server.py"))
@@ -89,10 +91,51 @@ async def test_an_agent_uses_the_tools_of_a_server(toolset: MCPToolset) -> None:
     assert [(made.outcome.value, made.result) for made in result.tool_calls] == [
         ("finished", mark_untrusted("echo", "hi")),
         ("failed", mark_untrusted("fail", "no ink")),
-        ("finished", mark_untrusted("picture", "[image]")),
+        ("finished", mark_untrusted("picture", "[audio]")),
     ]
     assert {tool.name: tool.effect for tool in tools}["read"] is Effect.PURE
     assert {tool.name: tool.effect for tool in tools}["echo"] is Effect.IRREVERSIBLE
+
+
+async def test_images_and_documents_of_a_server_arrive_as_such_and_damaged_ones_as_words(
+    toolset: MCPToolset,
+) -> None:
+    def image(data: bytes) -> dict[str, Any]:
+        return {"type": "image", "data": b64encode(data).decode(), "mimeType": "image/png"}
+
+    def resource(uri: str, **content: str) -> dict[str, Any]:
+        return {"type": "resource", "resource": {"uri": uri, **content}}
+
+    blocks = [
+        {"type": "text", "text": "Here:"},
+        image(png()),
+        image(b"hi"),
+        image(png(2, 2, says=(60_000, 60_000))),
+        {"type": "image", "data": "a", "mimeType": "image/png"},
+        resource("file:///docs/li st\u202e.pdf", blob=b64encode(pdf(2)).decode()),
+        resource("file:///notes.txt", text="a note"),
+        {"type": "resource_link", "uri": "file:///more", "name": "more"},
+    ]
+    tools = await toolset.tools()
+    agent = AgentDefinition(name="clerk", description="Works.", tool_config=ToolConfig(tools=tools))
+    client = ScriptedClient([call("picture", text=json.dumps(blocks)), reply("Done.")])
+
+    result = await AgentExecutor(client).execute(agent, inputs={"prompt": "go"})
+
+    text, *media = result.messages[-2].parts
+    assert isinstance(text, Text)
+    assert media == [Image.from_bytes(png(), name="image"), Document.from_bytes(pdf(2), name="li_st_.pdf")]
+    *said, _ = text.text.splitlines()
+    assert said[1:] == [
+        "Here:",
+        "[image: image]",
+        "[left out: image is not a PNG, JPEG, GIF or WebP image.]",
+        "[left out: image has 60000 × 60000 pixels, more than any model takes. Make it smaller.]",
+        "[left out: Invalid base64-encoded string: number of data characters (1) cannot be 1 more than a multiple of 4]",
+        "[document: li_st_.pdf]",
+        "a note",
+        "file:///more",
+    ]
 
 
 @pytest.mark.requirement("CHAT-MCP-CLIENT")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -20,8 +21,10 @@ import msgspec
 from mcp import Client
 
 from maverick.config.accepted_hashes import AcceptedHashes
-from maverick.exceptions import InvalidToolError, ToolError, describe_unknown
-from maverick.model import Effect, StructuredResult, ToolContext
+from maverick.exceptions import InvalidInputError, InvalidToolError, ToolError, describe_unknown
+from maverick.model import Document, Effect, Image, StructuredResult, ToolContext
+from maverick.model.media import MAX_BYTES, media_from_bytes
+from maverick.model.message import describe_part, parts_of
 from maverick.tools.mcp.connection import MCPConnection
 from maverick.tools.permissions.mode import Access
 
@@ -29,6 +32,7 @@ SEQUENTIAL = "maverick/sequential"
 """Where a server says, in the ``_meta`` of a tool, that calls of it run one after the other."""
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_NOT_IN_FILE_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 _MOST_CONNECTIONS = 64
 """How many users' connections are kept open; the least recently used makes room."""
 
@@ -231,8 +235,8 @@ class MCPTool:
 
     async def execute(
         self, args: dict[str, Any], context: ToolContext | None = None, /
-    ) -> str | StructuredResult:
-        """Call it, and return the text of what it answers; from a trusted server with its data, if it has any.
+    ) -> str | list[str | Image | Document] | StructuredResult:
+        """Call it, and return what it answers: text, images, documents; from a trusted server with its data, if any.
 
         Raises:
             ToolError: It failed; the words are the server's.
@@ -250,30 +254,42 @@ class MCPTool:
             within=max(context.deadline - asyncio.get_running_loop().time(), 0.001),
             again=self.effect is not Effect.IRREVERSIBLE,
         )
-        text = _text_of(result)
+        pieces = [_piece(block) for block in result.content]
+        text = "\n".join(piece if isinstance(piece, str) else describe_part(piece) for piece in pieces)
+        if not pieces and result.structured_content is not None:
+            text = msgspec.json.encode(result.structured_content).decode()
+        media = any(not isinstance(piece, str) for piece in pieces)
         if result.structured_content is not None and not self.untrusted:
-            return StructuredResult(text, result.structured_content, is_error=bool(result.is_error))
+            parts = parts_of(pieces) if media else ()
+            return StructuredResult(text, result.structured_content, bool(result.is_error), parts)
         if result.is_error:
             raise ToolError(text or f"{self.name} failed and did not say why.", tool_name=self.name)
-        return text
+        return pieces if media else text
 
     def __repr__(self) -> str:
         return f"<MCP tool {self.name}>"
 
 
-def _text_of(result: types.CallToolResult) -> str:
-    pieces = [_piece(block) for block in result.content]
-    if not pieces and result.structured_content is not None:
-        return msgspec.json.encode(result.structured_content).decode()
-    return "\n".join(pieces)
-
-
-def _piece(block: types.ContentBlock) -> str:
+def _piece(block: types.ContentBlock) -> str | Image | Document:
     match block:
         case types.TextContent(text=text):
             return text
         case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
             return text
+        case types.EmbeddedResource(resource=types.BlobResourceContents(uri=uri, blob=data)):
+            return _media(data, str(uri).rpartition("/")[2], media_from_bytes)
+        case types.ImageContent(data=data):
+            return _media(data, "image", Image.from_bytes)
         case types.ResourceLink(uri=uri):
             return str(uri)
     return f"[{block.type}]"
+
+
+def _media(encoded: str, name: str, make: Callable[..., Image | Document]) -> str | Image | Document:
+    """The image or document that a server sent, or why it is left out: a wrong one is no reason to lose the call."""
+    name = _NOT_IN_FILE_NAMES.sub("_", name)[:100] or "content"
+    try:
+        # One character more than the largest has is enough to find that it is too large.
+        return make(b64decode(encoded[: MAX_BYTES * 4 // 3 + 8]), name=name)
+    except (ValueError, InvalidInputError) as error:
+        return f"[left out: {error}]"
