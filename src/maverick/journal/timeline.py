@@ -19,6 +19,7 @@ from maverick.loop.entries import (
     Resumed,
     ToolFinished,
 )
+from maverick.loop.tool_round import unwrapped
 from maverick.model import ToolCall, Usage
 
 
@@ -76,7 +77,7 @@ class Timeline:
         turn.model_ms = round((entry.at - self._called_at) * 1000)
         turn.usage = entry.response.usage
         turn.text = entry.response.content
-        turn.tools = [_line(call) for call in entry.response.tool_calls]
+        turn.tools = [_line(unwrapped(call)) for call in entry.response.tool_calls]
 
     def _failed(self, entry: ModelFailed) -> None:
         self._note(f"the model failed: {entry.error}")

@@ -115,6 +115,9 @@ class ToolConfig:
     """How long a tool may take that sets no ``timeout`` of its own."""
     max_output: int = 50_000
     """How many characters of a tool's output are kept, unless it sets ``max_output`` itself."""
+    defer: bool | Sequence[str] | None = None
+    """The tools that the model is not offered but finds with ``search_tools`` and calls with ``call_tool``: all, none, or
+    these tools and groups; by default those of MCP servers with more than 30."""
 
     def __post_init__(self) -> None:
         if isinstance(self.tools, str) or not isinstance(self.tools, Sequence):
@@ -134,6 +137,12 @@ class ToolConfig:
         _check_whole("tool_config.max_parallel", self.max_parallel, minimum=1)
         _check_whole("tool_config.timeout_ms", self.timeout_ms, minimum=1)
         _check_whole("tool_config.max_output", self.max_output, minimum=100)
+        if self.defer is not None and not isinstance(self.defer, bool):
+            if isinstance(self.defer, str) or not isinstance(self.defer, Sequence):
+                _reject("tool_config.defer", "True, False, or a list of names of tools", self.defer)
+            object.__setattr__(
+                self, "defer", tuple(_checked_name("tool_config.defer", name) for name in self.defer)
+            )
 
 
 @dataclass(frozen=True, slots=True)

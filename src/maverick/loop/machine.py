@@ -72,7 +72,8 @@ class AgentLoop(Generic[T]):
         self.closed_round = NO_TOOLS
         """The last tool calls that got all their results."""
         self._tools = tools
-        self._offered = tuple(tools.values())
+        self._offered: tuple[Tool, ...] = ()
+        """The tools that requests name."""
         self._max_depth = max_depth
         self._records: list[ToolRecord] = []
         self._repairs = 0
@@ -367,6 +368,7 @@ class AgentLoop(Generic[T]):
         self._config = replace(model.request_config, max_tokens=settings.max_tokens)
         self._planner.settings = settings
         self._planner.offer = settings.offer or ToolOffer.of(self._tools)
+        self._offered = self._planner.offer.requested(self._tools)
         self.conversation.offer_tools(self._planner.offer.tokens)
         self.conversation.size = settings.context_window or self._start.info.context_window
 

@@ -7,6 +7,7 @@ agent and its tools are by then; so the loop uses the settings that were in forc
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from msgspec import Struct
@@ -24,12 +25,22 @@ class ToolOffer(Struct, frozen=True, omit_defaults=True):
     """The tools that are agents, and share what is left of the limits."""
     tokens: int = 0
     """About how many tokens of each request they take."""
+    shown: tuple[str, ...] = ()
+    """Those that requests name, where others are deferred: called through ``call_tool``. By default all."""
 
     @classmethod
-    def of(cls, tools: Mapping[str, Tool]) -> ToolOffer:
+    def of(cls, tools: Mapping[str, Tool], deferred: AbstractSet[str] = frozenset()) -> ToolOffer:
         """What is recorded of these tools."""
         agents = tuple(name for name, tool in tools.items() if isinstance(tool, AgentTool))
-        return cls(tuple(tools), agents, tool_tokens(tools.values()))
+        shown = tuple(name for name in tools if name not in deferred)
+        tokens = tool_tokens(tools[name] for name in shown)
+        return cls(tuple(tools), agents, tokens, shown if deferred else ())
+
+    def requested(self, tools: Mapping[str, Tool]) -> tuple[Tool, ...]:
+        """The tools that requests name."""
+        if not self.shown:
+            return tuple(tools.values())
+        return tuple(tools[name] for name in self.shown if name in tools)
 
 
 class RunSettings(Struct, frozen=True, omit_defaults=True):
@@ -47,8 +58,13 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
     max_calls_per_turn: int | None = None
 
     @classmethod
-    def of(cls, definition: AgentDefinition[Any], tools: Mapping[str, Tool]) -> RunSettings:
-        """The settings of a definition and the tools it was given."""
+    def of(
+        cls,
+        definition: AgentDefinition[Any],
+        tools: Mapping[str, Tool],
+        deferred: AbstractSet[str] = frozenset(),
+    ) -> RunSettings:
+        """The settings of a definition and the tools it was given, some of which may be deferred."""
         model, run, output = definition.model_config, definition.run_config, definition.output_config
         return cls(
             model.max_tokens or 0,
@@ -61,6 +77,6 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
                 for name, tool in tools.items()
                 if (wanted := getattr(tool, "approval", False))
             },
-            ToolOffer.of(tools),
+            ToolOffer.of(tools, deferred),
             run.max_calls_per_turn,
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -28,7 +30,30 @@ _TOO_DEEP = (
 _NO_BUDGET = "Not run: not enough of the budget is left for another agent. Finish with what you have."
 _TOO_MANY_CALLS = "Not run: at most {most} calls of one answer are run. Ask again for what is still needed."
 _MAY_HAVE_ACTED = "It was under way when the process stopped, and may or may not have taken effect."
+_objects = msgspec.json.Decoder(dict[str, Any])
+
 _NO_CALLS_LEFT = "Not run: the limit of {limit} tool calls is reached."
+
+
+CALL_TOOL = "call_tool"
+"""The tool that deferred tools are called through."""
+
+_MOST_NEAR = 5
+
+
+def unwrapped(call: ToolCall) -> ToolCall:
+    """The call of the tool that one through :data:`CALL_TOOL` is meant for; any other call as it is."""
+    if call.tool_name != CALL_TOOL or not isinstance(name := call.arguments.get("name"), str):
+        return call
+    arguments = call.arguments.get("arguments", {})
+    if isinstance(arguments, str):  # some models write an object in an object as text
+        try:
+            arguments = _objects.decode(arguments)
+        except (msgspec.DecodeError, RecursionError):
+            return ToolCall(call.id, name, malformed=arguments or "nothing")
+    if not isinstance(arguments, dict):
+        return ToolCall(call.id, name, malformed=msgspec.json.encode(arguments).decode())
+    return ToolCall(call.id, name, arguments)
 
 
 class PlannedCall(Struct, frozen=True):
@@ -191,6 +216,8 @@ class RoundPlanner:
         """Plan the calls of a response."""
         cut_off = stop_reason is StopReason.MAX_TOKENS or stop_reason is StopReason.CONTEXT_OVERFLOW
         refusal = _CUT_OFF if cut_off else ""
+        if self.offer.shown:
+            calls = [unwrapped(call) for call in calls]
         tools = ToolRound(turn, [PlannedCall(index, call, refusal) for index, call in enumerate(calls)])
         self.replan(tools, elapsed)
         return tools
@@ -218,12 +245,21 @@ class RoundPlanner:
         if most is not None and planned.index >= most:
             return _TOO_MANY_CALLS.format(most=most)
         if call.tool_name not in self.offer.names:
-            return f"Not run: {describe_unknown('tool', call.tool_name, self.offer.names)}"
+            return f"Not run: {self._unknown(call.tool_name)}"
         if call.malformed:
             return f"Not run: the arguments were not a JSON object but {call.malformed[:200]!r}. Send a JSON object."
         if call.tool_name in self.offer.agents and self._depth >= self._max_depth:
             return _TOO_DEEP.format(depth=self._depth)
         return ""
+
+    def _unknown(self, name: str) -> str:
+        if not self.offer.shown:
+            return describe_unknown("tool", name, self.offer.names)
+        from difflib import get_close_matches  # here, since few models ask for what is not there
+
+        near = get_close_matches(name, self.offer.names, n=_MOST_NEAR)
+        known = f" The nearest names are {', '.join(near)}." if near else ""
+        return f"There is no tool named {name!r}.{known} Find one with search_tools."
 
     def _with_grants(self, calls: list[PlannedCall], elapsed: float) -> list[PlannedCall]:
         """The calls with the share of what is left that each subagent among them may use."""

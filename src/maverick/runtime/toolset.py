@@ -13,6 +13,7 @@ from maverick.loop.run_settings import RunSettings
 from maverick.loop.tool_round import PlannedCall
 from maverick.model import Effect, Outcome, Tool, ToolContext
 from maverick.tools import FunctionTool, ToolRegistry
+from maverick.tools.deferred import deferral_tools, deferred_names
 
 
 class ReadyTool:
@@ -57,7 +58,10 @@ class Toolset:
         for named in config.tools:
             for tool in registry.find(named) if isinstance(named, str) else (named,):
                 self._add(tool)
-        self.settings = RunSettings.of(definition, self.tools)
+        if deferred := deferred_names(config.defer, self.tools, registry):
+            for tool in deferral_tools(tool for name, tool in self.tools.items() if name in deferred):
+                self._add(tool)
+        self.settings = RunSettings.of(definition, self.tools, deferred)
         """What a run with these tools is decided by."""
         self.ready = {
             name: ReadyTool(tool, config.timeout_ms / 1000, config.max_output)

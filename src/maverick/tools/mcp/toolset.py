@@ -222,6 +222,7 @@ class MCPTool:
         only_reads = hints is not None and bool(hints.read_only_hint)
         self.remote_name = described.name
         """What the server calls it."""
+        self.server = toolset.name
         self.name = _NOT_IN_NAMES.sub("_", f"{toolset.prefix}{described.name}")
         self.description = described.description or described.title or ""
         self.parameters: Mapping[str, Any] = {"type": "object", **described.input_schema}
