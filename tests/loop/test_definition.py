@@ -131,7 +131,7 @@ BAD_VALUES: list[tuple[Callable[..., Any], str, list[Any]]] = [
     (ToolConfig, "max_parallel", [0, -1, 1.5, "many", True, None]),
     (ToolConfig, "timeout_ms", [0, -1, 1.5, "soon", True, None]),
     (ToolConfig, "max_output", [0, 99, 1e6, "much", True, None]),
-    (ToolConfig, "defer", ["send", 3, [3], [""]]),
+    (ToolConfig, "defer", ["send", 3, [3], {"send": True}]),
     (InputConfig, "inputs", [None, 3, ["topic"], {"topic": 3}, {"two words": str}, {3: str}]),
     (OutputConfig, "output_name", ["", " ", None, 3]),
     (OutputConfig, "max_repairs", [-1, 1.5, "many", True, None]),

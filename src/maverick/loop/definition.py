@@ -138,11 +138,10 @@ class ToolConfig:
         _check_whole("tool_config.timeout_ms", self.timeout_ms, minimum=1)
         _check_whole("tool_config.max_output", self.max_output, minimum=100)
         if self.defer is not None and not isinstance(self.defer, bool):
-            if isinstance(self.defer, str) or not isinstance(self.defer, Sequence):
+            named = isinstance(self.defer, list | tuple) and all(isinstance(name, str) for name in self.defer)
+            if not named:
                 _reject("tool_config.defer", "True, False, or a list of names of tools", self.defer)
-            object.__setattr__(
-                self, "defer", tuple(_checked_name("tool_config.defer", name) for name in self.defer)
-            )
+            object.__setattr__(self, "defer", tuple(self.defer))
 
 
 @dataclass(frozen=True, slots=True)
