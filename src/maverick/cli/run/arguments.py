@@ -30,7 +30,7 @@ def add_arguments(parser: CommandParser) -> None:
         nargs="?",
         type=unicode_text,
         help="the agent's name (see `maverick agents list`), or a file: Markdown, or Python with one definition "
-        "(FILE.py:NAME picks one of several); default: general",
+        "(FILE.py:NAME picks one of several); default: general. Several words are a prompt for that one",
     )
     parser.add_argument(
         "-p",
@@ -48,6 +48,14 @@ def add_arguments(parser: CommandParser) -> None:
         dest="inputs",
         type=_assignment,
         help="an input of the agent, - for piped input; may be given several times",
+    )
+    parser.add_argument(
+        "--attach",
+        metavar="FILE",
+        action="append",
+        default=[],
+        type=unicode_text,
+        help="an image, a PDF or a text to send with the prompt; may be given several times",
     )
     add_changes(parser, "for this run")
     parser.add_argument(

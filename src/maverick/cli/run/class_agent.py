@@ -59,6 +59,8 @@ def run_class_agent(
                 f"{_OPTIONS[name]}: the class of the agent {found.name!r} takes no {name}. Leave the option out.",
                 field=name,
             )
+    if options.attach:
+        raise InvalidInputError("--attach: an agent that is a class takes text only.", field="attach")
     inputs = gather_inputs(found.inputs, options.inputs, options.prompt, screen)
     context = replace(AgentContext.from_cwd(Path.cwd(), config), extra=inputs)
     agent = make_agent(found.name, found.agent, **given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from pathlib import Path
 from typing import Any
 
 from maverick.cli.agent_lookup import look_up, split_source
@@ -31,6 +32,8 @@ def run_agent(options: argparse.Namespace) -> int:
     """
     config = load_settings(asks=True, as_json=options.as_json)
     screen = Screen.of_process(interactive=False)
+    if options.prompt is None and _is_prompt(options.agent or ""):
+        options.agent, options.prompt = None, options.agent
     found = look_up(options.agent, config)
     if found.missing_tools:
         screen.remark(f"(these tools do not exist here: {', '.join(found.missing_tools)})")
@@ -40,7 +43,12 @@ def run_agent(options: argparse.Namespace) -> int:
 
         return run_class_agent(found, options, config, screen)
     inputs = gather_inputs(
-        found.inputs, options.inputs, options.prompt, screen, getattr(found.agent, "piped", PROMPT)
+        found.inputs,
+        options.inputs,
+        options.prompt,
+        screen,
+        getattr(found.agent, "piped", PROMPT),
+        options.attach,
     )
     changes = RunOptions.from_options(vars(options))
     answering = who_answers(own, changes.model, config.agent)
@@ -88,6 +96,11 @@ def _journal(options: argparse.Namespace, config: MaverickConfig) -> Journal:
     from maverick.journal.opening import open_journal
 
     return open_journal(options.journal or config.journal.get_secret_value())
+
+
+def _is_prompt(words: str) -> bool:
+    """Whether what stands in the place of an agent is a prompt: no name has a space in it, and few files have."""
+    return len(words.split()) > 1 and not Path(split_source(words)[0]).exists()
 
 
 def _named_file(agent: str | None) -> str | None:

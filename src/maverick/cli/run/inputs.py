@@ -14,6 +14,7 @@ from maverick.cli.screen import Screen
 from maverick.exceptions import InvalidInputError
 from maverick.loop import Input
 from maverick.loop.inputs import REQUIRED
+from maverick.model.media import media_from_path
 
 PROMPT = "prompt"
 _PIPED = "-"
@@ -27,6 +28,7 @@ def gather_inputs(
     prompt: str | None,
     screen: Screen,
     piped_into: str = PROMPT,
+    attached: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The values of the inputs.
 
@@ -38,10 +40,12 @@ def gather_inputs(
         prompt: The prompt as it was written.
         screen: Where to say that input is waited for.
         piped_into: The input that takes what is piped in, if it is not the prompt.
+        attached: Files that go before the prompt: models read images best before the question.
 
     Raises:
-        InvalidInputError: One is missing, or what is piped in is wanted twice or not there.
+        InvalidInputError: One is missing, what is piped in is wanted twice or not there, or a file cannot be attached.
     """
+    media = [media_from_path(path) for path in attached]
     texts = dict(given) | ({} if prompt is None else {PROMPT: prompt})
     piped = _piped(screen)
     takes_all = [name for name, value in texts.items() if value == _PIPED]
@@ -59,9 +63,13 @@ def gather_inputs(
     elif piped and (declared is None or piped_into in declared):
         texts[piped_into] = f"{texts[piped_into]}\n\n{piped}" if piped_into in texts else piped
     if declared is None:
-        return dict(texts)
-    _check_complete(declared, texts)
-    return {name: _read(declared.get(name), value) for name, value in texts.items()}
+        values: dict[str, Any] = dict(texts)
+    else:
+        _check_complete(declared, texts)
+        values = {name: _read(declared.get(name), value) for name, value in texts.items()}
+    if media and PROMPT not in values:
+        raise InvalidInputError('--attach: files go with a prompt. Add: -p "…"', field=PROMPT)
+    return values | {PROMPT: [*media, values[PROMPT]]} if media else values
 
 
 def _check_complete(declared: Mapping[str, Input], given: Mapping[str, str]) -> None:
@@ -77,6 +85,8 @@ def _read(spec: Input | None, text: str) -> object:
     """The text, or the JSON it is if the agent wants something else than text."""
     if spec is None or spec.type is str:
         return text
+    if not spec.takes_text:
+        return media_from_path(text)
     try:
         return json.loads(text)
     except ValueError:
