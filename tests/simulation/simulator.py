@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from maverick.exceptions import InvalidInputError
@@ -26,7 +27,8 @@ from maverick.loop.policy import Verdict
 from maverick.loop.result import TerminateReason, ToolOutcome, ToolRecord
 from maverick.loop.run_settings import RunSettings
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
-from maverick.model import Message, Role, Tool
+from maverick.model import Message, Role, Text, Tool
+from maverick.runtime.replay import forked
 from simulation.world import TOOLS, World
 
 MOST_ENTRIES = 2_000
@@ -36,15 +38,14 @@ MOST_ENTRIES = 2_000
 class Simulation:
     """One simulated run."""
 
-    def __init__(self, seed: int) -> None:
-        self.world = World(seed)
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.tools: Mapping[str, Tool] = TOOLS
         self.loop: AgentLoop[Any] = AgentLoop(self.world.definition, TOOLS)
         self.mapper = EventMapper(self.loop, "run", "trace", ("simulated",))
         self.entries: list[Entry] = []
         self.events: list[AgentActivityEvent] = []
         self.trace: list[str] = []
-        self.calls_made = 0
-        """Tool calls the model has asked for."""
         self.calls_run = 0
         """Tool calls that were really run, subagents' included."""
 
@@ -66,6 +67,29 @@ class Simulation:
                 settings=RunSettings.of(definition, TOOLS),
             )
         )
+        return self.go_on(step)
+
+    def fork(self, turn: int, edit: str | None) -> Finish:
+        """Begin another run with what happened in this one before a turn, and go through the rest of it."""
+        fork = Simulation(self.world)
+        entries = forked(
+            "run",
+            self.entries,
+            turn,
+            edit,
+            run_id="run",
+            trace_id="trace",
+            fingerprint=None,
+            info=self.world.info,
+        )
+        for entry in entries:
+            fork.feed(entry)
+        fork.calls_run = fork.loop.ledger.tool_calls
+        return fork.go_on(fork.resume())
+
+    def go_on(self, step: Step) -> Finish:
+        """Go through the rest of the run."""
+        world = self.world
         while not isinstance(step, Finish):
             assert len(self.entries) < MOST_ENTRIES, "the run does not end"
             self.check_misplaced_entries_are_refused()
@@ -110,11 +134,18 @@ class Simulation:
     def call_model(self, step: CallModel) -> Step:
         world = self.world
         self.check_request(step)
+        world.provider.receive(step.request, world.choose_model())
         expected = self.loop.conversation.tokens
         if step.compaction:
             expected = sum(len(message.content) for message in step.request.messages) // 4
         self.feed(
-            ModelCalled(at=world.tick(), turn=step.turn, attempt=step.attempt, compaction=step.compaction)
+            ModelCalled(
+                at=world.tick(),
+                turn=step.turn,
+                attempt=step.attempt,
+                compaction=step.compaction,
+                native=step.request.compact,
+            )
         )
         if world.interrupts():
             return self.interrupt(partial=world.rng.choice(["", "Half an ans"]))
@@ -123,8 +154,6 @@ class Simulation:
         if world.rng.random() < world.trouble:
             return self.feed(ModelFailed(at=world.tick(), error=world.failure()))
         response = world.response(step, expected)
-        if not step.compaction:
-            self.calls_made += len(response.tool_calls)
         return self.feed(ModelReplied(at=world.tick(), response=response))
 
     def run_tools(self, step: RunTools) -> Step:
@@ -148,9 +177,17 @@ class Simulation:
         return latest
 
     def resume(self) -> Step:
-        """Have the process die here, and another one go on."""
+        """Have the process die here, and another one go on, with the tools that the agent has by then."""
         definition = self.world.definition
-        settings = RunSettings.of(definition, TOOLS)
+        self.tools = self.world.tools()
+        self.loop = AgentLoop(definition, self.tools)
+        self.mapper = EventMapper(self.loop, "run", "trace", ("simulated",))
+        for entry, trace in zip(self.entries, self.trace, strict=True):
+            self.loop.feed(entry)
+            assert account(self.loop, entry, list(self.mapper.events_of(entry))) == trace, (
+                "it replays the same"
+            )
+        settings = RunSettings.of(definition, self.tools)
         return self.feed(
             Resumed(
                 at=self.world.tick(), limits=definition.run_config.limits, settings=settings, worker="another"
@@ -235,7 +272,7 @@ class Simulation:
     def check_finished(self, step: Finish) -> None:
         result = step.result
         check_history(result.messages)
-        assert len(result.tool_calls) == self.calls_made, "each call has exactly one result"
+        assert len(result.tool_calls) == asked_calls(self.entries), "each call has exactly one result"
         assert result.success == (not result.errors)
         assert not result.success or result.terminate_reason is TerminateReason.COMPLETE
         assert result.usage.total_tokens == self.loop.ledger.usage.total_tokens
@@ -248,9 +285,18 @@ class Simulation:
 
 def replay(simulation: Simulation) -> Step:
     """Fold the entries into a fresh loop."""
-    loop: AgentLoop[Any] = AgentLoop(simulation.world.definition, TOOLS)
+    loop: AgentLoop[Any] = AgentLoop(simulation.world.definition, simulation.tools)
     *_, last = (loop.feed(entry) for entry in simulation.entries)
     return last
+
+
+def asked_calls(entries: Sequence[Entry]) -> int:
+    """How many tool calls the model has asked for."""
+    return sum(
+        len(entry.response.tool_calls)
+        for called, entry in pairwise(entries)
+        if isinstance(entry, ModelReplied) and isinstance(called, ModelCalled) and not called.compaction
+    )
 
 
 def retrace(simulation: Simulation, tools: Mapping[str, Tool]) -> Iterator[str]:
@@ -282,7 +328,7 @@ def outline(step: Step | None) -> str:
 
 def check_history(messages: Sequence[Message]) -> None:
     """What every provider demands: a user speaks first, and each call is followed by its one result, in order."""
-    assert messages[0].role is Role.USER
+    assert messages[0].role is Role.USER or isinstance(messages[0].parts[0], Text), "the task, or its summary"
     remaining = iter(messages)
     for message in remaining:
         assert message.parts or message.role is Role.TOOL_RESULT, "no message is empty"

@@ -10,10 +10,21 @@ import pytest
 from maverick import tool
 from maverick.loop.result import TerminateReason, ToolOutcome
 from simulation.simulator import Simulation, retrace
-from simulation.world import TOOLS
+from simulation.world import TOOLS, World
 
 BATCHES = 6
 """Spread over the cores; a batch is a range of seeds."""
+
+
+def simulated(seed: int) -> Simulation:
+    return Simulation(World(seed))
+
+
+def fork_some(simulation: Simulation) -> None:
+    """Fork some of the runs, at any turn, with and without an edit."""
+    rng, turns = simulation.world.rng, simulation.loop.turn
+    if turns and rng.random() < 0.2:
+        simulation.fork(rng.randint(1, turns), rng.choice([None, "Something else, please."]))
 
 
 @pytest.fixture(scope="session")
@@ -26,14 +37,16 @@ def runs(request: pytest.FixtureRequest) -> int:
 def test_no_promise_is_broken_in_any_run(batch: int, runs: int) -> None:
     for seed in range(batch, runs, BATCHES):
         try:
-            Simulation(seed).run()
+            simulation = simulated(seed)
+            simulation.run()
+            fork_some(simulation)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
 
 
 def test_the_same_seed_makes_a_byte_identical_trace() -> None:
     for seed in range(200):
-        first, second = Simulation(seed), Simulation(seed)
+        first, second = simulated(seed), simulated(seed)
         first.run()
         second.run()
         assert "\n".join(first.trace).encode() == "\n".join(second.trace).encode(), seed
@@ -52,7 +65,7 @@ unknown.description *= 100  # it fills a small window
 def test_what_happened_stays_as_it_was_whatever_tools_there_are_today() -> None:
     subsets = [names for size in range(len(TOOLS)) for names in combinations(TOOLS, size)]
     for seed in range(300):
-        simulation = Simulation(seed)
+        simulation = simulated(seed)
         simulation.run()
         for names in subsets:
             for new in ({}, {"unknown": unknown}):
@@ -63,7 +76,7 @@ def test_what_happened_stays_as_it_was_whatever_tools_there_are_today() -> None:
 
 
 def test_the_world_is_hostile_enough_to_end_runs_in_every_way_and_tools_too() -> None:
-    results = [Simulation(seed).run().result for seed in range(1_500)]
+    results = [simulated(seed).run().result for seed in range(1_500)]
     reasons = Counter(result.terminate_reason for result in results)
     outcomes = Counter(record.outcome for result in results for record in result.tool_calls)
     assert set(reasons) == set(TerminateReason) - {TerminateReason.AWAITING_APPROVAL}

@@ -23,12 +23,14 @@ from maverick.exceptions import (
     NetworkError,
     RateLimitError,
     ServerError,
+    ThinkingRejectedError,
     TimeoutError,
 )
 from maverick.loop.result import ToolOutcome
 from maverick.loop.steps import CallModel
 from maverick.loop.tool_round import PlannedCall
-from maverick.model import ModelInfo, Part, Price, Response, StopReason, Text, Thought, ToolCall, Usage
+from maverick.model import ModelInfo, Opaque, Part, Price, Response, StopReason, Text, Tool, ToolCall, Usage
+from simulation.strict_provider import StrictProvider
 
 PRICE = Price(input=3.0, output=15.0)
 
@@ -49,7 +51,7 @@ helper = AgentDefinition(
     "helper", "Helps.", prompt_config=PromptConfig(initial_messages=["Help with ${task}."])
 )
 
-TOOLS = {made.name: made for made in (search, delete, helper.as_tool())}
+TOOLS: dict[str, Tool] = {made.name: made for made in (search, delete, helper.as_tool())}
 NAMES = [*TOOLS, "search", "unknown", ""]
 PROMPTS = PromptConfig("Be ${how}.", ["Do ${what}."])
 TOOL_CONFIG = ToolConfig(tools=list(TOOLS.values()))
@@ -65,6 +67,8 @@ class World:
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
         rng = self.rng
+        self.endurance = rng.random() < 0.2
+        """Whether the run is long, and is condensed again and again."""
         self.chaos = rng.choice([0.0, 0.0, 0.01, 0.1])
         """How likely an interruption is at each point."""
         self.mortality = rng.choice([0.0, 0.0, 0.02, 0.1])
@@ -73,6 +77,12 @@ class World:
         """How likely a model call fails."""
         self.oddity = rng.choice([0, 1, 1, 4])
         """How often the reason an answer ended for is an odd one, beside fourteen usual ones."""
+        self.fickleness = rng.choice([0.0, 0.0, 0.2])
+        """How likely another model answers than the first, as when a client falls back to it."""
+        self.unsteadiness = rng.choice([0.0, 0.5])
+        """How likely the agent has other tools when a run is resumed."""
+        self.provider = StrictProvider()
+        self.model = "one"
         self.clock = 1_000.0
         self.priced = rng.random() < 0.7
         self.definition: AgentDefinition[Any] = AgentDefinition(
@@ -80,9 +90,12 @@ class World:
             "Runs in a simulation.",
             prompt_config=PROMPTS,
             model_config=ModelConfig(
-                max_tokens=rng.choice([0, 50, 400]), context_window=rng.choice([None, 1000, 1500, 4000])
+                max_tokens=rng.choice([0, 50, 400]),
+                context_window=rng.choice([1000, 1500] if self.endurance else [None, 1000, 1500, 4000]),
             ),
-            run_config=RunConfig(
+            run_config=RunConfig(max_turns=30, max_retries=3)
+            if self.endurance
+            else RunConfig(
                 max_turns=rng.choice([1, 2, 5, 12, 25]),
                 timeout_ms=rng.choice([None, None, 500, 5_000, 60_000]),
                 max_tool_calls=rng.choice([None, None, 0, 5, 20]),
@@ -97,7 +110,11 @@ class World:
             input_config=INPUT_CONFIG,
             output_config=rng.choice([None, rng.choice(OUTPUTS)]),
         )
-        self.info = ModelInfo(price=PRICE if self.priced else None, native_output=rng.random() < 0.5)
+        self.info = ModelInfo(
+            price=PRICE if self.priced else None,
+            native_output=rng.random() < 0.5,
+            native_compaction=rng.random() < 0.5,
+        )
 
     def tick(self) -> float:
         """Let some time pass; now and then a lot, and once in a while the clock goes back."""
@@ -120,17 +137,49 @@ class World:
         return Usage(usage.input_tokens, output, cost_usd=PRICE.cost(usage) if self.priced else None)
 
     def response(self, step: CallModel, input_tokens: int) -> Response:
-        rng = self.rng
+        """What the provider answers to a request that it has accepted."""
+        rng, provider = self.rng, self.provider
+        if step.request.compact:
+            return self.condensed(step, input_tokens)
         parts: list[Part] = []
-        if rng.random() < 0.2:
-            parts.append(Thought("hm", "signed"))
+        if not step.compaction:
+            parts = provider.server_tool(step.request.messages[-1], rng)
+            parts += [provider.thought(parts) for _ in range(rng.choice([0, 0, 1, 1, 2]))]
+        paused = bool(parts) and isinstance(parts[-1], Opaque) and parts[-1].type == "server_tool_use"
+        if paused:
+            provider.answer(parts)
+            usage = self.usage(step, input_tokens)
+            return Response(parts, usage=usage, stop_reason=StopReason.PAUSE, model=self.model)
         if rng.random() < 0.6:
             parts.append(Text(rng.choice(["[1, 2, 3]", "Sorry?", "word " * rng.choice([1, 10, 400])])))
-        if rng.random() < 0.85:
+        if self.endurance or rng.random() < 0.85:
             parts += [self.tool_call() for _ in range(rng.choice([1, 1, 1, 2, 4]))]
         usual: list[StopReason | None] = [None] * 14
         reason = rng.choice([*usual, *list(StopReason) * self.oddity])
-        return Response(parts, usage=self.usage(step, input_tokens), stop_reason=reason)
+        provider.answer(parts)
+        return Response(parts, usage=self.usage(step, input_tokens), stop_reason=reason, model=self.model)
+
+    def condensed(self, step: CallModel, input_tokens: int) -> Response:
+        """The provider's own summary, or something else that it answers in its place."""
+        block: Part = self.provider.condense()
+        usage, fate = self.usage(step, input_tokens), self.rng.random()
+        if fate < 0.1:
+            return Response([Text("I would rather not.")], usage=usage, model=self.model)
+        if fate < 0.2:
+            block = Opaque("claude", {"type": "compaction", "content": None})
+        return Response([block], usage=usage, stop_reason=StopReason.COMPACTION, model=self.model)
+
+    def choose_model(self) -> str:
+        """The model that answers next."""
+        self.model = "two" if self.rng.random() < self.fickleness else "one"
+        return self.model
+
+    def tools(self) -> dict[str, Tool]:
+        """The tools of an agent that is resumed, in any order."""
+        names = list(TOOLS)
+        if self.rng.random() < self.unsteadiness:
+            names = self.rng.sample(names, self.rng.randint(0, len(names)))
+        return {name: TOOLS[name] for name in names}
 
     def tool_call(self) -> ToolCall:
         rng = self.rng
@@ -148,6 +197,7 @@ class World:
                 MalformedResponseError("Not JSON.", raw_response="<html>"),
                 AuthenticationError("Wrong key.", status=401),
                 ContextOverflowError("Too long.", status=400),
+                ThinkingRejectedError("The thinking is not mine.", status=400),
             ]
         )
 

@@ -66,6 +66,8 @@ def exchanges_of(entries: Iterable[tuple[int, Entry, Sequence[Delta] | None]]) -
             entry, ModelReplied | ModelFailed | Interrupted
         ):
             offered = {"tools": {}, "output": ""} if step.compaction else asked
+            if step.request.compact:
+                offered = {**asked, "output": "", "compact": True}
             request = {
                 **offered,
                 "system": redact_text(step.request.system),
@@ -96,6 +98,7 @@ def plain_request(request: Request) -> Json:
         "tools": hash_tools(request.tools),
         "output": "" if request.output is None else hash_output(request.output.name, request.output.schema),
         "messages": plain_messages(request.messages),
+        "compact": request.compact,
     }
 
 

@@ -78,6 +78,9 @@ class ModelCalled(_Entry, frozen=True, kw_only=True):
     turn: int
     attempt: int = 1
     compaction: bool = False
+    """Whether the conversation is to be condensed."""
+    native: bool = False
+    """Whether the provider condenses it itself, in place of a summary that the model writes."""
 
 
 class ModelReplied(_Entry, frozen=True, kw_only=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from maverick.exceptions import MalformedResponseError
+from maverick.loop.conversation import PrefixReason
 from maverick.loop.entries import (
     ApprovalDecided,
     CallRuled,
@@ -27,6 +29,7 @@ from maverick.loop.events import (
     ContentChunk,
     ErrorEvent,
     MessageAdded,
+    PrefixChanged,
     RetryScheduled,
     RunEnd,
     RunResumed,
@@ -41,9 +44,11 @@ from maverick.loop.events import (
 from maverick.loop.machine import AgentLoop
 from maverick.loop.policy import Verdict
 from maverick.loop.result import AgentResult
-from maverick.loop.steps import AwaitApproval, CallModel, Finish
+from maverick.loop.steps import AwaitApproval, CallModel, Finish, Step
 from maverick.loop.tool_round import PlannedCall
-from maverick.model import Text, TextDelta, ThinkingDelta, Thought
+from maverick.model import Response, Text, TextDelta, ThinkingDelta, Thought
+
+_NO_SUMMARY = "The provider did not condense the conversation. The model is asked for a summary instead."
 
 
 class EventMapper:
@@ -57,7 +62,9 @@ class EventMapper:
         self._round = loop.closed_round
         self._asked: set[str] = set()
         self._open_turn = 0
-        self._compacting = False
+        self._compacting = self._native = False
+        self._model = ""
+        """The model that answered last."""
         self._streamed = False
 
     def delta(self, delta: TextDelta | ThinkingDelta, at: float) -> AgentActivityEvent | None:
@@ -95,7 +102,12 @@ class EventMapper:
 
     def _model_called(self, entry: ModelCalled) -> Iterator[AgentActivityEvent]:
         self._streamed = False
-        self._compacting = entry.compaction
+        self._compacting, self._native = entry.compaction, entry.native
+        change = self._loop.prefix_change
+        if change is not None and not entry.compaction:
+            yield PrefixChanged(**self._who, reason=change.reason, tokens=change.tokens)
+            if change.reason is PrefixReason.MODEL_CHANGED:
+                self._model = ""  # it is told once
         if not entry.compaction and entry.attempt == 1:
             self._open_turn = entry.turn
             yield TurnStart(**self._who, turn_number=entry.turn)
@@ -113,19 +125,36 @@ class EventMapper:
             total=self._loop.ledger.usage,
             context_tokens=self._loop.conversation.tokens,
         )
-        if self._compacting:
-            yield Compacted(**self._who, context_tokens=self._loop.conversation.tokens)
         step = self._loop.step
+        if self._compacting:
+            yield self._compacted(step)
+            return
+        yield from self._other_model(entry.response)
         if isinstance(step, AwaitApproval):
             for planned in step.calls:
                 yield self._ask(planned)
 
+    def _compacted(self, step: Step | None) -> AgentActivityEvent:
+        if (
+            isinstance(step, CallModel) and step.compaction
+        ):  # the provider made no summary, and the model is asked
+            return ErrorEvent(**self._who, error=MalformedResponseError(_NO_SUMMARY))
+        return Compacted(**self._who, context_tokens=self._loop.conversation.tokens, native=self._native)
+
+    def _other_model(self, response: Response) -> Iterator[AgentActivityEvent]:
+        """That another model answered than before, such as one that a client falls back to: it has a cache of its own."""
+        before, self._model = self._model, response.model or self._model
+        if before and before != self._model:
+            again = response.usage.input_tokens - response.usage.cache_read_tokens
+            yield PrefixChanged(**self._who, reason=PrefixReason.MODEL_CHANGED, tokens=again)
+
     def _model_failed(self, entry: ModelFailed) -> Iterator[AgentActivityEvent]:
         yield ErrorEvent(**self._who, error=entry.error)
         step = self._loop.step
-        asks_again = isinstance(step, CallModel) and step.compaction == self._compacting
-        if isinstance(step, CallModel) and asks_again:
-            yield RetryScheduled(**self._who, attempt=step.attempt, delay=step.delay)
+        condenses = isinstance(step, CallModel) and step.compaction
+        if isinstance(step, CallModel) and condenses == self._compacting:
+            if not condenses or step.request.compact is self._native:
+                yield RetryScheduled(**self._who, attempt=step.attempt, delay=step.delay)
         elif self._compacting:
             yield Compacted(**self._who, context_tokens=self._loop.conversation.tokens)
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from maverick.exceptions import AgentError
+from maverick.loop.conversation import PrefixReason
 from maverick.loop.result import AgentResult, ToolOutcome
 from maverick.model import Part, ToolCall, Usage
 
@@ -147,6 +148,17 @@ class Compacted(AgentActivityEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "compacted"
     context_tokens: int
     """An estimate of what is left."""
+    native: bool = False
+    """Whether the provider made the summary itself."""
+
+
+class PrefixChanged(AgentActivityEvent, frozen=True, kw_only=True):
+    """A request does not extend the one before it: some of it is billed again, and thinking may be left out."""
+
+    type: ClassVar[str] = "prefix_changed"
+    reason: PrefixReason
+    tokens: int
+    """About how many tokens are billed again that the provider's cache would have held."""
 
 
 class MessageAdded(AgentActivityEvent, frozen=True, kw_only=True):

@@ -92,6 +92,11 @@ def hash_tools(tools: Iterable[Tool]) -> dict[str, str]:
     return {tool.name: "" if _is_builtin(tool) else hash_tool(tool) for tool in tools}
 
 
+def hash_offer(tools: Iterable[Tool], server_tools: Iterable[str | dict[str, Any]]) -> str:
+    """A hash of all that a model is told of tools, in their order, and of the provider's own."""
+    return _hash([[hash_tool(tool) for tool in tools], list(server_tools)])
+
+
 def hash_tool(tool: Tool) -> str:
     """A hash of what a tool tells the model it is and does."""
     return _hash([tool.name, tool.description, dict(tool.parameters)])

@@ -18,31 +18,19 @@ from msgspec.structs import replace
 from typing_extensions import TypeVar
 
 from maverick.exceptions import AgentError, ContextOverflowError, InvalidInputError, OutputValidationError
-from maverick.loop import termination
-from maverick.loop.conversation import Conversation, request_tokens
+from maverick.loop import entries, termination
+from maverick.loop.compaction import Compactor
+from maverick.loop.conversation import Conversation, PrefixChange, PrefixReason, request_tokens
 from maverick.loop.definition import AgentDefinition
-from maverick.loop.entries import (
-    ApprovalDecided,
-    CallRuled,
-    Edited,
-    Entry,
-    Interrupted,
-    ModelCalled,
-    ModelFailed,
-    ModelReplied,
-    Resumed,
-    RunStarted,
-    ToolFinished,
-    ToolsStarted,
-)
 from maverick.loop.limits import Ledger
 from maverick.loop.output import repair_prompt
 from maverick.loop.policy import Verdict
+from maverick.loop.request_builder import RequestBuilder
 from maverick.loop.result import RESUMABLE, AgentResult, AgentUsage, TerminateReason, ToolRecord
-from maverick.loop.run_settings import RunSettings, ToolOffer
+from maverick.loop.run_settings import RunSettings
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.loop.tool_round import NO_TOOLS, RoundPlanner
-from maverick.model import Message, OutputSchema, Request, Response, StopReason, Tool, Usage
+from maverick.model import Message, Request, Response, StopReason, Tool, Usage
 
 T = TypeVar("T", default=str)
 
@@ -65,20 +53,20 @@ class AgentLoop(Generic[T]):
         self.turn = 0
         self.text = ""
         """The newest text of the model."""
-        self.conversation = Conversation("", (), 0)
+        self.conversation = Conversation("", ())
+        self.prefix_change: PrefixChange | None = None
+        """How the newest request of a turn fails to extend the one before it, if it does."""
         self.ledger = Ledger()
         self.tool_round = NO_TOOLS
         """The tool calls of the turn; empty when there are none."""
         self.closed_round = NO_TOOLS
         """The last tool calls that got all their results."""
         self._tools = tools
-        self._offered: tuple[Tool, ...] = ()
-        """The tools that requests name."""
         self._max_depth = max_depth
         self._records: list[ToolRecord] = []
         self._repairs = 0
-        self._answered = ""
-        """The model that answered last, as its provider names it."""
+        self._answered: str | None = None
+        """The model that answered last, as its provider names it; ``None`` before the first answer."""
         self._reopened = 0
         """The attempts already made at a turn that was stopped to make room for it."""
         self._in_flight = False
@@ -86,7 +74,7 @@ class AgentLoop(Generic[T]):
         self._now = self._before = self._paused = 0.0
         """The time of this entry and of the one before it; the seconds in which no driver worked on the run."""
 
-    def feed(self, entry: Entry) -> Step:
+    def feed(self, entry: entries.Entry) -> Step:
         """Take in what happened and say what to do next.
 
         Raises:
@@ -100,80 +88,94 @@ class AgentLoop(Generic[T]):
             )
         self._before, self._now = self._now, entry.at
         self.step = handle(self, entry, self.step)
-        self._in_flight = type(entry) is ModelCalled
+        self._in_flight = type(entry) is entries.ModelCalled
         return self.step
 
-    def seconds_left(self, entry: RunStarted | Resumed) -> float | None:
+    def seconds_left(self, entry: entries.RunStarted | entries.Resumed) -> float | None:
         """How long a run may take that is about to be started, or resumed, with this entry."""
-        if entry.limits.seconds is None or isinstance(entry, RunStarted):
+        if entry.limits.seconds is None or isinstance(entry, entries.RunStarted):
             return entry.limits.seconds
         return max(entry.limits.seconds - self._elapsed, 0.0)
 
     # What happened ----------------------------------------------------------------------------------------------
 
-    def _on_run_started(self, entry: RunStarted, _: None) -> Step:
-        output = self.definition.output_config
+    def _on_run_started(self, entry: entries.RunStarted, _: None) -> Step:
         self._start = entry
-        self._system = entry.system
-        self._output = None
-        if output is not None:
-            self._output = OutputSchema(output.output_name, output.format.json_schema)
-            if not entry.info.native_output:
-                self._system = f"{entry.system}\n\n{output.format.instructions()}".lstrip()
+        self._requests = RequestBuilder(self.definition, self._tools, entry)
         self.ledger = Ledger(entry.limits, entry.info.price)
-        self.conversation = Conversation(self._system, entry.messages, entry.head, entry.earlier)
-        self._planner = RoundPlanner(self.ledger, self.conversation, len(entry.agent), self._max_depth)
+        self.conversation = Conversation(self._requests.system, entry.messages)
+        self._compactor = Compactor(
+            self.conversation, entry.head, entry.earlier, native=entry.info.native_compaction
+        )
+        self._planner = RoundPlanner(
+            self.ledger, self.conversation, self._requests, len(entry.agent), self._max_depth
+        )
         self._apply(entry.settings)
         return self._next_turn()
 
-    def _on_model_called(self, entry: ModelCalled, step: CallModel) -> Step:
+    def _on_model_called(self, entry: entries.ModelCalled, step: CallModel) -> Step:
         if entry.attempt == 1 and not entry.compaction:
             self.turn = entry.turn
             self.ledger.turns += 1
-        if entry.compaction and not step.compaction:
-            # It was decided for a model that can read less than today's.
-            return self._ask_for_summary() or step
-        if step.compaction and not entry.compaction:
-            return CallModel(self._request(self._settings.max_tokens), entry.turn, entry.attempt)
+        if entry.compaction:
+            if step.compaction and step.request.compact is entry.native:
+                return step
+            # It was decided for a model that can read less than today's, or that condenses in another way.
+            self._compactor.ask_again()
+            return self._ask_to_condense(native=entry.native) or step
+        self.prefix_change = self.conversation.sending()
+        if step.compaction:
+            return CallModel(self._request(self._requests.settings.max_tokens), entry.turn, entry.attempt)
         return step
 
-    def _on_model_replied(self, entry: ModelReplied, step: CallModel) -> Step:
+    def _on_model_replied(self, entry: entries.ModelReplied, step: CallModel) -> Step:
         response = entry.response
-        self._answered = response.model or self._answered
+        if self._answered is None and not step.compaction and self._requests.release_choice():
+            self.conversation.note_change(PrefixReason.SETTINGS_CHANGED)
+        self._answered = response.model or self._answered or ""
         usage = response.usage
         if not usage.total_tokens and self.ledger.limits.tokens is not None:  # the limit needs to know it
             usage = self._estimated_usage(response.content, step)
         self.ledger.charge(usage)
         if step.compaction:
-            return self._condense(response.content)
+            if not step.request.compact:
+                return self._condense(response.content)
+            return self._next_turn() if self._compactor.take_block(response) else self._summarize()
         response, calls = self.conversation.answer(response, self.turn)
         self.text = response.content or self.text
         if calls:
             self.tool_round = self._planner.plan(self.turn, calls, response.stop_reason, self._elapsed)
         if self.ledger.limits.cost_usd is not None and response.usage.cost_usd is None:
             return self._finish(
-                TerminateReason.ERROR, termination.no_price(response.model or self._config.model)
+                TerminateReason.ERROR, termination.no_price(response.model or self._requests.config.model)
             )
         if calls and response.stop_reason is not StopReason.REFUSAL:
             return self._ask_or_run()
         return self._conclude(response)
 
-    def _on_model_failed(self, entry: ModelFailed, step: CallModel) -> Step:
-        error, settings = entry.error, self._settings
+    def _on_model_failed(self, entry: entries.ModelFailed, step: CallModel) -> Step:
+        error, settings = entry.error, self._requests.settings
         if isinstance(error, ContextOverflowError) and not step.compaction:
             self._reopened = step.attempt
             self.conversation.overflowed()
-            if (summary := self._ask_for_summary()) is not None:
+            if (summary := self._ask_to_condense()) is not None:
                 return summary
             if self.conversation.shorten():
                 return self._next_turn()
+        elif self.conversation.leave_out_refused(error):
+            self._reopened = self._reopened if step.compaction else step.attempt
+            return self._summarize() if step.compaction else self._next_turn()
         elif error.retryable and step.attempt <= settings.max_retries:
             retry = step.retry(error, settings.retry_delay_ms / 1000)
             if self.ledger.breach(self._elapsed + retry.delay) is not TerminateReason.TIMEOUT:
                 return retry
-        return self._condense("") if step.compaction else self._finish(TerminateReason.ERROR, error)
+        if not step.compaction:
+            return self._finish(TerminateReason.ERROR, error)
+        # What was about this conversation, or may pass, does not say that the provider cannot condense.
+        self._compactor.native &= error.retryable or isinstance(error, ContextOverflowError)
+        return self._summarize() if step.request.compact else self._condense("")
 
-    def _on_call_ruled(self, entry: CallRuled, step: RunTools | AwaitApproval) -> Step:
+    def _on_call_ruled(self, entry: entries.CallRuled, step: RunTools | AwaitApproval) -> Step:
         tools = self.tool_round
         if not tools.may_rule(entry.index):
             raise InvalidInputError(f"Tool call {entry.index} cannot be ruled on now.", field="index")
@@ -185,7 +187,7 @@ class AgentLoop(Generic[T]):
             tools.ask(entry.index, entry.reason)
         return self._ask_or_run()
 
-    def _on_approval_decided(self, entry: ApprovalDecided, _: AwaitApproval) -> Step:
+    def _on_approval_decided(self, entry: entries.ApprovalDecided, _: AwaitApproval) -> Step:
         tools = self.tool_round
         if not tools.waits(entry.index):
             raise InvalidInputError(f"Tool call {entry.index} does not wait for approval.", field="index")
@@ -195,14 +197,14 @@ class AgentLoop(Generic[T]):
             tools.refuse(entry.index, f"denied by {entry.by or 'the user'}. {entry.reason}".rstrip())
         return self._ask_or_run()
 
-    def _on_tools_started(self, _: ToolsStarted, step: RunTools) -> Step:
+    def _on_tools_started(self, _: entries.ToolsStarted, step: RunTools) -> Step:
         self.tool_round.started = True
         for planned in self.tool_round.calls:
             if not planned.refusal:
                 self.ledger.tool_calls += 1
         return step
 
-    def _on_tool_finished(self, entry: ToolFinished, step: RunTools) -> Step:
+    def _on_tool_finished(self, entry: entries.ToolFinished, step: RunTools) -> Step:
         self.tool_round.settle(entry)
         if entry.turns:  # it was a subagent
             self.ledger.charge(entry.usage, turns=entry.turns, tool_calls=entry.tool_calls)
@@ -212,7 +214,7 @@ class AgentLoop(Generic[T]):
         self._close_round()
         return self._stop_at(TerminateReason.MAX_TOOL_CALLS) if over_limit else self._next_turn()
 
-    def _on_interrupted(self, entry: Interrupted, step: Step) -> Step:
+    def _on_interrupted(self, entry: entries.Interrupted, step: Step) -> Step:
         self.ledger.charge(entry.usage, turns=entry.turns, tool_calls=entry.tool_calls)
         if entry.partial_text:
             self.text = entry.partial_text
@@ -223,14 +225,18 @@ class AgentLoop(Generic[T]):
             return self._stop_at(entry.reason)
         return self._finish(entry.reason, termination.interrupted(entry, step))
 
-    def _on_resumed(self, entry: Resumed, step: Step) -> Step:
+    def _on_resumed(self, entry: entries.Resumed, step: Step) -> Step:
         self._paused += max(self._now - self._before, 0.0)
         self.ledger.limits = entry.limits
-        offered = self._planner.offer
-        self._apply(entry.settings)
+        changed = self._apply(entry.settings)
         self.conversation.drop_partial()
-        if self._planner.offer != offered:
-            self.conversation.rewrite(self.conversation.history)
+        if changed is not None:
+            self.conversation.rewrite(self.conversation.history, changed)
+            if isinstance(step, CallModel):  # what was asked is not what is asked now
+                self._compactor.ask_again()
+                if not step.compaction:
+                    self._reopened = step.attempt - (not self._in_flight)
+                return self._next_turn()
         if isinstance(step, Finish):
             reason = step.result.terminate_reason
             spent = reason is TerminateReason.MAX_TOOL_CALLS and self.ledger.tool_call_room() == 0
@@ -246,22 +252,22 @@ class AgentLoop(Generic[T]):
         self._planner.replan(self.tool_round, self._elapsed)
         return self._ask_or_run()
 
-    def _on_edited(self, entry: Edited, step: CallModel) -> Step:
+    def _on_edited(self, entry: entries.Edited, step: CallModel) -> Step:
         self.conversation.edit(entry.content)
         return replace(step, request=replace(step.request, messages=self.conversation.history))
 
     _RULES: ClassVar[dict[type[Any], tuple[tuple[type[Any], ...], Any]]] = {
-        RunStarted: ((type(None),), _on_run_started),
-        ModelCalled: ((CallModel,), _on_model_called),
-        ModelReplied: ((CallModel,), _on_model_replied),
-        ModelFailed: ((CallModel,), _on_model_failed),
-        CallRuled: ((RunTools, AwaitApproval), _on_call_ruled),
-        ApprovalDecided: ((AwaitApproval,), _on_approval_decided),
-        ToolsStarted: ((RunTools,), _on_tools_started),
-        ToolFinished: ((RunTools,), _on_tool_finished),
-        Interrupted: ((CallModel, RunTools, AwaitApproval), _on_interrupted),
-        Resumed: ((CallModel, RunTools, AwaitApproval, Finish), _on_resumed),
-        Edited: ((CallModel,), _on_edited),
+        entries.RunStarted: ((type(None),), _on_run_started),
+        entries.ModelCalled: ((CallModel,), _on_model_called),
+        entries.ModelReplied: ((CallModel,), _on_model_replied),
+        entries.ModelFailed: ((CallModel,), _on_model_failed),
+        entries.CallRuled: ((RunTools, AwaitApproval), _on_call_ruled),
+        entries.ApprovalDecided: ((AwaitApproval,), _on_approval_decided),
+        entries.ToolsStarted: ((RunTools,), _on_tools_started),
+        entries.ToolFinished: ((RunTools,), _on_tool_finished),
+        entries.Interrupted: ((CallModel, RunTools, AwaitApproval), _on_interrupted),
+        entries.Resumed: ((CallModel, RunTools, AwaitApproval, Finish), _on_resumed),
+        entries.Edited: ((CallModel,), _on_edited),
     }
     """For each kind of entry, the steps it may follow and what it does."""
 
@@ -270,8 +276,8 @@ class AgentLoop(Generic[T]):
     def _next_turn(self) -> Step:
         if not self._reopened and (reason := self.ledger.breach(self._elapsed)) is not None:
             return self._stop_at(reason)
-        asked = self._settings.max_tokens
-        if self.conversation.is_full(asked) and (summary := self._ask_for_summary()) is not None:
+        asked = self._requests.settings.max_tokens
+        if self.conversation.is_full(asked) and (summary := self._ask_to_condense()) is not None:
             return summary
         room = self.ledger.answer_room(asked, self.conversation.tokens)
         if isinstance(room, TerminateReason):
@@ -304,25 +310,24 @@ class AgentLoop(Generic[T]):
         try:
             return self._finish(TerminateReason.COMPLETE, output=output.format.parse(answer))
         except OutputValidationError as error:
-            if self._repairs >= self._settings.max_repairs:
+            if self._repairs >= self._requests.settings.max_repairs:
                 return self._finish(TerminateReason.COMPLETE, error)
             self._repairs += 1
             self.conversation.say(Message.user(repair_prompt(error)))
             return self._next_turn()
 
-    def _ask_for_summary(self) -> CallModel | None:
-        """Ask for a summary of the older turns, unless there are none or it cannot be afforded."""
-        request = self.conversation.summary_request(self.turn, self._config)
-        if request is None:
-            return None
-        room = self.ledger.answer_room(request.config.max_tokens or 0, request_tokens(request))
-        if isinstance(room, TerminateReason):
-            return None
-        request = replace(request, config=replace(request.config, max_tokens=room))
-        return CallModel(request, self.turn, compaction=True)
+    def _ask_to_condense(self, *, native: bool | None = None) -> CallModel | None:
+        """Ask for the older turns to be condensed, unless there are none or it cannot be afforded."""
+        request = self._compactor.request(self.turn, self._request(0), self.ledger, native=native)
+        return None if request is None else CallModel(request, self.turn, compaction=True)
+
+    def _summarize(self) -> Step:
+        """Condense the conversation without the provider, which could not do it."""
+        self._compactor.ask_again()
+        return self._ask_to_condense(native=False) or self._condense("")
 
     def _condense(self, summary: str) -> Step:
-        self.conversation.condense(summary)
+        self._compactor.condense(summary)
         return self._next_turn()
 
     def _stop_at(self, reason: TerminateReason) -> Finish:
@@ -346,7 +351,7 @@ class AgentLoop(Generic[T]):
                 "run_id": start.run_id,
                 "trace_id": start.trace_id,
                 "agent": start.agent,
-                "model": self._answered or self._config.model,
+                "model": self._answered or self._requests.config.model,
             },
             errors=[] if error is None else [error],
             usage=AgentUsage.of(self.ledger.usage, round(self._elapsed * 1000)),
@@ -360,17 +365,13 @@ class AgentLoop(Generic[T]):
 
     # The pieces -------------------------------------------------------------------------------------------------
 
-    def _apply(self, settings: RunSettings | None) -> None:
-        """Go on with these settings, or else with those of the agent."""
-        model = self.definition.model_config
-        settings = settings or RunSettings.of(self.definition, self._tools)
-        self._settings = settings
-        self._config = replace(model.request_config, max_tokens=settings.max_tokens)
-        self._planner.settings = settings
-        self._planner.offer = settings.offer or ToolOffer.of(self._tools)
-        self._offered = self._planner.offer.requested(self._tools)
-        self.conversation.offer_tools(self._planner.offer.tokens)
-        self.conversation.size = settings.context_window or self._start.info.context_window
+    def _apply(self, settings: RunSettings | None) -> PrefixReason | None:
+        """Go on with these settings; says why the next request does not extend the last one, if it does not."""
+        changed = self._requests.apply(settings, answered=self._answered is not None)
+        self.conversation.offer_tools(self._requests.offer.tokens)
+        window = self._requests.settings.context_window
+        self.conversation.size = window or self._start.info.context_window
+        return changed
 
     def _estimated_usage(self, answer: str, step: CallModel) -> Usage:
         asked = request_tokens(step.request) if step.compaction else self.conversation.tokens
@@ -387,10 +388,7 @@ class AgentLoop(Generic[T]):
                 self._records.append(record)
 
     def _request(self, max_tokens: int) -> Request:
-        config = self._config
-        if max_tokens != (config.max_tokens or 0):
-            config = replace(config, max_tokens=max_tokens)
-        return Request(self.conversation.history, self._offered, config, self._system, self._output)
+        return self._requests.request(self.conversation.history, max_tokens)
 
     @property
     def _elapsed(self) -> float:

@@ -6,14 +6,16 @@ agent and its tools are by then; so the loop uses the settings that were in forc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from maverick.loop.conversation import tool_tokens
 from maverick.loop.definition import AgentDefinition, AgentTool
+from maverick.loop.fingerprint import hash_offer, hash_output
 from maverick.model import Tool
 
 
@@ -27,14 +29,28 @@ class ToolOffer(Struct, frozen=True, omit_defaults=True):
     """About how many tokens of each request they take."""
     shown: tuple[str, ...] = ()
     """Those that requests name, where others are deferred: called through ``call_tool``. By default all."""
+    digest: str = ""
+    """A hash of what a model is told of them, and of the provider's own tools; empty in runs from before it was recorded."""
+
+    def same_as(self, other: ToolOffer) -> bool:
+        """Whether a model is told the same, as far as is known."""
+        if self.digest and other.digest:
+            return self.digest == other.digest
+        return replace(self, digest="") == replace(other, digest="")
 
     @classmethod
-    def of(cls, tools: Mapping[str, Tool], deferred: AbstractSet[str] = frozenset()) -> ToolOffer:
+    def of(
+        cls,
+        tools: Mapping[str, Tool],
+        deferred: AbstractSet[str] = frozenset(),
+        server_tools: Sequence[str | dict[str, Any]] = (),
+    ) -> ToolOffer:
         """What is recorded of these tools."""
         agents = tuple(name for name, tool in tools.items() if isinstance(tool, AgentTool))
         shown = tuple(name for name in tools if name not in deferred)
-        tokens = tool_tokens(tools[name] for name in shown)
-        return cls(tuple(tools), agents, tokens, shown if deferred else ())
+        told = [tools[name] for name in shown]
+        digest = hash_offer(told, server_tools)
+        return cls(tuple(tools), agents, tool_tokens(told), shown if deferred else (), digest)
 
     def requested(self, tools: Mapping[str, Tool]) -> tuple[Tool, ...]:
         """The tools that requests name."""
@@ -56,6 +72,10 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
     offer: ToolOffer | None = None
     """The tools on offer; by default those of the agent."""
     max_calls_per_turn: int | None = None
+    model: str = ""
+    """The model that the agent names; empty when it names none."""
+    output: str | None = None
+    """A hash of what the answer has to be, if anything; ``None`` in runs that were made before it was recorded."""
 
     @classmethod
     def of(
@@ -77,6 +97,8 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
                 for name, tool in tools.items()
                 if (wanted := getattr(tool, "approval", False))
             },
-            ToolOffer.of(tools, deferred),
+            ToolOffer.of(tools, deferred, model.server_tools or ()),
             run.max_calls_per_turn,
+            model.model or "",
+            "" if output is None else hash_output(output.output_name, output.format.json_schema),
         )

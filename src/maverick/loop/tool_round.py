@@ -14,8 +14,8 @@ from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.loop.conversation import Conversation, fit, truncate
 from maverick.loop.entries import ToolFinished
 from maverick.loop.limits import Ledger, Limits
+from maverick.loop.request_builder import RequestBuilder
 from maverick.loop.result import ToolOutcome, ToolRecord
-from maverick.loop.run_settings import RunSettings, ToolOffer
 from maverick.model import Message, Part, StopReason, ToolCall
 
 _CUT_OFF = (
@@ -199,14 +199,19 @@ NO_TOOLS = ToolRound()
 class RoundPlanner:
     """Decides for each call a model makes whether it is run."""
 
-    __slots__ = ("_conversation", "_depth", "_ledger", "_max_depth", "offer", "settings")
+    __slots__ = ("_conversation", "_depth", "_ledger", "_max_depth", "_requests")
 
-    def __init__(self, ledger: Ledger, conversation: Conversation, depth: int, max_depth: int) -> None:
-        self.settings = RunSettings()
-        self.offer = ToolOffer()
-        """The tools on offer."""
+    def __init__(
+        self,
+        ledger: Ledger,
+        conversation: Conversation,
+        requests: RequestBuilder,
+        depth: int,
+        max_depth: int,
+    ) -> None:
         self._ledger = ledger
         self._conversation = conversation
+        self._requests = requests
         self._depth = depth
         self._max_depth = max_depth
 
@@ -216,7 +221,7 @@ class RoundPlanner:
         """Plan the calls of a response."""
         cut_off = stop_reason is StopReason.MAX_TOKENS or stop_reason is StopReason.CONTEXT_OVERFLOW
         refusal = _CUT_OFF if cut_off else ""
-        if self.offer.shown:
+        if self._requests.offer.shown:
             calls = [unwrapped(call) for call in calls]
         tools = ToolRound(turn, [PlannedCall(index, call, refusal) for index, call in enumerate(calls)])
         self.replan(tools, elapsed)
@@ -224,7 +229,7 @@ class RoundPlanner:
 
     def replan(self, tools: ToolRound, elapsed: float) -> None:
         """Plan a round that has not begun with today's settings; what was refused or asked stays so."""
-        asking, room = self.settings.asking, self._ledger.tool_call_room()
+        asking, room = self._requests.settings.asking, self._ledger.tool_call_room()
         calls: list[PlannedCall] = []
         for planned in tools.calls:
             name = planned.call.tool_name
@@ -237,37 +242,37 @@ class RoundPlanner:
                     room -= 1
             question = asking.get(name) if planned.question is None else planned.question
             calls.append(PlannedCall(planned.index, planned.call, refusal, None, question))
-        tools.replan(self._with_grants(calls, elapsed) if self.offer.agents else calls)
+        tools.replan(self._with_grants(calls, elapsed) if self._requests.offer.agents else calls)
 
     def _objection(self, planned: PlannedCall) -> str:
         """Why a call is not run, if it is not."""
-        call, most = planned.call, self.settings.max_calls_per_turn
+        call, most = planned.call, self._requests.settings.max_calls_per_turn
         if most is not None and planned.index >= most:
             return _TOO_MANY_CALLS.format(most=most)
-        if call.tool_name not in self.offer.names:
+        if call.tool_name not in self._requests.offer.names:
             return f"Not run: {self._unknown(call.tool_name)}"
         if call.malformed:
             return f"Not run: the arguments were not a JSON object but {call.malformed[:200]!r}. Send a JSON object."
-        if call.tool_name in self.offer.agents and self._depth >= self._max_depth:
+        if call.tool_name in self._requests.offer.agents and self._depth >= self._max_depth:
             return _TOO_DEEP.format(depth=self._depth)
         return ""
 
     def _unknown(self, name: str) -> str:
-        if not self.offer.shown:
-            return describe_unknown("tool", name, self.offer.names)
+        if not self._requests.offer.shown:
+            return describe_unknown("tool", name, self._requests.offer.names)
         from difflib import get_close_matches  # here, since few models ask for what is not there
 
-        near = get_close_matches(name, self.offer.names, n=_MOST_NEAR)
+        near = get_close_matches(name, self._requests.offer.names, n=_MOST_NEAR)
         known = f" The nearest names are {', '.join(near)}." if near else ""
         return f"There is no tool named {name!r}.{known} Find one with search_tools."
 
     def _with_grants(self, calls: list[PlannedCall], elapsed: float) -> list[PlannedCall]:
         """The calls with the share of what is left that each subagent among them may use."""
-        agents = {p.index for p in calls if not p.refusal and p.call.tool_name in self.offer.agents}
+        agents = {p.index for p in calls if not p.refusal and p.call.tool_name in self._requests.offer.agents}
         if not agents:
             return calls
         running = sum(not p.refusal for p in calls)
-        reserve = self._conversation.next_turn_tokens(self.settings.max_tokens)
+        reserve = self._conversation.next_turn_tokens(self._requests.settings.max_tokens)
         grant = self._ledger.share(len(agents), elapsed, reserve, running)
         return [
             (replace(p, grant=grant) if _enough(grant) else replace(p, refusal=_NO_BUDGET))

@@ -45,6 +45,12 @@ class History(Sequence[Message]):
         view._length = self._length + len(messages)
         return view
 
+    def first(self, count: int) -> History:
+        """The first messages, as a view of the same log."""
+        view = object.__new__(History)
+        view._log, view._length = self._log, min(count, self._length)
+        return view
+
     @property
     def derived(self) -> dict[object, Any]:
         """A scratch space shared by all views of one log, for what is derived from its messages.

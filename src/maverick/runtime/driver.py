@@ -137,7 +137,11 @@ class Driver(Generic[T]):
             await self._interruption.guard(asyncio.sleep(_jittered(step)))
         await self.run.record(
             ModelCalled(
-                at=self.run.clock.now(), turn=step.turn, attempt=step.attempt, compaction=step.compaction
+                at=self.run.clock.now(),
+                turn=step.turn,
+                attempt=step.attempt,
+                compaction=step.compaction,
+                native=step.request.compact,
             )
         )
         self._partial.clear()
