@@ -6,14 +6,14 @@ import json
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 import maverick
 from canary import CANARY
-from maverick.exceptions import ProviderError
+from maverick.exceptions import InvalidInputError, ProviderError
 from maverick.model import Message, Price, Request, RequestConfig
 from maverick.providers.network import allow_network
 from maverick.providers.openai.client import OpenAIClient, connect
@@ -101,31 +101,99 @@ async def test_other_servers_are_told_the_token_limit_under_its_old_name(server:
     assert server.received[0].body["max_tokens"] == 50
 
 
+AZURE = "https://mine.openai.azure.com/openai/v1"
+
+
 @pytest.mark.parametrize(
-    ("base_url", "name"),
+    ("provider", "base_url", "url", "limit"),
     [
-        (None, "max_completion_tokens"),
-        ("https://eu.api.openai.com/v1", "max_completion_tokens"),
-        ("https://mine.openai.azure.com/openai/v1", "max_completion_tokens"),
-        ("https://notapi.openai.com.example/v1", "max_tokens"),
+        ("openai", None, "https://api.openai.com/v1/responses", "max_output_tokens"),
+        (
+            "openai",
+            "https://eu.api.openai.com/v1",
+            "https://eu.api.openai.com/v1/responses",
+            "max_output_tokens",
+        ),
+        ("openai", AZURE, f"{AZURE}/responses", "max_output_tokens"),
+        ("openai", "https://mine.openai.azure.com", f"{AZURE}/responses", "max_output_tokens"),
+        (
+            "openai",
+            "https://mine.openai.azure.com/openai/deployments/gpt?api-version=2024-10-21",
+            "https://mine.openai.azure.com/openai/deployments/gpt/chat/completions?api-version=2024-10-21",
+            "max_completion_tokens",
+        ),
+        (
+            "openai",
+            "https://generativelanguage.googleapis.com/v1beta/openai/",
+            "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
+            "max_tokens",
+        ),
+        ("openai", "http://localhost:11434", "http://localhost:11434/v1/chat/completions", "max_tokens"),
+        (
+            "openai",
+            "https://notapi.openai.com.example",
+            "https://notapi.openai.com.example/v1/chat/completions",
+            "max_tokens",
+        ),
+        ("openai-chat", None, "https://api.openai.com/v1/chat/completions", "max_completion_tokens"),
+        (
+            "openai-responses",
+            "http://localhost:8000",
+            "http://localhost:8000/v1/responses",
+            "max_output_tokens",
+        ),
     ],
 )
-async def test_openai_is_told_the_token_limit_under_its_new_name(base_url: str | None, name: str) -> None:
+async def test_the_address_and_the_name_decide_which_api_is_spoken(
+    provider: str, base_url: str | None, url: str, limit: str
+) -> None:
     transport = Recorder()
-    client = connect("gpt-5", api_key=KEY, base_url=base_url, transport=transport, max_tokens=50)
+    options: dict[str, Any] = {} if base_url is None else {"base_url": base_url}
+    client = maverick.connect(f"{provider}:gpt-5", api_key=KEY, transport=transport, max_tokens=50, **options)
     with allow_network(), pytest.raises(ProviderError):
         await client.run(HI)
 
-    assert json.loads(transport.body)[name] == 50
+    assert transport.url == url
+    assert json.loads(transport.body)[limit] == 50
+    assert client.model == f"{provider}:gpt-5"
+
+
+@pytest.mark.parametrize("base_url", [AZURE, "https://mine.services.ai.azure.com/openai/v1"])
+async def test_azure_gets_the_key_in_a_header_of_its_own(base_url: str) -> None:
+    transport = Recorder()
+    with allow_network(), pytest.raises(ProviderError):
+        await connect("deployment", api_key=KEY, base_url=base_url, transport=transport).run(HI)
+
+    assert transport.headers["api-key"] == KEY
+    assert "authorization" not in transport.headers
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai-chat", "openai-responses"])
+async def test_every_name_of_the_provider_finds_the_same_key(
+    monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "openai-key")
+    transport = Recorder()
+    with allow_network(), pytest.raises(ProviderError):
+        await maverick.connect(f"{provider}:gpt-5", transport=transport).run(HI)
+
+    assert transport.headers["authorization"] == "Bearer openai-key"
+
+
+def test_thoughts_go_back_by_themselves_where_responses_is_spoken() -> None:
+    with pytest.raises(InvalidInputError, match="thoughts_field"):
+        connect("gpt-5", thoughts_field="reasoning_content")
 
 
 class Recorder:
     """A transport that keeps what it is given and gets no further."""
 
     body = b""
+    url = ""
+    headers: Mapping[str, str] = {}
 
     async def request(self, method: str, url: str, *, headers: Any, body: Sequence[bytes] = ()) -> Any:
-        self.body = b"".join(body)
+        self.url, self.headers, self.body = url, headers, b"".join(body)
         raise ProviderError("no further")
 
     async def aclose(self) -> None:

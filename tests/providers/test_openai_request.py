@@ -27,7 +27,7 @@ from maverick.model import (
     Tool,
     ToolCall,
 )
-from maverick.providers.openai.request import RequestEncoder
+from maverick.providers.openai.chat.request import RequestEncoder
 from wire.typed_dicts import as_typed
 
 
@@ -160,12 +160,15 @@ def test_a_stream_asks_for_the_usage_too() -> None:
     assert body["stream_options"] == {"include_usage": True}
 
 
-def test_extra_fields_are_added_and_win_over_ours() -> None:
-    encoder = encoder_of(extra={"reasoning_effort": "low", "stream_options": None})
-    body = body_of(Request([Message.user("hi")]), encoder=encoder, stream=True)
+def test_extra_fields_are_added_and_never_replace_another() -> None:
+    encoder = encoder_of(extra={"seed": 7})
+    asked = Request([Message.user("hi")], config=RequestConfig(extra={"user": "ana"}))
 
-    assert body["reasoning_effort"] == "low"
-    assert body["stream_options"] is None
+    assert body_of(asked, encoder=encoder).items() >= {"seed": 7, "user": "ana"}.items()
+    for extra in ({"seed": 8}, {"model": "another"}):
+        conflict = Request([Message.user("hi")], config=RequestConfig(extra=extra))
+        with pytest.raises(InvalidInputError, match=next(iter(extra))):
+            body_of(conflict, encoder=encoder)
 
 
 def test_thoughts_stay_here_unless_the_server_wants_them_back() -> None:

@@ -25,7 +25,7 @@ from maverick.model import (
 )
 from maverick.providers.http.exchange import Exchange
 from maverick.providers.http.sse import SSEDecoder
-from maverick.providers.openai.response import CompletionAccumulator, read_completion
+from maverick.providers.openai.chat.response import CompletionAccumulator, read_completion
 from maverick.providers.prices import PriceTable
 from wire.openai_answers import DONE, Answer, Call, call, sse
 from wire.openai_server import ANSWERS

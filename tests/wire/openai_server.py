@@ -366,8 +366,7 @@ class OpenAIServer:
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=1 << 28)
-        app.router.add_post("/v1/chat/completions", self._completions)
-        app.router.add_post("/{scenario}/v1/chat/completions", self._completions)
+        self._routes(app)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls, backlog=1024)
@@ -382,17 +381,24 @@ class OpenAIServer:
         assert self._runner is not None
         await self._runner.cleanup()
 
+    def _routes(self, app: web.Application) -> None:
+        app.router.add_post("/v1/chat/completions", self._completions)
+        app.router.add_post("/{scenario}/v1/chat/completions", self._completions)
+
     async def _completions(self, request: web.Request) -> web.StreamResponse:
-        raw = await request.read()
-        self.received.append(Received(request.path, request.headers, raw))
+        received = Received(request.path, request.headers, await request.read())
+        self.received.append(received)
         self.connections.add(request.transport)
         self.asked.set()
-        served = Served(request, json.loads(raw))
-        scenario = request.match_info.get("scenario", "text")
         try:
-            if scenario in FAULTS:
-                return await FAULTS[scenario](served)
-            return await served.send(*served.answer_bytes(ANSWERS[scenario](served.body)))
+            return await self._play(request, received)
         except (asyncio.CancelledError, ConnectionError):
             self.dropped.set()
             raise
+
+    async def _play(self, request: web.Request, received: Received) -> web.StreamResponse:
+        served = Served(request, received.body)
+        scenario = request.match_info.get("scenario", "text")
+        if scenario in FAULTS:
+            return await FAULTS[scenario](served)
+        return await served.send(*served.answer_bytes(ANSWERS[scenario](served.body)))

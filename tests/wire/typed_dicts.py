@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -13,7 +14,13 @@ def as_typed(params: Any, body: Mapping[str, Any]) -> Any:
 
     So a body is of the type when this gives it back unchanged.
     """
-    return _read(TypeAdapter(params).validate_python(body))
+    return _read(_adapter(params).validate_python(body))
+
+
+@cache
+def _adapter(params: Any) -> TypeAdapter[Any]:
+    """Kept: iterators are validated when they are read, and need its definitions then."""
+    return TypeAdapter(params)
 
 
 def _read(value: Any) -> Any:

@@ -244,7 +244,7 @@ class AgentConfig(Section):
         """The environment variables a key is looked for in, in order, when ``api_key`` is empty."""
         if self.provider.startswith("claude"):
             return ("MAVERICK_AGENT_API_KEY", "ANTHROPIC_API_KEY")
-        if self.provider == "openai":
+        if self.provider.startswith("openai"):
             return ("MAVERICK_AGENT_API_KEY", "OPENAI_API_KEY")
         return ("MAVERICK_AGENT_API_KEY",)
 

@@ -11,7 +11,15 @@ from maverick.config.provider_names import model_name_problem
 from maverick.exceptions import InvalidInputError
 from maverick.model.request import RequestConfig
 
-_NEED_A_MODEL = ("cassette:", "claude:", "claude-sdk:", "local:", "openai:")
+_NEED_A_MODEL = (
+    "cassette:",
+    "claude:",
+    "claude-sdk:",
+    "local:",
+    "openai:",
+    "openai-chat:",
+    "openai-responses:",
+)
 """Providers that have several models and choose none by themselves."""
 
 

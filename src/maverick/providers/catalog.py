@@ -44,6 +44,8 @@ class BuiltIn(Struct, frozen=True):
     """The optional dependency of Maverick it needs, if any."""
     package: str = ""
     """The package that extra installs, as it is imported."""
+    factory: str = "connect"
+    """What makes a client, as the module names it."""
 
 
 BUILT_IN: Mapping[str, BuiltIn] = {
@@ -56,6 +58,8 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "local": BuiltIn("maverick.providers.local.client", extra="local", package="xllamacpp"),
     "offline": BuiltIn("maverick.providers.offline"),
     "openai": BuiltIn("maverick.providers.openai.client"),
+    "openai-chat": BuiltIn("maverick.providers.openai.client", factory="OpenAIChatClient"),
+    "openai-responses": BuiltIn("maverick.providers.openai.client", factory="OpenAIResponsesClient"),
 }
 
 
@@ -121,7 +125,8 @@ def open_client(resolved: ResolvedModel, **options: Any) -> Client:
 def _factory(name: str) -> Callable[..., object]:
     built_in = BUILT_IN.get(name)
     target = _of_package(name) if built_in is None else import_module(built_in.module)
-    factory: object = getattr(target, "connect", None) if isinstance(target, ModuleType) else target
+    attribute = "connect" if built_in is None else built_in.factory
+    factory: object = getattr(target, attribute, None) if isinstance(target, ModuleType) else target
     if not callable(factory):
         raise AgentError(
             f"The provider {name!r} is neither a function nor a module with a function 'connect'. "

@@ -33,6 +33,7 @@ _ENVIRONMENT_OF = {
 }
 """The environment variables of each vendor: for its key and for its address."""
 _CLAUDE = ("claude", "claude-sdk", "claude-code")
+_OPENAI = ("openai", "openai-chat", "openai-responses")
 _WHO = ("provider", "model", "api_key", "base_url")
 """The settings that choose a model: with none of them and no key, nothing is configured."""
 _NAMES = {"claude": "Claude", "openai": "OpenAI"}
@@ -67,10 +68,10 @@ class ResolvedModel:
         """
         self.check_key_owner()
         # Other servers that speak OpenAI's protocol may need no key.
-        needs = self.provider == "claude" or (self.provider == "openai" and self.base_url is None)
+        needs = self.provider == "claude" or (self.provider in _OPENAI and self.base_url is None)
         if needs and self.api_key is None:
             raise ConfigError(
-                f"There is no key for {_NAMES[self.provider]}, which {self.model} needs. Set "
+                f"There is no key for {_NAMES[_vendor(self.provider)]}, which {self.model} needs. Set "
                 f"{key_variable(self.provider)}, or use the offline model: {OFFLINE}",
                 source=self.sources["provider"],
                 field="agent.api_key",
@@ -215,8 +216,10 @@ def key_variable(provider: str) -> str | None:
 
 
 def _vendor(provider: str) -> str:
-    """The company whose key and address a provider uses: the three ways to reach Claude share theirs."""
-    return "claude" if provider in _CLAUDE else provider
+    """The company whose key and address a provider uses: the three ways to reach Claude share theirs, as do OpenAI's."""
+    if provider in _CLAUDE:
+        return "claude"
+    return "openai" if provider in _OPENAI else provider
 
 
 def _split(model: str) -> tuple[str, str]:
@@ -239,7 +242,7 @@ def _configured_name(settings: AgentConfig, provider: str) -> str:
         return settings.model.removeprefix(f"{provider}:")
     if provider in _CLAUDE:
         return settings.model
-    if provider in ("local", "cassette", "openai"):
+    if provider in ("local", "cassette", *_OPENAI):
         source = settings.source_of("provider")
         raise ConfigError(
             f"agent.model: the provider {provider!r} needs a model (from {source}). Set agent.model in the same file, "

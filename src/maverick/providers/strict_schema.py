@@ -122,6 +122,23 @@ def openai_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     return strict
 
 
+def openai_tool_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The schema of a tool's parameters in the strict dialect, or ``None`` when it cannot say the same.
+
+    The dialect requires every property, so parameters that a call may leave out cannot be said in it.
+    """
+    return None if _has_optional(schema) else openai_schema(schema)
+
+
+def _has_optional(schema: object) -> bool:
+    if isinstance(schema, Mapping):
+        properties = schema.get("properties")
+        if isinstance(properties, Mapping) and properties.keys() - set(schema.get("required", ())):
+            return True
+        schema = list(schema.values())
+    return isinstance(schema, list) and any(map(_has_optional, schema))
+
+
 def _openai_translate(schema: object) -> dict[str, Any]:
     if not isinstance(schema, Mapping) or schema.keys() & _NOT_SUPPORTED:
         raise _NotExpressibleError

@@ -9,7 +9,13 @@ from conformance.providers.failures import FAILURES
 from conformance.providers.in_process import OfflineProvider, ScriptedProvider
 from conformance.providers.provider import Provider
 from conformance.providers.scenarios import Scenario
-from conformance.providers.wired import ClaudeProvider, ClaudeSDKProvider, OpenAIProvider
+from conformance.providers.wired import (
+    ClaudeProvider,
+    ClaudeSDKProvider,
+    OpenAIChatProvider,
+    OpenAIProvider,
+    OpenAIResponsesProvider,
+)
 from conformance.providers.wrapped import (
     CassetteProvider,
     FallbackProvider,
@@ -21,6 +27,8 @@ PROVIDERS: tuple[Provider, ...] = (
     ClaudeProvider(),
     ClaudeSDKProvider(),
     OpenAIProvider(),
+    OpenAIResponsesProvider(),
+    OpenAIChatProvider(),
     CassetteProvider(),
     OfflineProvider(),
     ScriptedProvider(),

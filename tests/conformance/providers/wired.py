@@ -19,7 +19,7 @@ from maverick import connect
 from maverick.providers import Client
 from maverick.providers.http.transport import Timeouts
 from maverick.providers.network import allow_network
-from wire import claude_server, openai_server
+from wire import claude_server, openai_server, responses_server
 
 Server: TypeAlias = claude_server.ClaudeServer | openai_server.OpenAIServer
 
@@ -103,6 +103,25 @@ class OpenAIProvider(WiredProvider):
 
     def server(self, tls: ssl.SSLContext | None) -> AbstractAsyncContextManager[Server]:
         return openai_server.OpenAIServer(tls=tls)
+
+
+class OpenAIChatProvider(OpenAIProvider):
+    """The same client by the name that always means Chat Completions."""
+
+    name = "openai-chat"
+    model = "openai-chat:test-model"
+    passes_on = True
+
+
+class OpenAIResponsesProvider(WiredProvider):
+    """Our client of Responses."""
+
+    name = "openai-responses"
+    model = "openai-responses:test-model"
+    cannot: ClassVar[Mapping[Scenario, str]] = {Scenario.PAUSE: "Responses has no such reason to stop"}
+
+    def server(self, tls: ssl.SSLContext | None) -> AbstractAsyncContextManager[Server]:
+        return responses_server.ResponsesServer(tls=tls)
 
 
 def _address(scenario: Scenario, server: Server, stack: AsyncExitStack) -> str:

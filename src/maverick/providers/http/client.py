@@ -114,8 +114,8 @@ class HttpClient(Client):
             if reply.status != 200 or (kind and not kind.startswith("text/event-stream")):
                 body = await _whole_body(reply, exchange)
                 raise no_answer(exchange, f"{kind} in place of a stream of events", body)
-            decoder = SSEDecoder()
             answer = self._accumulator(exchange)
+            decoder = SSEDecoder(max_event_bytes=answer.max_event_bytes)
             arguments = 0
             while answer.response is None:
                 try:

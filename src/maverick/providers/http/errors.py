@@ -48,6 +48,10 @@ _STATUS_OF_NAME: Mapping[str, int] = {
     "api_error": 500,
     "timeout_error": 504,
     "overloaded_error": 529,
+    # What OpenAI finds wrong with a request when its answer has begun.
+    "bio_policy": 400,
+    "misalignment_policy_violation": 400,
+    "data_residency_mismatch": 400,
     # Bedrock's names, when they come in the middle of a stream.
     "validationException": 400,
     "throttlingException": 429,
@@ -65,8 +69,15 @@ _TOO_LONG = (
     "context window",
 )
 
-_OLD_THINKING = re.compile(r"messages\.\d+\..*thinking`? (block|or `redacted)", re.DOTALL)
-"""How Claude refuses a thinking block of an earlier turn, as opposed to a setting."""
+_BAD_REQUEST = ("invalid_", "image_", "empty_image", "unsupported_image")
+"""How OpenAI's names for what is wrong with a request begin."""
+
+_OLD_THINKING = re.compile(
+    r"messages\.\d+\..*thinking`? (block|or `redacted)|The encrypted content .*could not be|"
+    r"Item .*was provided without its required",
+    re.DOTALL,
+)
+"""How Claude and OpenAI refuse the thinking of an earlier turn, as opposed to a setting."""
 
 
 class ServiceError(msgspec.Struct, frozen=True):
@@ -118,7 +129,8 @@ def reported(exchange: Exchange, body: bytes) -> ProviderError | None:
     if not error.is_certain:
         return None
     known = [_STATUS_OF_NAME[name] for name in error.names if name in _STATUS_OF_NAME]
-    status = error.status or (known[0] if known else 500)
+    unknown = 400 if any(name.startswith(_BAD_REQUEST) for name in error.names) else 500
+    status = error.status or (known[0] if known else unknown)
     return status_error(exchange.service, status, _without_key(exchange, error, body), exchange.headers)
 
 
@@ -146,7 +158,7 @@ def status_error(
         return ContextOverflowError(
             f"The conversation is too long for {service}{said}. Shorten it, or turn compaction on.", **facts
         )
-    if status == 400 and _OLD_THINKING.match(error.message):
+    if status == 400 and ("invalid_encrypted_content" in error.names or _OLD_THINKING.match(error.message)):
         return ThinkingRejectedError(
             f"{service} does not accept the thinking of an earlier turn{said}. Leave the thinking out, and do not change "
             "what was sent before.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -29,6 +29,7 @@ from maverick.model import (
 )
 from maverick.model.message import describe_part
 from maverick.model.response import NO_USAGE
+from maverick.providers.http.sse import MAX_EVENT_BYTES
 from maverick.providers.http.wire_json import encode
 from maverick.providers.prices import PriceTable
 
@@ -163,6 +164,9 @@ class StreamAccumulator(ABC):
 
     __slots__ = ("_exchange", "argument_bytes", "response")
 
+    max_event_bytes: ClassVar[int] = MAX_EVENT_BYTES
+    """The most that one event of the stream may have."""
+
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
         self.argument_bytes = 0
@@ -223,14 +227,18 @@ def _with_last_call_malformed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     last = parts[-1] if parts else None
     if not isinstance(last, ToolCall) or last.malformed:
         return parts
-    return (*parts[:-1], ToolCall(last.id, last.tool_name, malformed=encode(last.arguments).decode()))
+    written = encode(last.arguments).decode()
+    return (*parts[:-1], msgspec.structs.replace(last, arguments={}, malformed=written))
 
 
 def _all_text(part: Part) -> str:
+    if isinstance(part, Opaque):
+        return encode(part.data).decode()
+    block = getattr(part, "block", None)
+    own = "" if block is None else _all_text(block)
     if isinstance(part, ToolCall):
-        return f"{part.id}{part.tool_name}{part.malformed}{encode(part.arguments).decode()}"
-    own_form = part if isinstance(part, Opaque) else getattr(part, "block", None)
-    return describe_part(part) if own_form is None else describe_part(part) + encode(own_form.data).decode()
+        return f"{part.id}{part.tool_name}{part.malformed}{encode(part.arguments).decode()}{own}"
+    return describe_part(part) + own
 
 
 def _replaced(value: Any, key: str) -> Any:  # noqa: ANN401 - any JSON

@@ -20,7 +20,7 @@ from maverick.model import ModelInfo, Price, Request, Response, StreamItem
 from maverick.providers.client import Client, open_stream
 from maverick.providers.http.transport import Timeouts
 from maverick.providers.local.server import LocalServer, Settings
-from maverick.providers.openai.client import OpenAIClient
+from maverick.providers.openai.client import OpenAIChatClient
 
 _FREE = Price(0, 0)
 _MAGIC = b"GGUF"
@@ -73,14 +73,14 @@ class LocalClient(Client):
         )
         self._info = ModelInfo(context_window, _FREE, native_output=True)
         self._connect = partial(
-            OpenAIClient,
+            OpenAIChatClient,
             path.stem,
             prices={path.stem: _FREE},
             timeouts=timeouts,
             max_tokens=max_tokens,
             extra=extra,
         )
-        self._client: OpenAIClient | None = None
+        self._client: OpenAIChatClient | None = None
         self._starting = asyncio.Lock()
 
     async def run(self, request: Request) -> Response:
@@ -107,7 +107,7 @@ class LocalClient(Client):
         await asyncio.to_thread(self._server.stop)
 
     @asynccontextmanager
-    async def _asking(self) -> AsyncIterator[OpenAIClient]:
+    async def _asking(self) -> AsyncIterator[OpenAIChatClient]:
         """A client to ask. If its connection breaks, a server that is about to end gets the time to do so."""
         client = await self._ready()
         try:
@@ -116,7 +116,7 @@ class LocalClient(Client):
             await asyncio.to_thread(self._server.settle)
             raise
 
-    async def _ready(self) -> OpenAIClient:
+    async def _ready(self) -> OpenAIChatClient:
         """The client of a server that is running; one that is not, or has crashed, is started."""
         async with self._starting:
             if self._client is None or not self._server.is_running:

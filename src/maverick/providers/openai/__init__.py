@@ -1,1 +1,1 @@
-"""The Chat Completions API of OpenAI, and of every server that speaks it."""
+"""The two APIs of OpenAI: Responses, and Chat Completions, which many other servers speak too."""

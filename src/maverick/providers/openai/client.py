@@ -1,29 +1,34 @@
-"""Chat Completions: the client ``openai:…``, for OpenAI and for every server that speaks its protocol.
+"""The clients of OpenAI and of every server that speaks one of its two APIs.
 
-That is Ollama, vLLM, llama.cpp, LM Studio and many more; ``base_url`` says which.
+``openai:…`` speaks Responses with OpenAI itself and with Azure, and Chat Completions with any other ``base_url``: Ollama,
+vLLM, llama.cpp, LM Studio, Gemini, xAI and many more. ``openai-responses:…`` and ``openai-chat:…`` choose one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError
-from maverick.model import ModelInfo, Price, Request
+from maverick.model import ModelInfo, Price, Request, StreamItem
 from maverick.providers.client import requested_model
 from maverick.providers.http.client import Connection, HttpClient
 from maverick.providers.http.transport import MAX_ANSWER_BYTES, Reply, Timeouts, Transport
-from maverick.providers.openai.request import RequestEncoder
-from maverick.providers.openai.response import CompletionAccumulator, read_completion
+from maverick.providers.openai.chat.request import RequestEncoder
+from maverick.providers.openai.chat.response import CompletionAccumulator, read_completion
+from maverick.providers.openai.responses.request import ResponsesEncoder
+from maverick.providers.openai.responses.response import ResponseAccumulator, read_response
 from maverick.providers.prices import PriceTable
 
 if TYPE_CHECKING:
     import ssl
 
 _BASE_URL = "https://api.openai.com/v1"
+_AZURE = ("openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com")
+_PATHS = ("/chat/completions", "/responses")
 _MISSING_KEY = (
     "There is no key for OpenAI. Set OPENAI_API_KEY in the environment, or pass api_key. For another server, pass its "
     "base_url; without any, the 'offline:' model works."
@@ -31,14 +36,14 @@ _MISSING_KEY = (
 
 
 class OpenAIClient(HttpClient):
-    """A client of OpenAI, or of any server with a Chat Completions API.
+    """A client of OpenAI, or of any server that speaks Responses or Chat Completions.
 
     Args:
-        model: The model, as the server calls it.
+        model: The model, as the server calls it; on Azure the name of the deployment.
         api_key: The key. Only OpenAI itself always requires one.
-        base_url: The address of the API, such as ``http://localhost:11434``; by default OpenAI's own. An address
-            without a path gets ``/v1``.
-        headers: Headers to add to every request, such as ``OpenAI-Organization``, or ``api-key`` for Azure.
+        base_url: The address of the API, such as ``http://localhost:11434`` or
+            ``https://NAME.openai.azure.com/openai/v1``; by default OpenAI's own. An address without a path gets ``/v1``.
+        headers: Headers to add to every request, such as ``OpenAI-Organization``. One with a key replaces ``api_key``.
         timeouts: How long to wait.
         tls: TLS settings, for a private certificate authority or client certificates.
         transport: What sends the requests, in place of one made from ``timeouts``, ``tls`` and ``max_answer_bytes``.
@@ -46,13 +51,16 @@ class OpenAIClient(HttpClient):
         max_answer_bytes: The most that is read of one streamed answer; of one that comes whole, a sixteenth.
         prices: What models cost, for those that Maverick does not know and for servers that are not OpenAI's.
         max_tokens: The most tokens of an answer when a request does not say; 0 leaves it to the server.
-        thoughts_field: The field in which a model's thoughts are sent back to it, such as ``reasoning_content`` for
-            models that go on thinking between tool calls; by default they are not sent back.
+        thoughts_field: For Chat Completions, the field in which a model's thoughts are sent back to it, such as
+            ``reasoning_content`` for models that go on thinking between tool calls; by default they are not sent back.
         extra: Fields to add to every request as the API names them, such as ``{"reasoning_effort": "low"}``.
 
     Raises:
-        InvalidInputError: ``base_url`` is not an address.
+        InvalidInputError: ``base_url`` is not an address, or ``thoughts_field`` is set for Responses.
     """
+
+    provider: ClassVar[str] = "openai"
+    """The name before the colon."""
 
     def __init__(
         self,
@@ -71,30 +79,48 @@ class OpenAIClient(HttpClient):
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         self._server = server = _Server(base_url or _BASE_URL)
-        key = (api_key or "").strip()
+        self._speaks_responses = responses = self._chooses_responses(server)
+        if responses and thoughts_field:
+            raise InvalidInputError(
+                "thoughts_field: Responses takes thoughts back by itself. Leave it out, or use openai-chat:.",
+                field="thoughts_field",
+            )
         super().__init__(
-            f"openai:{model.removeprefix('openai:')}",
+            f"{self.provider}:{model.removeprefix(f'{self.provider}:')}",
             service=server.name,
-            api="a Chat Completions API",
-            read=read_completion,
-            accumulator=CompletionAccumulator,
+            api="a Responses API" if responses else "a Chat Completions API",
+            read=read_response if responses else read_completion,
+            accumulator=ResponseAccumulator if responses else CompletionAccumulator,
             # The same name may be another model at another price on a server that is not OpenAI's.
             prices=PriceTable(prices, list_prices=server.is_openai),
-            headers={"authorization": f"Bearer {key}"} if key else {},
+            headers=server.key_headers((api_key or "").strip()),
             own_headers=headers,
             connection=Connection(transport, timeouts, tls, max_answer_bytes),
             missing_key=_MISSING_KEY if server.is_openai else "",
         )
-        self._encoder = RequestEncoder(
-            limit_field=server.limit_field,
-            max_tokens=max_tokens,
-            thoughts_field=thoughts_field,
-            extra=extra,
-        )
+        self._encoder: ResponsesEncoder | RequestEncoder
+        if responses:
+            self._encoder = ResponsesEncoder(max_tokens=max_tokens, extra=extra)
+        else:
+            self._encoder = RequestEncoder(
+                limit_field=server.limit_field,
+                max_tokens=max_tokens,
+                thoughts_field=thoughts_field,
+                extra=extra,
+                is_openai=server.is_openai or server.is_azure,
+            )
 
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model. It supports structured output; of other servers' models no more is known."""
-        return replace(self._prices.find(model.removeprefix("openai:")), thinks=False, native_output=True)
+        known = self._prices.find(model.removeprefix(f"{self.provider}:"))
+        return replace(known, thinks=False, native_output=True, native_compaction=self._speaks_responses)
+
+    def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
+        return self._condense(request) if request.compact else super().stream(request)
+
+    async def _condense(self, request: Request) -> AsyncIterator[StreamItem]:
+        yield await self.run(request)  # the API has no stream of it
 
     async def _ask(self, request: Request, *, stream: bool) -> Reply:
         body = self._encoder.encode(request, model=requested_model(request, self.model), stream=stream)
@@ -103,7 +129,32 @@ class OpenAIClient(HttpClient):
             # llama.cpp promises to keep connections and closes them after a stream, when the next request may be on
             # its way already. Servers without TLS are near: a connection for each request costs next to nothing.
             headers = {**headers, "connection": "close"}
-        return await self._post(self._server.url, headers, body)
+        path = "/chat/completions"
+        if self._speaks_responses:
+            path = "/responses/compact" if request.compact else "/responses"
+        return await self._post(self._server.at(path), headers, body)
+
+    def _chooses_responses(self, server: _Server) -> bool:
+        # An old address of Azure has the deployment in its path, and nothing but Chat Completions below it.
+        return (server.is_openai or server.is_azure) and not server.is_deployment
+
+
+class OpenAIResponsesClient(OpenAIClient):
+    """A client that speaks Responses whatever the server is; its arguments are those of :class:`OpenAIClient`."""
+
+    provider: ClassVar[str] = "openai-responses"
+
+    def _chooses_responses(self, server: _Server) -> bool:  # noqa: ARG002 - it has no choice
+        return True
+
+
+class OpenAIChatClient(OpenAIClient):
+    """A client that speaks Chat Completions whatever the server is; its arguments are those of :class:`OpenAIClient`."""
+
+    provider: ClassVar[str] = "openai-chat"
+
+    def _chooses_responses(self, server: _Server) -> bool:  # noqa: ARG002 - it has no choice
+        return False
 
 
 connect = OpenAIClient
@@ -113,7 +164,7 @@ connect = OpenAIClient
 class _Server:
     """The server behind an address, and what depends on whose it is."""
 
-    __slots__ = ("is_encrypted", "is_openai", "limit_field", "name", "url")
+    __slots__ = ("_urls", "is_azure", "is_deployment", "is_encrypted", "is_openai", "limit_field", "name")
 
     def __init__(self, base_url: str) -> None:
         try:
@@ -125,14 +176,30 @@ class _Server:
             raise InvalidInputError(
                 f"base_url: {base_url!r} is not an http:// or https:// address with a host.", field="base_url"
             )
-        path = parts.path.rstrip("/").removesuffix("/chat/completions") or "/v1"
-        self.url = parts._replace(path=f"{path}/chat/completions").geturl()
         self.is_encrypted = parts.scheme == "https"
         self.is_openai = _belongs_to(host, "api.openai.com")
+        self.is_azure = any(_belongs_to(host, domain) for domain in _AZURE)
         self.name = "OpenAI" if self.is_openai else parts.netloc.rpartition("@")[2]
         # OpenAI's reasoning models refuse the old name, and most other servers know no other.
-        new_name = self.is_openai or _belongs_to(host, "openai.azure.com")
-        self.limit_field = "max_completion_tokens" if new_name else "max_tokens"
+        self.limit_field = "max_completion_tokens" if self.is_openai or self.is_azure else "max_tokens"
+        root = parts.path.rstrip("/")
+        for path in _PATHS:
+            root = root.removesuffix(path)
+        root = root or ("/openai/v1" if self.is_azure else "/v1")
+        self.is_deployment = "/deployments/" in root
+        self._urls = {
+            path: parts._replace(path=root + path).geturl() for path in (*_PATHS, "/responses/compact")
+        }
+
+    def at(self, path: str) -> str:
+        """The address of one of the API's paths."""
+        return self._urls[path]
+
+    def key_headers(self, key: str) -> dict[str, str]:
+        """How the key is sent; Azure takes one for a user's token where others have it."""
+        if not key:
+            return {}
+        return {"api-key": key} if self.is_azure else {"authorization": f"Bearer {key}"}
 
 
 def _belongs_to(host: str, domain: str) -> bool:

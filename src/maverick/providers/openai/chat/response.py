@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from maverick.exceptions import ServerError
 from maverick.model import (
+    Opaque,
     Part,
     Response,
     StopReason,
@@ -28,6 +29,7 @@ from maverick.model import (
 from maverick.providers.http.errors import no_answer
 from maverick.providers.http.exchange import Deltas, Exchange, StreamAccumulator, complete_response
 from maverick.providers.http.wire_json import BAD_JSON, TokenCount, decode, decode_object
+from maverick.providers.openai.chat.request import PROVIDER
 
 _STOP_REASONS: Mapping[str, StopReason] = {
     "length": StopReason.MAX_TOKENS,
@@ -53,6 +55,8 @@ class _Call(Struct, frozen=True):
     index: int | None = None
     id: str | None = None
     function: _Function = _Function()
+    extra_content: Any = None
+    """What Gemini signs its calls with; it refuses to go on without."""
 
 
 class _Content(Struct, frozen=True):
@@ -245,17 +249,19 @@ class CompletionAccumulator(StreamAccumulator):
 class _OpenCall:
     """A tool call that is still arriving."""
 
-    __slots__ = ("_arguments", "_name", "id")
+    __slots__ = ("_arguments", "_extra_content", "_name", "id")
 
     def __init__(self) -> None:
         self.id = ""
         self._name = ""
         self._arguments: list[str] = []
+        self._extra_content: Any = None
 
     def add(self, piece: _Call) -> None:
         """Add a piece of the call."""
         self.id = piece.id or self.id
         self._name = piece.function.name or self._name
+        self._extra_content = piece.extra_content or self._extra_content
         if piece.function.arguments:
             self._arguments.append(piece.function.arguments)
 
@@ -265,7 +271,14 @@ class _OpenCall:
         parsed = decode_object(arguments.encode() or b"{}")
         if parsed is None:
             return ToolCall(self.id, self._name, malformed=arguments)
-        return ToolCall(self.id, self._name, parsed)
+        return ToolCall(self.id, self._name, parsed, block=self._block(arguments))
+
+    def _block(self, arguments: str) -> Opaque | None:
+        if self._extra_content is None:
+            return None
+        function = {"name": self._name, "arguments": arguments}
+        call = {"id": self.id, "type": "function", "function": function}
+        return Opaque(PROVIDER, call | {"extra_content": self._extra_content})
 
 
 def _call_pieces(content: _Content) -> Sequence[_Call]:

@@ -1,0 +1,1 @@
+"""The Chat Completions API: of OpenAI at first, and now of every server that speaks it."""

@@ -1,0 +1,285 @@
+"""A request as the bytes of the Chat Completions API. No I/O here.
+
+What stays the same from turn to turn is encoded once (:mod:`~maverick.providers.http.wire_json`).
+
+A tool's result can only be text here. So what a tool shows comes after the results of its turn, as the user's: the model
+sees the image, and the result says that it follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from maverick.exceptions import InvalidInputError
+from maverick.model import (
+    Document,
+    Image,
+    Message,
+    Opaque,
+    Part,
+    Request,
+    Role,
+    Text,
+    Thought,
+    Tool,
+    ToolCall,
+)
+from maverick.model.message import describe_part, text_of
+from maverick.providers.http.wire_json import (
+    HeadCache,
+    encode,
+    encode_tools,
+    encoded_conversation,
+    result_content,
+)
+from maverick.providers.openai.conversation import JsonConversation, file_of, has_media
+from maverick.providers.openai.settings import (
+    answer_format,
+    cache_fields,
+    reasoning_effort,
+    settings_key,
+    unknown_tool_choice,
+    with_extra,
+)
+
+PROVIDER = "openai-chat"
+"""Whose the blocks are that servers of this API send and take back."""
+
+
+class _Function(Struct):
+    name: str
+    arguments: str
+
+
+class _Call(Struct, tag_field="type", tag="function"):
+    id: str
+    function: _Function
+
+
+class _UserMessage(Struct, tag_field="role", tag="user"):
+    content: str | list[Any]
+
+
+class _AssistantMessage(Struct, tag_field="role", tag="assistant", omit_defaults=True):
+    content: str | None = None
+    tool_calls: list[Any] | None = None
+
+
+class _ToolMessage(Struct, tag_field="role", tag="tool"):
+    tool_call_id: str
+    content: str
+
+
+class _TextPart(Struct, tag_field="type", tag="text"):
+    text: str
+
+
+class RequestEncoder:
+    """Encodes requests.
+
+    Args:
+        limit_field: The server's name for the most tokens an answer may have.
+        max_tokens: That number when a request does not say; 0 leaves it to the server.
+        thoughts_field: The field of an assistant's message in which its thoughts are sent back; empty for none.
+        extra: Fields to add to every request, as the API names them.
+        is_openai: Whether the server is OpenAI's own, with the settings that only it has.
+    """
+
+    def __init__(
+        self,
+        *,
+        limit_field: str,
+        max_tokens: int = 0,
+        thoughts_field: str = "",
+        extra: Mapping[str, Any] | None = None,
+        is_openai: bool = False,
+    ) -> None:
+        self._limit_field = limit_field
+        self._max_tokens = max_tokens
+        self._thoughts_field = thoughts_field
+        self._extra = dict(extra or {})
+        self._is_openai = is_openai
+        self._heads = HeadCache()
+
+    def encode(self, request: Request, *, model: str, stream: bool) -> list[bytes]:
+        """The request as JSON, in pieces: first all that stays the same from turn to turn, then the messages."""
+        options = (model, stream, settings_key(request.config))
+        head = self._heads.get(request, options, lambda: self._head(request, model, stream=stream))
+        begin = partial(_Conversation, self._thoughts_field)
+        key = (_Conversation, self._thoughts_field)
+        messages = encoded_conversation(request.messages, key, begin)
+        return [head, *messages.pieces(), b"]}"]
+
+    def _head(self, request: Request, model: str, *, stream: bool) -> bytes:
+        config = request.config
+        fields: dict[str, Any] = {"model": model}
+        if limit := config.max_tokens or self._max_tokens:
+            fields[self._limit_field] = limit
+        if config.temperature is not None:
+            fields["temperature"] = config.temperature
+        if config.top_p is not None:
+            fields["top_p"] = config.top_p
+        if config.stop_sequences:
+            fields["stop"] = config.stop_sequences
+        if effort := reasoning_effort(config, model, most="max" if self._is_openai else "high"):
+            fields["reasoning_effort"] = effort
+        fields |= self._cache_fields(request, model)
+        if stream:
+            fields["stream"] = True
+            fields["stream_options"] = {"include_usage": True}
+        fields |= _tool_fields(request)
+        if request.output is not None:
+            answer = answer_format(request.output)
+            fields["response_format"] = {"type": "json_schema", "json_schema": answer}
+        with_extra(fields, self._extra, config.extra)
+        system = encode({"role": "system", "content": request.system}) + b"," if request.system else b""
+        return encode(fields)[:-1] + b',"messages":[' + system
+
+    def _cache_fields(self, request: Request, model: str) -> dict[str, Any]:
+        if self._is_openai or request.config.cache in (None, "5m"):
+            return cache_fields(request.config, model)
+        raise InvalidInputError(
+            f"cache: Chat Completions has no way to ask for {request.config.cache!r}. Leave the setting out.",
+            field="cache",
+        )
+
+
+class _Conversation(JsonConversation):
+    """The messages so far."""
+
+    __slots__ = ("_shown", "_thoughts_field")
+
+    def __init__(self, thoughts_field: str) -> None:
+        super().__init__()
+        self._thoughts_field = thoughts_field
+        self._shown: list[object] = []
+        """What the tools of this turn show, which comes after their results."""
+
+    def pieces(self) -> list[bytes]:
+        """The messages as JSON, in pieces to be sent one after another."""
+        if not self._shown:
+            return super().pieces()
+        last = encode(_UserMessage(self._shown))
+        return [*super().pieces(), *self._filled([b"," + last])]
+
+    def _add(self, message: Message) -> None:
+        parts = self._media.admit(message)
+        if message.role is Role.TOOL_RESULT:
+            self._add_result(message, parts)
+            return
+        is_answer = message.role is Role.ASSISTANT
+        encoded = self._answer(parts) if is_answer else self._question(parts)
+        if self._shown:
+            shown, self._shown = self._shown, []
+            self._append(encode(_UserMessage(shown)))
+        if encoded is not None:
+            self._append(encoded)
+
+    def _add_result(self, message: Message, parts: tuple[Part, ...]) -> None:
+        shown = self._content(tuple([part for part in parts if isinstance(part, Image | Document)]))
+        text = text_of(parts) or result_content(message)
+        if shown:
+            text = "\n".join([describe_part(part) for part in parts if not isinstance(part, Opaque)])
+            text += "\n(What is in brackets follows after the results.)"
+        self._append(encode(_ToolMessage(message.tool_call_id or "", text)))
+        self._shown += shown
+
+    def _question(self, parts: tuple[Part, ...]) -> bytes | None:
+        for part in parts:
+            if isinstance(part, Opaque):
+                self._leave_out(part)
+        if has_media(parts):
+            return encode(_UserMessage(self._content(parts)))
+        text = text_of(parts)
+        return encode(_UserMessage(text)) if text else None
+
+    def _answer(self, parts: tuple[Part, ...]) -> bytes | None:
+        """The JSON of an answer, or ``None`` for one without anything that the API would take."""
+        text, thoughts = "", ""
+        calls: list[Any] = []
+        for part in parts:
+            if isinstance(part, Text):
+                text += part.text
+            elif isinstance(part, Thought):
+                thoughts += part.text
+            elif isinstance(part, ToolCall):
+                calls.append(_encode_call(part))
+            elif isinstance(part, Opaque):
+                self._leave_out(part)
+        if not text and not calls:
+            return None
+        encoded = encode(_AssistantMessage(text or None, calls or None))
+        if thoughts and self._thoughts_field:
+            return encoded[:-1] + b"," + encode({self._thoughts_field: thoughts})[1:]
+        return encoded
+
+    def _content(self, parts: tuple[Part, ...]) -> list[object]:
+        content: list[object] = []
+        for part in parts:
+            if isinstance(part, Text) and part.text:
+                content.append(_TextPart(part.text))
+            elif isinstance(part, Image):
+                content.append(self._image(part))
+            elif isinstance(part, Document):
+                content.append(self._document(part))
+        return content
+
+    def _image(self, image: Image) -> object:
+        if image.file_id:
+            raise _not_taken("an image by its file id", "Send the image itself, or its URL.")
+        return {"type": "image_url", "image_url": {"url": self._data_url(image)}}
+
+    def _document(self, document: Document) -> object:
+        """A PDF is a file; a text is text, since no other file is taken."""
+        if document.blob is None:
+            if not document.file_id:
+                raise _not_taken("a document by its URL", "Send the document itself.")
+            return {"type": "file", "file": {"file_id": document.file_id}}
+        if document.media_type == "text/plain":
+            text = document.blob.data.decode("utf-8", "replace")
+            return _TextPart(f"{document.name}:\n\n{text}" if document.name else text)
+        return {"type": "file", "file": file_of(document, self._data_url(document))}
+
+
+def _not_taken(what: str, advice: str) -> InvalidInputError:
+    return InvalidInputError(f"Chat Completions does not take {what}. {advice}", field="messages")
+
+
+def _encode_call(call: ToolCall) -> object:
+    """The call as it goes back. Arguments that were malformed go back empty: many servers parse them again."""
+    if call.block is not None and call.block.provider == PROVIDER and not call.malformed:
+        return call.block.data
+    return _Call(call.id, _Function(call.tool_name, encode(call.arguments).decode()))
+
+
+def _tool_fields(request: Request) -> dict[str, Any]:
+    config = request.config
+    for tool in config.server_tools:
+        if isinstance(tool, str):
+            raise InvalidInputError(
+                f"server_tools: Chat Completions has no {tool!r}. Use a provider with server tools, such as "
+                "openai-responses:, or a dictionary as the server documents it.",
+                field="server_tools",
+            )
+    if not request.tools and not config.server_tools:
+        return {}
+    functions = encode_tools(request.tools, _tool_form)[1:-1]
+    own = [encode(tool) for tool in config.server_tools]
+    fields: dict[str, Any] = {"tools": Raw(b"[" + b",".join([functions, *own] if functions else own) + b"]")}
+    choice = config.tool_choice
+    if choice in ("auto", "required", "none"):
+        fields["tool_choice"] = choice
+    elif choice is not None:
+        if all(tool.name != choice for tool in request.tools):
+            raise unknown_tool_choice(choice)
+        fields["tool_choice"] = {"type": "function", "function": {"name": choice}}
+    return fields
+
+
+def _tool_form(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return {"type": "function", "function": function}

@@ -1,0 +1,1 @@
+"""The Responses API of OpenAI, used without its memory: every request has the whole conversation."""

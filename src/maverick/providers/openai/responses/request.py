@@ -1,0 +1,254 @@
+"""A request as the bytes of OpenAI's Responses API. No I/O here.
+
+What stays the same from turn to turn is encoded once (:mod:`~maverick.providers.http.wire_json`).
+
+The API is used without its memory (``store: false``), so every item that it sent goes back exactly as it came and in
+order: a message with its citations, encrypted reasoning, a function call, and whatever its own tools did. What another
+provider said goes back as plain text and calls. A reasoning item is refused without the item that came after it, so
+one at the end of an answer that was cut off is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from maverick.exceptions import InvalidInputError
+from maverick.model import (
+    Document,
+    Image,
+    Message,
+    Opaque,
+    Part,
+    Request,
+    Role,
+    Text,
+    Thought,
+    Tool,
+    ToolCall,
+)
+from maverick.model.message import text_of
+from maverick.providers.http.wire_json import (
+    HeadCache,
+    encode,
+    encode_tools,
+    encoded_conversation,
+    result_content,
+)
+from maverick.providers.openai.conversation import JsonConversation, file_of, has_media
+from maverick.providers.openai.settings import (
+    answer_format,
+    cache_fields,
+    reasoning_effort,
+    reasons,
+    server_tools,
+    settings_key,
+    unknown_tool_choice,
+    with_extra,
+)
+from maverick.providers.strict_schema import openai_tool_schema
+
+PROVIDER = "openai"
+"""Whose the blocks are that this API sends and takes back."""
+
+_ENCRYPTED = "reasoning.encrypted_content"
+
+
+class _EasyMessage(Struct):
+    role: str
+    content: str
+
+
+class _InputText(Struct, tag_field="type", tag="input_text"):
+    text: str
+
+
+class _FunctionCall(Struct, tag_field="type", tag="function_call"):
+    call_id: str
+    name: str
+    arguments: str
+
+
+class _FunctionOutput(Struct, tag_field="type", tag="function_call_output"):
+    call_id: str
+    output: str
+
+
+class ResponsesEncoder:
+    """Encodes requests.
+
+    Args:
+        max_tokens: The most tokens of an answer when a request does not say; 0 leaves it to the service.
+        extra: Fields to add to every request, as the API names them.
+    """
+
+    def __init__(self, *, max_tokens: int = 0, extra: Mapping[str, Any] | None = None) -> None:
+        self._max_tokens = max_tokens
+        self._extra = dict(extra or {})
+        self._heads = HeadCache()
+
+    def encode(self, request: Request, *, model: str, stream: bool) -> list[bytes]:
+        """The request as JSON: first all that stays the same from turn to turn, then the messages."""
+        options = (model, stream, request.compact, settings_key(request.config))
+        head = self._heads.get(request, options, lambda: self._head(request, model, stream=stream))
+        items = encoded_conversation(request.messages, _Conversation, _Conversation)
+        return [head, *items.pieces(), b"]}"]
+
+    def _head(self, request: Request, model: str, *, stream: bool) -> bytes:
+        fields: dict[str, Any] = {"model": model}
+        if request.system:
+            fields["instructions"] = request.system
+        if not request.compact:  # which takes nothing else
+            fields |= self._settings(request, model)
+            if stream:
+                fields["stream"] = True
+        return encode(fields)[:-1] + b',"input":['
+
+    def _settings(self, request: Request, model: str) -> dict[str, Any]:
+        config = request.config
+        if config.stop_sequences:
+            raise InvalidInputError(
+                "stop_sequences: OpenAI's Responses API has none. Leave them out, or use openai-chat: with a model that "
+                "takes them.",
+                field="stop_sequences",
+            )
+        fields: dict[str, Any] = {"store": False} | cache_fields(config, model)
+        if limit := config.max_tokens or self._max_tokens:
+            fields["max_output_tokens"] = limit
+        if config.temperature is not None:
+            fields["temperature"] = config.temperature
+        if config.top_p is not None:
+            fields["top_p"] = config.top_p
+        if reasoning := _reasoning(request, model):
+            fields["reasoning"] = reasoning
+        if request.output is not None:
+            fields["text"] = {"format": {"type": "json_schema", **answer_format(request.output)}}
+        fields |= _tool_fields(request)
+        extra = with_extra(dict(self._extra), config.extra)
+        wanted = extra.pop("include", [])  # added to, since what is included does not contradict the rest
+        include = [_ENCRYPTED, *wanted] if reasons(model) and _ENCRYPTED not in wanted else wanted
+        if include:
+            fields["include"] = include
+        return with_extra(fields, extra)
+
+
+class _Conversation(JsonConversation):
+    """The items so far."""
+
+    __slots__ = ()
+
+    def _add(self, message: Message) -> None:
+        parts = self._media.admit(message)
+        if message.role is Role.TOOL_RESULT:
+            self._append(encode(self._result(message, parts)))
+        elif message.role is Role.ASSISTANT:
+            self._append(*self._answer(parts))
+        else:
+            self._append(*self._question(parts))
+
+    def _result(self, message: Message, parts: tuple[Part, ...]) -> object:
+        call_id = message.tool_call_id or ""
+        if not has_media(parts):
+            return _FunctionOutput(call_id, text_of(parts) or result_content(message))
+        return {"type": "function_call_output", "call_id": call_id, "output": self._content(parts)}
+
+    def _answer(self, parts: tuple[Part, ...]) -> list[bytes]:
+        """What a model said, as the items that it came in where they are this API's."""
+        count = len(parts)
+        while count and isinstance(parts[count - 1], Thought):
+            count -= 1
+        items: list[bytes] = []
+        for part in parts[:count]:
+            block = part if isinstance(part, Opaque) else getattr(part, "block", None)
+            if block is not None and block.provider == PROVIDER:
+                items.append(encode(block.data))
+            elif isinstance(part, Opaque):
+                self._leave_out(part)
+            elif isinstance(part, Text) and part.text:
+                items.append(encode(_EasyMessage("assistant", part.text)))
+            elif isinstance(part, ToolCall):
+                arguments = encode(part.arguments).decode()
+                items.append(encode(_FunctionCall(part.id, part.tool_name, arguments)))
+        return items
+
+    def _question(self, parts: tuple[Part, ...]) -> list[bytes]:
+        """What a user said; between it may be items of this API, where a conversation was condensed."""
+        items: list[bytes] = []
+        for is_item, group in groupby(parts, lambda part: isinstance(part, Opaque)):
+            said = tuple(group)
+            if is_item:
+                items += self._answer(said)
+            elif has_media(said):
+                items.append(encode({"role": "user", "content": self._content(said)}))
+            elif text := text_of(said):
+                items.append(encode(_EasyMessage("user", text)))
+        return items
+
+    def _content(self, parts: tuple[Part, ...]) -> list[object]:
+        """The texts and media of a message."""
+        content: list[object] = []
+        for part in parts:
+            if isinstance(part, Text) and part.text:
+                content.append(_InputText(part.text))
+            elif isinstance(part, Image):
+                where = {"file_id": part.file_id} if part.file_id else {"image_url": self._data_url(part)}
+                content.append({"type": "input_image", "detail": "auto", **where})
+            elif isinstance(part, Document):
+                content.append({"type": "input_file", **self._file(part)})
+        return content
+
+    def _file(self, document: Document) -> dict[str, Any]:
+        if document.blob is not None:
+            return file_of(document, self._data_url(document))
+        return {"file_id": document.file_id} if document.file_id else {"file_url": document.url}
+
+
+def _reasoning(request: Request, model: str) -> dict[str, Any]:
+    config = request.config
+    effort = reasoning_effort(config, model)
+    fields = {} if effort is None else {"effort": effort}
+    if config.thinking in (
+        "adaptive",
+        "between_tools",
+    ):  # which they do by themselves; what is asked for is to see it
+        fields["summary"] = "auto"
+    return fields
+
+
+def _tool_fields(request: Request) -> dict[str, Any]:
+    own = server_tools(request.config)
+    if not request.tools and not own:
+        return {}
+    functions = encode_tools(request.tools, _tool_form)[1:-1]
+    tools = b",".join([functions, *map(encode, own)] if functions else map(encode, own))
+    fields: dict[str, Any] = {"tools": Raw(b"[" + tools + b"]")}
+    choice = request.config.tool_choice
+    if choice in ("auto", "required", "none"):
+        fields["tool_choice"] = choice
+    elif choice is not None:
+        fields["tool_choice"] = _named_choice(choice, request, own)
+    return fields
+
+
+def _named_choice(name: str, request: Request, own: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if any(tool.name == name for tool in request.tools):
+        return {"type": "function", "name": name}
+    kind = {"code_execution": "code_interpreter"}.get(name, name)
+    if any(tool.get("type") == kind for tool in own):
+        return {"type": "allowed_tools", "mode": "required", "tools": [{"type": kind}]}
+    raise unknown_tool_choice(name)
+
+
+def _tool_form(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
+    """The tool, strict where no call is lost by it."""
+    strict = openai_tool_schema(parameters)
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": parameters if strict is None else strict,
+        "strict": strict is not None,
+    }

@@ -1,0 +1,159 @@
+"""The settings of a request in the words of OpenAI's two APIs, and what its models take. No I/O here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from maverick.exceptions import InvalidInputError
+from maverick.model import OutputSchema, RequestConfig
+from maverick.providers.http.wire_json import encode
+from maverick.providers.strict_schema import openai_schema
+
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
+_ANSWERS_AT_ONCE = re.compile(r"(ft:)?(gpt-[34]|chatgpt-)|.*-chat(-|$)")
+"""The models that do not reason. They refuse what is said about reasoning."""
+
+_NEWEST = (1_000, 0)
+"""The version of a model whose name has none, such as a deployment on Azure: it is taken for a current one."""
+
+_SERVER_TOOLS: Mapping[str, dict[str, Any]] = {
+    "web_search": {"type": "web_search"},
+    "code_interpreter": {"type": "code_interpreter", "container": {"type": "auto"}},
+    "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},  # as Claude calls it
+    "image_generation": {"type": "image_generation"},
+}
+
+
+def settings_key(config: RequestConfig) -> Hashable:
+    """What tells the settings of one request from those of another."""
+    free_form = encode((config.server_tools, config.extra)) if config.server_tools or config.extra else b""
+    return (
+        config.max_tokens,
+        config.temperature,
+        config.effort,
+        config.thinking,
+        config.stop_sequences,
+        config.tool_choice,
+        config.top_p,
+        config.cache,
+        free_form,
+    )
+
+
+def reasons(model: str) -> bool:
+    """Whether a model of OpenAI may reason before it answers."""
+    return _ANSWERS_AT_ONCE.match(model) is None
+
+
+def reasoning_effort(config: RequestConfig, model: str, *, most: str = "max") -> str | None:
+    """The effort to ask for, if the settings name one.
+
+    Args:
+        config: The settings.
+        model: The model.
+        most: The greatest effort of a model that is not OpenAI's.
+
+    Raises:
+        InvalidInputError: The API has no such setting, or two of them contradict each other.
+    """
+    if isinstance(config.thinking, int):
+        raise InvalidInputError(
+            "thinking: OpenAI's APIs have no budget in tokens. Set effort instead, or limit max_tokens.",
+            field="thinking",
+        )
+    if config.thinking == "off":
+        if config.effort is not None:
+            raise InvalidInputError(
+                "thinking: it cannot be off while effort is set. Leave one of them out.", field="thinking"
+            )
+        if _version(model) < (5, 1):
+            raise InvalidInputError(
+                f"thinking: {model} cannot answer without reasoning. Set effort to 'low' instead.",
+                field="thinking",
+            )
+        return "none"
+    if config.effort != "max":
+        return config.effort
+    version = _version(model)
+    if version == _NEWEST:
+        return most
+    if version >= (5, 6):
+        return "max"
+    return "xhigh" if version >= (5, 2) or "codex-max" in model else "high"
+
+
+def cache_fields(config: RequestConfig, model: str) -> dict[str, Any]:
+    """How long the prompt is to be cached: at least as long as wanted, in the steps that OpenAI has.
+
+    Raises:
+        InvalidInputError: The cache of this model cannot be turned off.
+    """
+    if config.cache is None or config.cache == "5m":
+        return {}  # its shortest time is longer than that
+    if _version(model) >= (5, 6):
+        return {"prompt_cache_options": {"ttl": "12h"} if config.cache == "1h" else {"mode": "explicit"}}
+    if config.cache == "off":
+        raise InvalidInputError(
+            f"cache: the cache of {model} cannot be turned off. Leave the setting out.", field="cache"
+        )
+    return {"prompt_cache_retention": "24h"}
+
+
+def server_tools(config: RequestConfig) -> list[dict[str, Any]]:
+    """The provider's own tools that a request offers.
+
+    Raises:
+        InvalidInputError: One of the names is not known, or names a tool that needs settings.
+    """
+    tools: list[dict[str, Any]] = []
+    for wanted in config.server_tools:
+        if isinstance(wanted, str) and wanted not in _SERVER_TOOLS:
+            raise InvalidInputError(
+                f"server_tools: OpenAI has no {wanted!r} that needs no settings. Use {', '.join(_SERVER_TOOLS)}, or a "
+                'dictionary as OpenAI documents the tool, such as {"type": "file_search", "vector_store_ids": […]}.',
+                field="server_tools",
+            )
+        tools.append(_SERVER_TOOLS[wanted] if isinstance(wanted, str) else wanted)
+    return tools
+
+
+def answer_format(output: OutputSchema) -> dict[str, Any]:
+    """The format of the answer: strict where the schema allows it, and otherwise as good as the server can do it."""
+    wanted: dict[str, Any] = {"name": _NOT_IN_A_NAME.sub("_", output.name)[:64] or "answer"}
+    strict = openai_schema(output.schema)
+    return wanted | ({"schema": output.schema} if strict is None else {"schema": strict, "strict": True})
+
+
+def with_extra(fields: dict[str, Any], *extras: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a request, and those that the user adds.
+
+    Raises:
+        InvalidInputError: A field is there already with another value.
+    """
+    for extra in extras:
+        for name, value in extra.items():
+            if name in fields and fields[name] != value:
+                raise InvalidInputError(
+                    f"extra: {name!r} is set by another setting as well. Leave one of them out.",
+                    field="extra",
+                )
+            fields[name] = value
+    return fields
+
+
+def unknown_tool_choice(name: str) -> InvalidInputError:
+    """The error for a choice that is not one of the tools on offer."""
+    return InvalidInputError(
+        f"tool_choice: there is no tool named {name!r}. Use auto, required, none or the name of a tool on offer.",
+        field="tool_choice",
+    )
+
+
+def _version(model: str) -> tuple[int, int]:
+    if re.match(r"(ft:)?o\d", model):
+        return (4, 0)
+    found = _VERSION.search(model)
+    return (int(found[1]), int(found[2] or 0)) if found else _NEWEST
