@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, get_args
 
@@ -17,12 +18,15 @@ from anthropic.types.message_create_params import (
 from pydantic import BaseModel, TypeAdapter
 
 from maverick.model import (
+    Document,
     History,
+    Image,
     Message,
     Opaque,
     OutputSchema,
     Part,
     Request,
+    RequestConfig,
     Response,
     StopReason,
     Text,
@@ -30,7 +34,9 @@ from maverick.model import (
     ToolCall,
 )
 from maverick.providers.claude.client import connect
-from maverick.providers.claude.request import RequestEncoder
+from maverick.providers.claude.request import DEFAULT_MAX_TOKENS, RequestEncoder
+from maverick.providers.claude.sdk import connect as connect_sdk
+from media_files import pdf, png
 from wire.claude_answers import REQUEST_ID
 from wire.claude_blocks import KEPT, READ
 from wire.claude_server import ANSWERS, ClaudeServer
@@ -171,6 +177,160 @@ async def test_the_sdk_takes_a_refusal_of_our_server_for_what_it_is(
     refusal = anthropic.types.ErrorResponse.model_validate(caught.value.body, strict=True)
     assert refusal.error.message
     assert caught.value.request_id == REQUEST_ID
+
+
+FIND = {"name": "find", "description": "Find a place.", "input_schema": {"type": "object", **Find.parameters}}
+MARKER = {"type": "ephemeral"}
+
+
+def said(*blocks: str | dict[str, Any], role: str = "user") -> dict[str, Any]:
+    """A message as the SDK takes it."""
+    return {"role": role, "content": [_text(each) if isinstance(each, str) else each for each in blocks]}
+
+
+def _text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def features() -> Iterator[Any]:
+    """Each feature as we ask for it, and as the SDK is called for the same."""
+
+    def feature(name: str, request: Request, **arguments: Any) -> Any:
+        return pytest.param(request, {"messages": [said("hi")], **arguments}, id=name)
+
+    def setting(name: str, config: RequestConfig, **arguments: Any) -> Any:
+        return feature(name, Request([Message.user("hi")], config=config), **arguments)
+
+    yield setting("effort", RequestConfig(effort="high"), output_config={"effort": "high"})
+    yield setting("adaptive", RequestConfig(thinking="adaptive"), thinking={"type": "adaptive"})
+    yield setting("between", RequestConfig(thinking="between_tools"), thinking={"type": "between_tools"})
+    yield setting("off", RequestConfig(thinking="off"), thinking={"type": "disabled"})
+    yield setting("budget", RequestConfig(thinking=2048), thinking={"type": "enabled", "budget_tokens": 2048})
+    yield setting("stop", RequestConfig(stop_sequences=("END",)), stop_sequences=["END"])
+    yield setting(
+        "server tools",
+        RequestConfig(
+            server_tools=("web_search", "web_fetch", "code_execution", "memory", "tool_search"), cache="off"
+        ),
+        tools=[
+            {"type": "web_search_20260318", "name": "web_search", "allowed_callers": ["direct"]},
+            {"type": "web_fetch_20260318", "name": "web_fetch", "allowed_callers": ["direct"]},
+            {"type": "code_execution_20260521", "name": "code_execution"},
+            {"type": "memory_20250818", "name": "memory"},
+            {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
+        ],
+    )
+    yield setting(
+        "extra and betas",
+        RequestConfig(extra={"service_tier": "auto", "betas": ["context-1m-2025-08-07"]}),
+        service_tier="auto",
+        betas=["context-1m-2025-08-07"],
+    )
+    for choice, wire in (
+        ("auto", {"type": "auto"}),
+        ("none", {"type": "none"}),
+        ("required", {"type": "any"}),
+        ("find", {"type": "tool", "name": "find"}),
+    ):
+        config = RequestConfig(tool_choice=choice, cache="off")
+        request = Request([Message.user("hi")], (Find(),), config)
+        yield feature(f"choice {choice}", request, tools=[FIND], tool_choice=wire)
+    hour = MARKER | {"ttl": "1h"}
+    yield feature(
+        "cached for an hour",
+        Request([Message.user("hi")], (Find(),), RequestConfig(cache="1h"), system="Be brief."),
+        tools=[FIND],
+        system=[_text("Be brief.") | {"cache_control": hour}],
+        messages=[said(_text("hi") | {"cache_control": hour})],
+    )
+    yield feature(
+        "compaction",
+        Request([Message.user("hi")], compact=True),
+        compaction={"type": "summarize"},
+        betas=["compact-2026-09-04"],
+    )
+    compacted = {"type": "compaction", "content": "They asked.", "signature": "c2ln"}
+    yield feature(
+        "behind a compaction",
+        Request([Message.assistant([Opaque("claude", compacted)]), Message.user("hi")], config=NO_CACHE),
+        messages=[said(compacted, role="assistant"), said("hi")],
+        betas=["compact-2026-09-04"],
+    )
+    container = Opaque("claude", {"type": "container", "id": "container_1"})
+    paused = [KEPT[0], KEPT[1], READ[4], KEPT[4]]
+    parts: list[Part] = [
+        *(Opaque("claude", block) for block in paused[:2]),
+        Text(READ[4]["text"], Opaque("claude", READ[4])),
+    ]
+    yield feature(
+        "a turn that goes on",
+        Request(
+            [Message.user("hi"), Message.assistant([container, *parts, Opaque("claude", KEPT[4])])],
+            config=NO_CACHE,
+        ),
+        messages=[said("hi"), said(*paused, role="assistant")],
+        container="container_1",
+    )
+    image, document = Image.from_bytes(png()), Document.from_bytes(pdf(), name="list.pdf")
+    png_block = {"type": "image", "source": _base64("image/png", png())}
+    pdf_block = {"type": "document", "source": _base64("application/pdf", pdf()), "title": "list.pdf"}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "find", "input": {}}
+    yield feature(
+        "media",
+        Request(
+            [
+                Message.user(["hi", image, document, Image.from_file_id("file_1")]),
+                Message.assistant([ToolCall("toolu_1", "find")]),
+                Message.tool_result("toolu_1", ["Here.", image, Document.from_url("https://a.example/b")]),
+            ],
+            config=NO_CACHE,
+        ),
+        messages=[
+            said(
+                "hi",
+                png_block,
+                pdf_block,
+                {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
+            ),
+            said(call, role="assistant"),
+            said(
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "toolu_1",
+                    "content": [
+                        _text("Here."),
+                        png_block,
+                        {"type": "document", "source": {"type": "url", "url": "https://a.example/b"}},
+                    ],
+                }
+            ),
+        ],
+    )
+
+
+NO_CACHE = RequestConfig(cache="off")
+
+
+def _base64(media_type: str, data: bytes) -> dict[str, Any]:
+    return {"type": "base64", "media_type": media_type, "data": b64encode(data).decode()}
+
+
+@pytest.mark.parametrize(("request_", "arguments"), list(features()))
+async def test_each_feature_is_asked_for_as_the_sdk_asks_for_it(
+    server: ClaudeServer, request_: Request, arguments: dict[str, Any]
+) -> None:
+    address = server.at("text")
+    official = anthropic.AsyncAnthropic(base_url=address, api_key="k", max_retries=0)
+    lean = connect(MODEL, base_url=address, api_key="k")
+    async with official, lean, connect_sdk(MODEL, base_url=address, api_key="k") as ours_by_sdk:
+        await official.beta.messages.create(model=MODEL, max_tokens=DEFAULT_MAX_TOKENS, **arguments)
+        await lean.run(request_)
+        await ours_by_sdk.run(request_)
+    theirs, *ours = server.received
+    for mine in ours:
+        assert mine.body == theirs.body
+        for header in ("anthropic-beta", "anthropic-version"):
+            assert mine.headers.get(header) == theirs.headers.get(header)
 
 
 def test_there_is_a_fixture_for_each_type_of_block_and_it_is_what_the_sdk_declares() -> None:

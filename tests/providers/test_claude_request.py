@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -13,8 +14,12 @@ from hypothesis import strategies as st
 
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.model import (
+    Blob,
+    Document,
     History,
+    Image,
     Message,
+    Opaque,
     OutputSchema,
     Part,
     Request,
@@ -25,10 +30,16 @@ from maverick.model import (
     Tool,
     ToolCall,
 )
-from maverick.providers.claude import request as claude_request
+from maverick.providers.claude import messages as claude_messages
+from maverick.providers.claude.client import connect
 from maverick.providers.claude.request import RequestEncoder
+from maverick.providers.claude.response import read_message
 from maverick.providers.http import wire_json
+from maverick.providers.http.exchange import Exchange
 from maverick.providers.http.wire_json import HeadCache
+from maverick.providers.prices import PriceTable
+from media_files import pdf, png
+from wire.claude_blocks import KEPT, READ
 
 MARKER = {"type": "ephemeral"}
 
@@ -262,9 +273,18 @@ class TestStructuredOutput:
             }
         }
 
-    def test_it_goes_with_other_settings_of_the_output(self) -> None:
-        encoder = RequestEncoder(extra={"output_config": {"effort": "low"}})
-        body = body_of(Request([Message.user("hi")], output=OutputSchema("report", self.schema)), encoder)
+    @pytest.mark.parametrize(
+        ("encoder", "config"),
+        [
+            (RequestEncoder(extra={"output_config": {"effort": "low"}}), RequestConfig()),
+            (RequestEncoder(), RequestConfig(effort="low")),
+        ],
+    )
+    def test_it_goes_with_other_settings_of_the_output(
+        self, encoder: RequestEncoder, config: RequestConfig
+    ) -> None:
+        output = OutputSchema("report", self.schema)
+        body = body_of(Request([Message.user("hi")], config=config, output=output), encoder)
         assert body["output_config"]["effort"] == "low"
         assert "format" in body["output_config"]
 
@@ -275,6 +295,305 @@ class TestStructuredOutput:
         assert "output_config" not in body
         assert body["system"].startswith("Be brief.\n\n")
         assert json.dumps(anything, separators=(",", ":")) in body["system"]
+
+
+HI = [Message.user("hi")]
+PNG, PDF = png(), pdf()
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("config", "fields"),
+        [
+            (RequestConfig(effort="max"), {"output_config": {"effort": "max"}}),
+            (RequestConfig(thinking="adaptive"), {"thinking": {"type": "adaptive"}}),
+            (RequestConfig(thinking="between_tools"), {"thinking": {"type": "between_tools"}}),
+            (RequestConfig(thinking="off"), {"thinking": {"type": "disabled"}}),
+            (
+                RequestConfig(thinking=4000),
+                {"max_tokens": 5000, "thinking": {"type": "enabled", "budget_tokens": 4000}},
+            ),
+            (RequestConfig(stop_sequences=("END",)), {"stop_sequences": ["END"]}),
+            (RequestConfig(top_p=0.5), {"top_p": 0.5}),
+            (RequestConfig(tool_choice="auto"), {"tool_choice": {"type": "auto"}}),
+            (RequestConfig(tool_choice="none"), {"tool_choice": {"type": "none"}}),
+            (RequestConfig(tool_choice="required"), {"tool_choice": {"type": "any"}}),
+            (RequestConfig(tool_choice="add"), {"tool_choice": {"type": "tool", "name": "add"}}),
+            (RequestConfig(extra={"metadata": {"user_id": "u"}}), {"metadata": {"user_id": "u"}}),
+        ],
+    )
+    def test_each_is_in_the_words_of_the_api(self, config: RequestConfig, fields: dict[str, Any]) -> None:
+        plain = body_of(Request(HI, (Add(),)))
+        assert body_of(Request(HI, (Add(),), config)) == plain | fields
+
+    def test_a_choice_among_no_tools_is_not_sent(self) -> None:
+        assert body_of(Request(HI, config=RequestConfig(tool_choice="none"))) == body_of(Request(HI))
+
+    @pytest.mark.parametrize(
+        ("config", "field"),
+        [
+            (RequestConfig(max_tokens=100, thinking=2000), "thinking"),
+            (RequestConfig(tool_choice="required", thinking="adaptive"), "tool_choice"),
+            (RequestConfig(tool_choice="add", thinking=2000, max_tokens=9000), "tool_choice"),
+            (RequestConfig(server_tools=("web_serch",)), "server_tools"),
+            (RequestConfig(extra={"max_tokens": 7}), "extra"),
+            (RequestConfig(extra={"messages": []}), "extra"),
+            (RequestConfig(extra={"stream": False}), "extra"),
+            (RequestConfig(effort="low", extra={"output_config": {"effort": "high"}}), "extra"),
+            (RequestConfig(thinking="off", extra={"thinking": {"type": "adaptive"}}), "extra"),
+        ],
+    )
+    def test_what_cannot_go_together_is_an_error_that_names_it(
+        self, config: RequestConfig, field: str
+    ) -> None:
+        with pytest.raises(InvalidInputError, match=f"^{field}: ") as caught:
+            body_of(Request(HI, (Add(),), config))
+        assert caught.value.field == field
+
+    @pytest.mark.parametrize("place", ["client", "request"])
+    def test_extra_fields_of_the_same_object_are_put_together(self, place: str) -> None:
+        extra = {"output_config": {"task_budget": {"type": "tokens", "total": 9000}}}
+        encoder = RequestEncoder(extra=extra if place == "client" else None)
+        config = RequestConfig(effort="low", extra=extra if place == "request" else {})
+        output = body_of(Request(HI, config=config), encoder)["output_config"]
+        assert output == {"effort": "low", **extra["output_config"]}
+
+    def test_server_tools_stand_beside_ones_own_and_take_the_place_of_one_with_their_name(self) -> None:
+        class Memory(Add):
+            name = "memory"
+
+        mine = {"type": "web_fetch_20260318", "name": "web_fetch", "max_uses": 3}
+        config = RequestConfig(server_tools=("web_search", "memory", mine))
+        tools = body_of(Request(HI, (Add(), Memory()), config))["tools"]
+        assert [tool["name"] for tool in tools] == ["add", "web_search", "memory", "web_fetch"]
+        assert [tool.get("type") for tool in tools] == [
+            None,
+            "web_search_20260318",
+            "memory_20250818",
+            "web_fetch_20260318",
+        ]
+        assert tools[-1] == mine
+        assert body_of(Request(HI, config=config))["tools"] == tools[1:]
+
+    @pytest.mark.parametrize(
+        ("cache", "control"),
+        [("5m", MARKER), ("1h", {"type": "ephemeral", "ttl": "1h"}), ("off", None), (None, MARKER)],
+    )
+    def test_a_cache_lifetime_is_in_every_marker(self, cache: Any, control: dict[str, str] | None) -> None:
+        request = Request([*HI, *turn(1)], (Add(),), RequestConfig(cache=cache), system="Be brief.")
+        found = json.dumps(body_of(request, RequestEncoder())).count(
+            f'"cache_control": {json.dumps(control)}'
+        )
+        assert found == (0 if control is None else 3)
+
+    def test_requests_with_different_settings_do_not_share_their_head(self) -> None:
+        encoder, tools = RequestEncoder(), (Add(),)
+        configs = [
+            RequestConfig(),
+            RequestConfig(effort="low"),
+            RequestConfig(server_tools=("memory",)),
+            RequestConfig(server_tools=({"type": "bash_20250124", "name": "bash"},)),
+            RequestConfig(extra={"service_tier": "auto"}),
+            RequestConfig(cache="1h"),
+        ]
+        bodies = {json.dumps(body_of(Request(HI, tools, config), encoder)) for config in configs}
+        bodies.add(json.dumps(body_of(Request(HI, tools, compact=True), encoder)))
+        assert len(bodies) == len(configs) + 1
+
+
+class TestHeaders:
+    def test_a_plain_request_needs_none(self) -> None:
+        assert RequestEncoder().headers(Request(HI), "context-1m-2025-08-07") == {}
+
+    @pytest.mark.parametrize("config", [RequestConfig(temperature=0.5), RequestConfig(top_p=0.5)])
+    def test_sampling_asks_for_the_version_that_has_it(self, config: RequestConfig) -> None:
+        assert RequestEncoder().headers(Request(HI, config=config)) == {"anthropic-version": "2023-06-01"}
+
+    def test_beta_features_of_all_places_are_asked_for_once(self) -> None:
+        encoder = RequestEncoder(extra={"betas": ["a-2026-01-01", "b-2026-01-01"]})
+        request = Request(HI, config=RequestConfig(extra={"betas": ["b-2026-01-01"]}), compact=True)
+        assert encoder.headers(request, "c-2026-01-01,a-2026-01-01") == {
+            "anthropic-beta": "c-2026-01-01,a-2026-01-01,b-2026-01-01,compact-2026-09-04"
+        }
+        assert "betas" not in body_of(request, encoder)
+
+
+class TestCompaction:
+    def test_it_is_asked_for_without_what_the_api_refuses_with_it(self) -> None:
+        config = RequestConfig(
+            max_tokens=100,
+            effort="low",
+            stop_sequences=("END",),
+            tool_choice="required",
+            extra={"context_management": {"edits": []}},
+        )
+        output = OutputSchema("report", {"type": "object", "properties": {"a": {"type": "string"}}})
+        request = Request(HI, (Add(),), config, system="Be brief.", output=output, compact=True)
+        body = body_of(request)
+        plain = body_of(Request(HI, (Add(),), system="Be brief."))
+        assert body == plain | {
+            "max_tokens": 4096,  # of which thinking takes a part
+            "output_config": {"effort": "low"},
+            "compaction": {"type": "summarize"},
+        }
+
+    def test_its_block_is_sent_first_as_it_came_with_the_header_that_it_needs(self) -> None:
+        block = {"type": "compaction", "content": "They asked.", "signature": "c2ln"}
+        request = Request([Message.assistant([Opaque("claude", block)]), *HI])
+        assert body_of(request)["messages"][0] == {"role": "assistant", "content": [block]}
+        assert RequestEncoder().headers(request) == {"anthropic-beta": "compact-2026-09-04"}
+
+    @pytest.mark.parametrize(
+        ("model", "can"),
+        [
+            ("claude-opus-5-5", True),
+            ("claude-sonnet-5-5", True),
+            ("claude-fable-5-2", True),
+            ("claude-sonnet-4-6", True),
+            ("claude-haiku-5-5", False),
+            ("claude-sonnet-4-5-20250929", False),
+            ("claude-opus-5-50", False),
+            ("my-own", False),
+        ],
+    )
+    def test_the_models_that_can_are_known(self, model: str, can: bool) -> None:
+        assert connect(model, api_key="k").model_info(f"claude:{model}").native_compaction is can
+
+
+class TestBlocks:
+    def test_all_that_the_api_sent_goes_back_as_it_came(self) -> None:
+        message = read_message(
+            json.dumps({"content": [*READ, *KEPT], "stop_reason": "pause_turn"}).encode(),
+            Exchange("Claude", "its API", "m", {}, PriceTable()),
+        ).message
+        (sent,) = messages_of(Message.user("hi"), message)[1:]
+        plain = [block for block in READ if not block.get("citations") and block.get("type") != "tool_use"]
+        for block in (READ[4], READ[6], *KEPT):
+            assert block in sent["content"]
+        assert [block["type"] for block in sent["content"]] == [block["type"] for block in (*READ, *KEPT)]
+        for block in plain:
+            assert {name: value for name, value in block.items() if value is not None} in sent["content"]
+
+    def test_a_block_that_is_not_interpreted_is_never_marked(self) -> None:
+        upload = Opaque("claude", {"type": "container_upload", "file_id": "file_1"})
+        history = [Message.user("go"), *turn(1), Message.user(["Look at this.", upload])]
+        body = body_of(Request(history, (Add(),)), RequestEncoder())
+        assert body["messages"][-1]["content"][-1] == upload.data
+        assert "cache_control" in body["messages"][0]["content"][-1]
+
+    def test_what_another_provider_said_is_left_out_and_that_is_logged_once(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        item = Opaque("openai", {"type": "web_search_call", "id": "ws_1"})
+        thought = Thought("", block=Opaque("openai", {"type": "reasoning", "encrypted_content": "x"}))
+        text = Text("Sunny.", Opaque("openai", {"type": "message", "content": []}))
+        call = ToolCall("call_1", "add", {"a": 1}, block=Opaque("openai", {"type": "function_call"}))
+        messages = messages_of(Message.user("go"), Message.assistant([thought, item, text, call]))
+        assert messages[1]["content"] == [
+            {"type": "text", "text": "Sunny."},
+            {"type": "tool_use", "id": "call_1", "name": "add", "input": {"a": 1}},
+        ]
+        assert caplog.text.count("left out of requests to Claude") == 1
+
+    def test_the_container_of_the_newest_answer_that_has_one_is_named(self) -> None:
+        first, second = (
+            Message.assistant([Opaque("claude", {"type": "container", "id": name}), Text("Done.")])
+            for name in ("container_1", "container_2")
+        )
+        body = body_of(Request([*HI, first, *HI, second, *HI]))
+        assert body["container"] == "container_2"
+        assert body["messages"][1]["content"] == [{"type": "text", "text": "Done."}]
+
+
+class TestMedia:
+    image = Image.from_bytes(PNG, name="shelf.png")
+    base64 = b64encode(PNG).decode()
+
+    @pytest.mark.parametrize(
+        ("part", "block"),
+        [
+            (
+                image,
+                {
+                    "type": "image",
+                    "source": {"type": "base64", "media_type": "image/png", "data": base64},
+                },
+            ),
+            (
+                Image.from_url("https://a.example/b.png"),
+                {"type": "image", "source": {"type": "url", "url": "https://a.example/b.png"}},
+            ),
+            (
+                Image.from_file_id("file_1"),
+                {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
+            ),
+            (
+                Document.from_bytes(PDF, name="list.pdf"),
+                {
+                    "type": "document",
+                    "source": {
+                        "type": "base64",
+                        "media_type": "application/pdf",
+                        "data": b64encode(PDF).decode(),
+                    },
+                    "title": "list.pdf",
+                },
+            ),
+            (
+                Document.from_bytes("Äpfel".encode()),
+                {
+                    "type": "document",
+                    "source": {"type": "text", "media_type": "text/plain", "data": "Äpfel"},
+                },
+            ),
+            (
+                Document.from_url("https://a.example/b.pdf"),
+                {"type": "document", "source": {"type": "url", "url": "https://a.example/b.pdf"}},
+            ),
+            (
+                Document.from_file_id("file_2", name="b.pdf"),
+                {
+                    "type": "document",
+                    "source": {"type": "file", "file_id": "file_2"},
+                    "title": "b.pdf",
+                },
+            ),
+        ],
+    )
+    def test_each_kind_has_its_block_in_messages_and_in_results(
+        self, part: Image | Document, block: dict[str, Any]
+    ) -> None:
+        question, _, answer = messages_of(
+            Message.user(["What is this?", part]),
+            Message.assistant([call(1)]),
+            Message.tool_result("toolu_1", ["Here.", part]),
+        )
+        assert question["content"] == [{"type": "text", "text": "What is this?"}, block]
+        (result,) = answer["content"]
+        assert result["content"] == [{"type": "text", "text": "Here."}, block]
+
+    def test_a_result_with_media_can_be_marked(self) -> None:
+        history = [
+            Message.user("go"),
+            Message.assistant([call(1)]),
+            Message.tool_result("toolu_1", [self.image]),
+        ]
+        (result,) = body_of(Request(history, (Add(),)), RequestEncoder())["messages"][-1]["content"]
+        assert result["cache_control"] == MARKER
+        assert "cache_control" not in result["content"][0]
+
+    def test_what_a_failed_tool_returned_is_text(self) -> None:
+        messages = messages_of(
+            Message.user("go"),
+            Message.assistant([call(1)]),
+            Message.tool_result("toolu_1", ["No light.", self.image], is_error=True),
+        )
+        assert messages[-1]["content"][0]["content"] == "No light.\n[image: shelf.png]"
+
+    def test_too_much_is_an_error_before_anything_is_sent(self) -> None:
+        large = Image(media_type="image/png", blob=Blob(None, "0" * 64, 11 * 2**20))
+        with pytest.raises(InvalidInputError, match="larger than Claude takes"):
+            messages_of(Message.user([large]))
 
 
 class TestPromptCaching:
@@ -339,7 +658,7 @@ class TestEncodingOnce:
             seen.append(value)
             return encode(value)
 
-        monkeypatch.setattr(claude_request, "encode", spy)
+        monkeypatch.setattr(claude_messages, "encode", spy)
         return seen
 
     def test_a_message_is_encoded_in_the_turn_it_is_new_and_never_again(self, encoded: list[object]) -> None:
@@ -351,7 +670,7 @@ class TestEncodingOnce:
             body_of(Request(history, tools, system="Be brief."), encoder)
             counts.append(len(encoded) - before)
             history = history.extended(*turn(number))
-        assert counts[1:] == [2] * 49
+        assert counts == [1, *[2] * 49]
 
     def test_tools_are_encoded_once_for_a_tuple(self) -> None:
         tool = Add()

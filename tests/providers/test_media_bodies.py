@@ -75,7 +75,7 @@ def conversation(image: Image, turns: int) -> list[History]:
 
 
 async def test_each_turn_sends_the_same_bytes_of_an_image_and_copies_none() -> None:
-    image = Image(media_type="image/png", blob=Blob(os.urandom(10_000_000)))
+    image = Image(media_type="image/png", blob=Blob(os.urandom(7_500_000)))
     assert image.blob is not None
     encoded = image.blob.base64
     encoder = RequestEncoder()

@@ -11,8 +11,8 @@ from maverick.model import ModelInfo, Price, Request
 from maverick.providers.claude.request import (
     API_VERSION,
     DEFAULT_MAX_TOKENS,
-    SAMPLING_API_VERSION,
     RequestEncoder,
+    condenses,
 )
 from maverick.providers.claude.response import API, SERVICE, MessageAccumulator, read_message
 from maverick.providers.client import requested_model
@@ -83,15 +83,14 @@ class ClaudeClient(HttpClient):
         self._encoder = RequestEncoder(max_tokens=max_tokens, cache_prompts=cache_prompts, extra=extra)
 
     def model_info(self, model: str) -> ModelInfo:
-        """What is known of a model: its context window and price, and that it supports structured output."""
-        return replace(self._prices.find(model.removeprefix("claude:")), native_output=True)
+        """What is known of a model: its context window and price, and what the API does for it."""
+        name = model.removeprefix("claude:")
+        return replace(self._prices.find(name), native_output=True, native_compaction=condenses(name))
 
     async def _ask(self, request: Request, *, stream: bool) -> Reply:
         body = self._encoder.encode(request, model=requested_model(request, self.model), stream=stream)
-        headers = self._headers
-        if request.config.temperature is not None:
-            headers = {**headers, "anthropic-version": SAMPLING_API_VERSION}
-        return await self._post(self._url, headers, body)
+        headers = self._encoder.headers(request, self._headers.get("anthropic-beta", ""))
+        return await self._post(self._url, {**self._headers, **headers} if headers else self._headers, body)
 
 
 connect = ClaudeClient

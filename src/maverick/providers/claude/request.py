@@ -1,34 +1,21 @@
 """A request as the bytes of the Claude Messages API. No I/O here.
 
-What stays the same from turn to turn is encoded once (:mod:`~maverick.providers.http.wire_json`).
-
-What the API requires, and this module ensures:
-
-* Roles alternate, so adjacent messages of one role become one, and tool results count as the user's.
-* Tool results come before anything else the user says.
-* No block and no message is empty, and thoughts are sent back only with the signature they came with.
-* A cache marker says "remember everything up to here". Markers are at the end of the instructions, on the newest
-  message and on the one that was newest a turn ago: the API finds an earlier entry only within twenty blocks of a
-  marker, and a turn with many parallel tools is longer than that.
+What stays the same from turn to turn is encoded once: the messages in :mod:`~maverick.providers.claude.messages`, and
+everything before them, the settings and the tools, here (:mod:`~maverick.providers.http.wire_json`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 
-from maverick.model import Image, Message, Part, Request, Role, Text, Thought, Tool, ToolCall
-from maverick.providers.http.wire_json import (
-    EncodedConversation,
-    HeadCache,
-    encode,
-    encode_tools,
-    encoded_conversation,
-    nothing_to_send,
-    result_content,
-)
+from maverick.exceptions import InvalidInputError, describe_unknown
+from maverick.model import Opaque, Request, RequestConfig, Tool
+from maverick.providers.claude.messages import Conversation
+from maverick.providers.http.wire_json import HeadCache, encode, encode_tools, encoded_conversation
 from maverick.providers.strict_schema import claude_schema
 
 API_VERSION = "2026-10-21"
@@ -36,40 +23,47 @@ SAMPLING_API_VERSION = "2023-06-01"
 """The last version that takes a temperature, for the models that still do."""
 
 DEFAULT_MAX_TOKENS = 16_384
-"""Room for a long answer, and few enough to arrive within the first-byte timeout when it is not streamed."""
+"""Room for a long answer and the thinking before it, and few enough to arrive within the first-byte timeout when it is
+not streamed."""
 
-_CACHE_MARKER = b',"cache_control":{"type":"ephemeral"}'
+_LEAST_SUMMARY_TOKENS = 4_096
+"""The least that a compaction may take, since the model thinks before it writes the summary."""
 
-_USER = b'{"role":"user","content":['
-_ASSISTANT = b'{"role":"assistant","content":['
+COMPACTION_BETA = "compact-2026-09-04"
+_COMPACTS = re.compile(
+    r"claude-((fable|mythos)-5(-[12])?|mythos-preview|opus-(5(-5)?|4-[678])|sonnet-(5(-5)?|4-6))(-20\d{6})?"
+)
+"""The models that condense a conversation on demand, by the vendor's list."""
+
+_MARKERS: Mapping[str, bytes] = {
+    "5m": b',"cache_control":{"type":"ephemeral"}',
+    "1h": b',"cache_control":{"type":"ephemeral","ttl":"1h"}',
+    "off": b"",
+}
+
+_THINKING: Mapping[str, str] = {"adaptive": "adaptive", "between_tools": "between_tools", "off": "disabled"}
+
+_SERVER_TOOLS: Mapping[str, Mapping[str, Any]] = {
+    # Called by the model itself: called from code that it runs, they need a container, which a turn with tools of one's
+    # own is not told of in every case.
+    "web_search": {"type": "web_search_20260318", "name": "web_search", "allowed_callers": ["direct"]},
+    "web_fetch": {"type": "web_fetch_20260318", "name": "web_fetch", "allowed_callers": ["direct"]},
+    "code_execution": {"type": "code_execution_20260521", "name": "code_execution"},
+    "memory": {"type": "memory_20250818", "name": "memory"},
+    "tool_search": {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
+}
+"""Today's versions of the tools that can be had by name."""
+
+_RESERVED = frozenset({"messages", "stream"})
+"""Fields that are always ours."""
 
 _ANSWER_IN_JSON = "Give your final answer as JSON and nothing else. It has to fit this JSON Schema:"
 """For a schema that the API cannot enforce."""
 
 
-class _TextBlock(Struct, tag_field="type", tag="text"):
-    text: str
-
-
-class _ThinkingBlock(Struct, tag_field="type", tag="thinking"):
-    thinking: str
-    signature: str
-
-
-class _RedactedBlock(Struct, tag_field="type", tag="redacted_thinking"):
-    data: str
-
-
-class _ToolUseBlock(Struct, tag_field="type", tag="tool_use"):
-    id: str
-    name: str
-    input: dict[str, Any]
-
-
-class _ToolResultBlock(Struct, tag_field="type", tag="tool_result", omit_defaults=True):
-    tool_use_id: str
-    content: str = ""
-    is_error: bool = False
+def condenses(model: str) -> bool:
+    """Whether a model condenses a conversation when ``Request.compact`` asks for it."""
+    return _COMPACTS.fullmatch(model) is not None
 
 
 class RequestEncoder:
@@ -94,127 +88,189 @@ class RequestEncoder:
         self._heads = HeadCache()
 
     def encode(self, request: Request, *, model: str, stream: bool) -> list[bytes]:
-        """The request as JSON, in pieces: first all that stays the same from turn to turn, then the messages."""
+        """The request as JSON, in pieces: first all that stays the same from turn to turn, then the messages.
+
+        Raises:
+            InvalidInputError: Settings exclude each other, or a value cannot be written as JSON.
+        """
         config = request.config
-        fields: dict[str, Any] = {"model": model, "max_tokens": config.max_tokens or self._max_tokens}
-        if config.temperature is not None:
-            fields["temperature"] = config.temperature
+        marker = self._marker(request)
+        options = (
+            model,
+            stream,
+            marker,
+            request.compact,
+            config.max_tokens,
+            config.temperature,
+            config.effort,
+            config.thinking,
+            config.stop_sequences,
+            config.tool_choice,
+            config.top_p,
+            encode((config.server_tools, config.extra)) if config.server_tools or config.extra else b"",
+        )
+        head = self._heads.get(request, options, lambda: self._head(request, model, marker, stream=stream))
+        conversation = encoded_conversation(request.messages, Conversation, Conversation)
+        container = conversation.container
+        end = b'],"container":' + encode(container) + b"}" if container else b"]}"
+        return [head, *conversation.pieces(marker), end]
+
+    def headers(self, request: Request, betas: str = "") -> dict[str, str]:
+        """The headers that the request needs besides those of every request.
+
+        Args:
+            request: The request.
+            betas: The beta features that every request asks for, as in the header.
+        """
+        headers: dict[str, str] = {}
+        if _samples(request.config):
+            headers["anthropic-version"] = SAMPLING_API_VERSION
+        wanted = [*_betas(self._extra), *_betas(request.config.extra)]
+        if request.compact or _is_condensed(request):
+            wanted.append(COMPACTION_BETA)
+        if wanted:
+            headers["anthropic-beta"] = ",".join(dict.fromkeys([*filter(None, betas.split(",")), *wanted]))
+        return headers
+
+    def _marker(self, request: Request) -> bytes:
+        if request.config.cache is not None:
+            return _MARKERS[request.config.cache]
+        # A single question without tools is not asked again, and writing the cache costs more than not having one.
+        pays = bool(request.tools) or len(request.messages) > 1
+        return _MARKERS["5m" if self._cache_prompts and pays else "off"]
+
+    def _head(self, request: Request, model: str, marker: bytes, *, stream: bool) -> bytes:
+        fields: dict[str, Any] = {"model": model, "max_tokens": self._limit(request)}
         if stream:
             fields["stream"] = True
-        # A single question without tools is not asked again, and writing the cache costs more than not having one.
-        cached = self._cache_prompts and (bool(request.tools) or len(request.messages) > 1)
-        head = self._heads.get(
-            request, (*fields.items(), cached), lambda: self._head(request, fields, cached=cached)
-        )
-        conversation = encoded_conversation(request.messages, _Conversation, _Conversation)
-        return [head, *conversation.pieces(cached=cached), b"]}"]
-
-    def _head(self, request: Request, fields: dict[str, Any], *, cached: bool) -> bytes:
-        fields = fields | self._extra
+        fields |= _settings(request)
         system = request.system
         if request.output is not None:
             schema = claude_schema(request.output.schema)
             if schema is None:
                 system = f"{system}\n\n{_ANSWER_IN_JSON} {encode(request.output.schema).decode()}".strip()
-            else:
+            elif not request.compact:
                 answer_format = {"type": "json_schema", "schema": schema}
                 fields["output_config"] = {**fields.get("output_config", {}), "format": answer_format}
-        if request.tools:
-            tools = encode_tools(request.tools, _tool_form)
-            fields["tools"] = Raw(tools[:-2] + _CACHE_MARKER + b"}]" if cached and not system else tools)
+        if request.tools or request.config.server_tools:
+            fields["tools"] = _tools(request.tools, request.config, b"" if system else marker)
         if system:
-            block = {"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}
-            fields["system"] = [block] if cached else system
+            block = encode({"type": "text", "text": system})
+            fields["system"] = [Raw(block[:-1] + marker + b"}")] if marker else system
+        for extra in (self._extra, request.config.extra):
+            _add_extra(fields, extra, compact=request.compact)
         return encode(fields)[:-1] + b',"messages":['
 
-
-class _Conversation(EncodedConversation):
-    """The messages so far.
-
-    All wire messages but the last are closed: nothing can be added to them, so they are kept as finished JSON, and
-    old ones are joined so that there are never many pieces. The last one stays open, because the next message may
-    belong to it.
-    """
-
-    __slots__ = ("_blocks", "_closed", "_joined", "_opening", "_results")
-
-    _MOST_CLOSED = 64
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._joined: list[bytes] = []
-        self._closed: list[bytes] = []
-        self._opening = b""
-        """How the open message begins; it goes on with its tool results and its other blocks, a comma before each."""
-        self._results = b""
-        self._blocks = b""
-
-    def _add(self, message: Message) -> None:
-        if message.role is Role.TOOL_RESULT:
-            result = _encode_result(message)
-            self._open(_USER)
-            self._results += result
-        elif blocks := b"".join(map(self._encode_part, message.parts)):
-            self._open(_ASSISTANT if message.role is Role.ASSISTANT else _USER)
-            self._blocks += blocks
-
-    def _encode_part(self, part: Part) -> bytes:
-        """The block of a part with a comma before it, or nothing for a part that the API would not take back."""
-        if isinstance(part, ToolCall):
-            return b"," + encode(_ToolUseBlock(part.id, part.tool_name, part.arguments))
-        if isinstance(part, Text):
-            return b"," + encode(_TextBlock(part.text)) if part.text.strip() else b""
-        if isinstance(part, Image) and part.blob is not None:
-            data = self._string(part.blob.base64)
-            source = {"type": "base64", "media_type": part.media_type, "data": data}
-            return b"," + encode({"type": "image", "source": source})
-        return _encode_thought(part) if isinstance(part, Thought) else b""
-
-    def pieces(self, *, cached: bool) -> list[bytes]:
-        """The messages as JSON, in pieces to be joined; with cache markers if they are wanted."""
-        if not self._opening:
-            raise nothing_to_send()
-        pieces = [*self._closed, self._open_message()]
-        if cached:
-            # The sides alternate, so the user's messages are every other one, from the end.
-            newest = len(pieces) - (1 if self._opening is _USER else 2)
-            for index in range(newest, max(newest - 3, -1), -2):
-                pieces[index] = _marked(pieces[index])
-        return self._filled(self._joined + pieces)
-
-    def _open(self, opening: bytes) -> None:
-        """Make sure that the open message begins like this; if it does not, close it and open one that does."""
-        if opening is self._opening:
-            return
-        if self._opening:
-            self._closed.append(self._open_message() + b",")
-            if len(self._closed) > self._MOST_CLOSED:
-                self._joined.append(b"".join(self._closed[:-4]))
-                del self._closed[:-4]
-        self._opening, self._results, self._blocks = opening, b"", b""
-
-    def _open_message(self) -> bytes:
-        return self._opening + (self._results + self._blocks)[1:] + b"]}"
+    def _limit(self, request: Request) -> int:
+        config = request.config
+        limit = config.max_tokens or self._max_tokens
+        if type(config.thinking) is int and config.thinking >= limit:
+            if config.max_tokens:
+                raise InvalidInputError(
+                    f"thinking: a budget of {config.thinking} tokens leaves none of max_tokens ({limit}) for the answer. "
+                    "Raise max_tokens, or lower the budget.",
+                    field="thinking",
+                )
+            limit += config.thinking
+        return max(limit, _LEAST_SUMMARY_TOKENS) if request.compact else limit
 
 
-def _marked(message: bytes) -> bytes:
-    """The message with a cache marker in its last block."""
-    end = message.rindex(b"}]}")
-    return message[:end] + _CACHE_MARKER + message[end:]
+def _settings(request: Request) -> dict[str, Any]:
+    """The settings of a request in the words of the API."""
+    config, fields = request.config, dict[str, Any]()
+    if config.temperature is not None:
+        fields["temperature"] = config.temperature
+    if config.top_p is not None:
+        fields["top_p"] = config.top_p
+    if config.effort is not None:
+        fields["output_config"] = {"effort": config.effort}
+    if type(config.thinking) is int:
+        fields["thinking"] = {"type": "enabled", "budget_tokens": config.thinking}
+    elif isinstance(config.thinking, str):
+        fields["thinking"] = {"type": _THINKING[config.thinking]}
+    if request.compact:
+        fields["compaction"] = {"type": "summarize"}
+    elif config.stop_sequences:
+        fields["stop_sequences"] = config.stop_sequences
+    if choice := _tool_choice(request):
+        fields["tool_choice"] = choice
+    return fields
 
 
-def _encode_thought(thought: Thought) -> bytes:
-    if thought.redacted:
-        return b"," + encode(_RedactedBlock(thought.redacted))
-    if thought.signature:
-        return b"," + encode(_ThinkingBlock(thought.text, thought.signature))
-    return b""  # another provider's thought, or one that was cut off
+def _tool_choice(request: Request) -> dict[str, str] | None:
+    config = request.config
+    if config.tool_choice is None or not (request.tools or config.server_tools):
+        return None
+    if config.tool_choice in {"auto", "none"}:
+        return {"type": config.tool_choice}
+    if request.compact:
+        return None
+    if config.thinking not in {None, "off"}:
+        raise InvalidInputError(
+            f"tool_choice: Claude cannot be made to call a tool ({config.tool_choice!r}) while it thinks. "
+            'Set tool_choice="auto" or thinking="off".',
+            field="tool_choice",
+        )
+    if config.tool_choice == "required":
+        return {"type": "any"}
+    return {"type": "tool", "name": config.tool_choice}
 
 
-def _encode_result(message: Message) -> bytes:
-    block = _ToolResultBlock(message.tool_call_id or "", result_content(message), message.is_error)
-    return b"," + encode(block)
+def _tools(tools: Sequence[Tool], config: RequestConfig, marker: bytes) -> Raw:
+    """The tools of the request and the API's own, whose form replaces that of a tool with the same name."""
+    own_forms = [_server_tool(tool) for tool in config.server_tools]
+    names = {form.get("name") for form in own_forms}
+    encoded = encode_tools([tool for tool in tools if tool.name not in names], _tool_form)
+    if own_forms:
+        encoded = encoded[:-1] + b"," * (len(encoded) > 2) + encode(own_forms)[1:]
+        if "cache_control" in own_forms[-1]:
+            marker = b""
+    return Raw(encoded[:-2] + marker + b"}]")
+
+
+def _server_tool(tool: str | dict[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(tool, str):
+        return tool
+    if tool not in _SERVER_TOOLS:
+        raise InvalidInputError(
+            f"server_tools: {describe_unknown('tool', tool, list(_SERVER_TOOLS))} Another one is given as Claude documents it.",
+            field="server_tools",
+        )
+    return _SERVER_TOOLS[tool]
 
 
 def _tool_form(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "input_schema": parameters}
+
+
+def _add_extra(fields: dict[str, Any], extra: Mapping[str, Any], *, compact: bool) -> None:
+    """Add fields as the API names them; one that says something else than another setting is refused."""
+    for name, value in extra.items():
+        if name == "betas" or (compact and name == "context_management"):
+            continue
+        present = fields.get(name)
+        if isinstance(present, dict) and isinstance(value, Mapping) and present.keys().isdisjoint(value):
+            fields[name] = {**present, **value}
+        elif name in fields or name in _RESERVED:
+            raise InvalidInputError(
+                f"extra: {name!r} is set by another setting. Set it in one place only.", field="extra"
+            )
+        else:
+            fields[name] = value
+
+
+def _betas(extra: Mapping[str, Any]) -> Sequence[str]:
+    betas = extra.get("betas", ())
+    if not isinstance(betas, list | tuple) or not all(isinstance(beta, str) for beta in betas):
+        raise InvalidInputError("extra: expected a list of texts as 'betas'.", field="extra")
+    return betas
+
+
+def _samples(config: RequestConfig) -> bool:
+    return config.temperature is not None or config.top_p is not None
+
+
+def _is_condensed(request: Request) -> bool:
+    """Whether the conversation begins with the block of a compaction."""
+    parts = request.messages[0].parts if request.messages else ()
+    return bool(parts) and isinstance(parts[0], Opaque) and parts[0].type == "compaction"

@@ -60,6 +60,10 @@ _EVENT_TYPES = frozenset(
 )
 
 
+class _CacheCreation(Struct, frozen=True):
+    ephemeral_1h_input_tokens: TokenCount | None = None
+
+
 class _Counts(Struct, frozen=True):
     """The tokens of an answer, or of one step of it, as far as it gives them."""
 
@@ -67,6 +71,7 @@ class _Counts(Struct, frozen=True):
     output_tokens: TokenCount | None = None
     cache_read_input_tokens: TokenCount | None = None
     cache_creation_input_tokens: TokenCount | None = None
+    cache_creation: _CacheCreation | None = None
 
 
 class _Iteration(_Counts, frozen=True):
@@ -275,7 +280,7 @@ class MessageAccumulator(StreamAccumulator):
                 return _Event(event.type, event.index, Delta(kind))
         except BAD_JSON:
             pass
-        raise self._exchange.malformed("an event that is not valid", data)
+        raise self._exchange.malformed("an event that is not valid", data) from None
 
 
 def _merged(before: _Usage, after: _Usage) -> _Usage:
@@ -307,11 +312,13 @@ def _counted(counts: _Counts) -> Usage:
     """What was used. The API counts cached tokens separately, we as part of the input."""
     cache_read = counts.cache_read_input_tokens or 0
     cache_write = counts.cache_creation_input_tokens or 0
+    for_an_hour = counts.cache_creation.ephemeral_1h_input_tokens if counts.cache_creation else 0
     return Usage(
         (counts.input_tokens or 0) + cache_read + cache_write,
         counts.output_tokens or 0,
         cache_read,
         cache_write,
+        cache_write_1h_tokens=min(for_an_hour or 0, cache_write),
     )
 
 

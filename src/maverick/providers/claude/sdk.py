@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from maverick.exceptions import AuthenticationError, InvalidInputError, NetworkError, TimeoutError
 from maverick.model import ModelInfo, Price, Request, Response, StreamItem
-from maverick.providers.claude.request import DEFAULT_MAX_TOKENS, SAMPLING_API_VERSION, RequestEncoder
+from maverick.providers.claude.request import DEFAULT_MAX_TOKENS, RequestEncoder, condenses
 from maverick.providers.claude.response import API, SERVICE, MessageAccumulator, read_message
 from maverick.providers.claude.sdk_errors import no_key, sdk_error
 from maverick.providers.client import Client, requested_model
@@ -108,6 +108,8 @@ class ClaudeSDKClient(Client):
     ) -> None:
         self.model = f"{_PROVIDER}:{model.removeprefix(f'{_PROVIDER}:')}"
         self._encoder = RequestEncoder(max_tokens=max_tokens, cache_prompts=cache_prompts, extra=extra)
+        own = {name.lower(): value for name, value in (headers or {}).items()}
+        self._betas = own.get("anthropic-beta", "")
         self._prices = PriceTable(prices)
         self._timeouts = timeouts or Timeouts()
         self._owns_sdk = client is None
@@ -164,8 +166,9 @@ class ClaudeSDKClient(Client):
         yield answer.response
 
     def model_info(self, model: str) -> ModelInfo:
-        """What is known of a model: its context window and price, and that it supports structured output."""
-        return replace(self._prices.find(model.removeprefix(f"{_PROVIDER}:")), native_output=True)
+        """What is known of a model: its context window and price, and what the API does for it."""
+        name = model.removeprefix(f"{_PROVIDER}:")
+        return replace(self._prices.find(name), native_output=True, native_compaction=condenses(name))
 
     async def aclose(self) -> None:
         """Close the connections, unless the SDK's client was given; this client opens them again if it is used."""
@@ -186,10 +189,9 @@ class ClaudeSDKClient(Client):
         body = self._encoder.encode(request, model=requested_model(request, self.model), stream=stream)
         fields: dict[str, Any] = msgspec.json.decode(b"".join(body))
         arguments = {name: fields.pop(name) for name in _ARGUMENTS if name in fields}
-        sampling = request.config.temperature is not None
         return arguments | {
             "extra_body": fields,
-            "extra_headers": {"anthropic-version": SAMPLING_API_VERSION} if sampling else None,
+            "extra_headers": self._encoder.headers(request, self._betas) or None,
             "timeout": anthropic.Timeout(self._timeouts.first_content, connect=self._timeouts.connect),
         }
 
