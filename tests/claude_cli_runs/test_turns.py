@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -10,14 +11,15 @@ from pydantic import BaseModel
 
 from canary import CANARY
 from claude_cli_runs.scripted_api import Body, Serve, calls, conversation, in_turn, ours, says, see
-from maverick import AgentExecutor, ModelConfig, OutputConfig, ToolContext, tool
+from maverick import AgentExecutor, Document, Image, ModelConfig, OutputConfig, Text, ToolContext, tool
 from maverick.loop.events import ToolCallEnd, ToolCallStart
 from maverick.loop.result import ToolOutcome
-from maverick.model import Message, Request, Response, TextDelta
+from maverick.model import Message, Opaque, Request, Response, TextDelta
 from maverick.providers.claude_cli import cli_tool
 from maverick.providers.wrappers.limiter import LimitedClient, RateLimiter
 from maverick.testing import ScriptedClient, call, reply
 from maverick.testing import calls as calls_of
+from media_files import pdf, png
 from scenario import agent, assert_valid
 
 
@@ -176,3 +178,56 @@ async def test_runs_on_one_client_and_an_agent_within_another_do_not_mix(serve: 
 
     assert [result.output for result in both] == ["Ask. inner inner", "outer outer"]
     assert both[0].usage.input_tokens == 4 * 118
+
+
+async def test_images_and_documents_reach_the_model_in_prompts_and_when_a_conversation_goes_on(
+    serve: Serve,
+) -> None:
+    shelf, paper = Image.from_bytes(png(), name="shelf.png"), Document.from_bytes(pdf(), name="list.pdf")
+    cited = Opaque("claude", {"type": "text", "text": "A shelf.", "citations": []})
+
+    @tool(effect="pure")
+    async def look() -> list[str | Image]:
+        """Look closer."""
+        return ["Closer:", shelf]
+
+    api = await serve(in_turn(calls((ours("look"), {})), says("Three cups."), says("Blue.")))
+    seer = agent(look, ask="${prompt}")
+    executor = AgentExecutor(api.client())
+    earlier = [Message.user("What is it?"), Message.assistant([Text("A shelf.", cited)])]
+    first = await executor.execute(seer, inputs={"prompt": ["Count:", shelf, paper]}, messages=earlier)
+    second = await executor.execute(seer, inputs={"prompt": "Which colour?"}, messages=first.messages)
+
+    assert (first.output, second.output) == ("Three cups.", "Blue.")
+    sent = [
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png"}},
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf"}},
+    ]
+    for body in (api.bodies[0], api.bodies[2]):
+        assert [block for block in _blocks(body) if block in sent][:2] == sent
+    assert "[image: shelf.png]" in str(api.bodies[1]["messages"][-1])
+    (result,) = [block for block in _blocks(api.bodies[2]) if block["type"] == "tool_result"]
+    assert result["content"][1] == sent[0]
+
+
+async def test_a_file_of_a_provider_is_refused_before_the_cli_is_started(serve: Serve) -> None:
+    api = await serve(in_turn())
+
+    result = await AgentExecutor(api.client()).execute(
+        agent(ask="${prompt}"), inputs={"prompt": [Image.from_file_id("file_1")]}
+    )
+
+    assert "takes no file ids" in str(result.error)
+    assert api.bodies == []
+
+
+def _blocks(body: Body) -> list[dict[str, Any]]:
+    """The blocks of all messages, without data and cache markers."""
+    text = json.dumps(body["messages"])
+    plain = json.loads(text, object_hook=lambda found: {k: v for k, v in found.items() if k not in _NOISE})
+    return [
+        block for message in plain if isinstance(message["content"], list) for block in message["content"]
+    ]
+
+
+_NOISE = ("data", "cache_control", "title")

@@ -19,6 +19,7 @@ from claude_agent_sdk import (
 
 from maverick.exceptions import InvalidToolError, MalformedResponseError, ProcessError, describe_unknown
 from maverick.model import Message, Part, Request, Response, Role, StopReason, StreamItem, ToolCall, Usage
+from maverick.model.message import describe_part
 from maverick.providers.claude.response import API, SERVICE, MessageAccumulator
 from maverick.providers.claude_cli.errors import result_error
 from maverick.providers.claude_cli.gated_cli import (
@@ -32,7 +33,13 @@ from maverick.providers.claude_cli.gated_cli import (
 from maverick.providers.claude_cli.session import CliSession
 from maverick.providers.claude_cli.settings import CliSettings, max_tokens_of
 from maverick.providers.claude_cli.tool import CliTool, McpServerTool, unwrapped
-from maverick.providers.claude_cli.transcript import divide, transcript_file, write_transcript
+from maverick.providers.claude_cli.transcript import (
+    Prompt,
+    divide,
+    prompt_of,
+    transcript_file,
+    write_transcript,
+)
 from maverick.providers.claude_cli.usage import hidden_usage
 from maverick.providers.client import requested_model
 from maverick.providers.http.exchange import Exchange
@@ -96,15 +103,16 @@ class Conversation:
             Whether that is what it waits for; if not, nothing has happened.
         """
         results = [message for message in messages if message.role is Role.TOOL_RESULT]
-        said = [message.content for message in messages if message.role is Role.USER]
+        said = [message for message in messages if message.role is Role.USER]
         if self.over or len(results) != len(self.asked) or bool(said) is bool(results):
             return False
         for call_id, result in zip(self.asked, results, strict=True):
-            self._cli.calls.decide(call_id, CallResult(result.content, result.is_error))
+            content = "\n".join(map(describe_part, result.parts))
+            self._cli.calls.decide(call_id, CallResult(content, result.is_error))
         self._told_to_ask = True
         self._cli.busy = True
         if said:
-            await self._send("\n\n".join(said))
+            await self._send(prompt_of(said))
         return True
 
     async def turn(self) -> AsyncGenerator[StreamItem, None]:
@@ -180,7 +188,7 @@ class Conversation:
 
     # What the CLI says --------------------------------------------------------------------------------------------
 
-    async def _send(self, prompt: str) -> None:
+    async def _send(self, prompt: Prompt) -> None:
         try:
             await self._cli.send(prompt)
         except ProcessError as error:

@@ -187,14 +187,14 @@ class CliSession:
             await client.disconnect()
             self._client = None
 
-    async def send(self, prompt: str) -> None:
-        """Send a prompt to the CLI, which has to be open.
+    async def send(self, prompt: str | list[dict[str, Any]]) -> None:
+        """Send a prompt, a text or blocks, to the CLI, which has to be open.
 
         Raises:
             AgentError: The CLI is not running any more.
         """
         try:
-            await self.client.query(prompt)
+            await self.client.query(prompt if isinstance(prompt, str) else _user_message(prompt))
         except Exception as error:  # as in open()
             raise self._wrapped(error) from error
 
@@ -229,6 +229,10 @@ class CliSession:
         cli_path = self.options.cli_path
         stderr = "" if self._transport is None else self._transport.stderr
         return wrap_sdk_error(error, cli_path=str(cli_path) if cli_path else None, stderr=stderr)
+
+
+async def _user_message(blocks: list[dict[str, Any]]) -> AsyncGenerator[dict[str, Any], None]:
+    yield {"type": "user", "message": {"role": "user", "content": blocks}, "parent_tool_use_id": None}
 
 
 def _answers_us(result: ResultMessage) -> bool:

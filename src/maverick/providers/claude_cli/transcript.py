@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 import msgspec
 
-from maverick.model import Message, Part, Role, Text, Thought, ToolCall
+from maverick.exceptions import InvalidInputError
+from maverick.model import Document, Image, Message, Opaque, Part, Role, Text, Thought, ToolCall
+from maverick.providers.media_limits import CLAUDE, MediaTally
 
 GO_ON = "Continue from where you left off."
 """The CLI's own prompt for a turn that had stopped after its tools."""
@@ -21,15 +23,35 @@ _BEGINNING_OF_TIME = "1970-01-01T00:00:00.000Z"
 
 OnTheWire = Callable[[ToolCall], ToolCall]
 """A call as the CLI knows it."""
+Prompt: TypeAlias = str | list[dict[str, Any]]
+"""Text, or the blocks of a message that has images or documents in it."""
 
 
-def divide(messages: Sequence[Message]) -> tuple[Sequence[Message], str]:
-    """The messages of the transcript, and the prompt: the user's last words, if the user spoke last."""
+def divide(messages: Sequence[Message]) -> tuple[Sequence[Message], Prompt]:
+    """The messages of the transcript, and the prompt: the user's last words, if the user spoke last.
+
+    Raises:
+        InvalidInputError: There are images or documents in the messages that the model does not take.
+    """
+    tally = MediaTally(CLAUDE)
+    messages = [
+        message
+        if (parts := tally.admit(message)) is message.parts
+        else Message(message.role, parts, tool_call_id=message.tool_call_id, is_error=message.is_error)
+        for message in messages
+    ]
     end = len(messages)
     while end and messages[end - 1].role is Role.USER:
         end -= 1
-    said = "\n\n".join(message.content for message in messages[end:])
-    return messages[:end], said or GO_ON
+    return messages[:end], prompt_of(messages[end:]) or GO_ON
+
+
+def prompt_of(messages: Iterable[Message]) -> Prompt:
+    """What the user says in these messages."""
+    parts = [part for message in messages for part in message.parts]
+    if all(isinstance(part, Text) for part in parts):
+        return "\n\n".join(message.content for message in messages)
+    return [block for part in parts if (block := _block(part, lambda call: call)) is not None]
 
 
 def write_transcript(messages: Iterable[Message], model: str, on_the_wire: OnTheWire) -> bytes:
@@ -123,23 +145,41 @@ def _answer(blocks: list[dict[str, Any]], model: str) -> dict[str, Any]:
 
 
 def _block(part: Part, on_the_wire: OnTheWire) -> dict[str, Any] | None:
+    block: dict[str, Any] | None = None
     match part:
+        case Opaque(provider="claude", data=data) | Text(block=Opaque(provider="claude", data=data)):
+            block = data
         case Text():
-            return {"type": "text", "text": part.text}
+            block = {"type": "text", "text": part.text}
+        case Image() | Document():
+            block = {"type": "image" if isinstance(part, Image) else "document", "source": _source(part)}
         case ToolCall():
             call = on_the_wire(part)
-            return {"type": "tool_use", "id": call.id, "name": call.tool_name, "input": call.arguments}
+            block = {"type": "tool_use", "id": call.id, "name": call.tool_name, "input": call.arguments}
         case Thought() if part.redacted:
-            return {"type": "redacted_thinking", "data": part.redacted}
+            block = {"type": "redacted_thinking", "data": part.redacted}
         case Thought() if part.signature:
-            return {"type": "thinking", "thinking": part.text, "signature": part.signature}
-    return None
+            block = {"type": "thinking", "thinking": part.text, "signature": part.signature}
+    return block
+
+
+def _source(part: Image | Document) -> dict[str, str]:
+    if part.url:
+        return {"type": "url", "url": part.url}
+    if part.blob is None:
+        raise InvalidInputError(
+            "The Claude CLI takes no file ids. Send the file itself, with from_path or from_bytes.",
+            field="messages",
+        )
+    if part.media_type == "text/plain":
+        return {"type": "text", "media_type": part.media_type, "data": part.blob.data.decode()}
+    return {"type": "base64", "media_type": part.media_type, "data": part.blob.base64.decode()}
 
 
 def _result(message: Message) -> dict[str, Any]:
     return {
         "type": "tool_result",
         "tool_use_id": message.tool_call_id,
-        "content": message.content,
+        "content": prompt_of([message]),
         "is_error": message.is_error,
     }
