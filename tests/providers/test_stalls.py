@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 
 from maverick import AgentDefinition, AgentExecutor, RunConfig, connect
+from maverick.config import AgentConfig
 from maverick.exceptions import TimeoutError
 from maverick.loop.events import RetryScheduled, RunEnd
 from maverick.model import Message, Request
 from maverick.providers import Client
 from maverick.providers.http.transport import ContentTimer, Timeouts
 from maverick.providers.network import allow_network
+from maverick.providers.resolve import resolve
 
-BRIEF = Timeouts(connect=30, first_content=0.4, between_content=0.2)
+FIRST = Timeouts(connect=30, first_content=0.4, between_content=60)
+MORE = Timeouts(connect=30, first_content=60, between_content=0.2)
 HI = Request([Message.user("hi")])
 SSE = "text/event-stream"
 
@@ -87,9 +90,9 @@ async def busy_server(kind: str, start: bytes, repeated: bytes) -> AsyncIterator
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def client_of(model: str, address: str) -> Client:
+def client_of(model: str, address: str, timeouts: Timeouts = FIRST) -> Client:
     base_url = f"{address}/v1" if model.startswith("openai") else address
-    return connect(model, api_key="made-up", base_url=base_url, timeouts=BRIEF)
+    return connect(model, api_key="made-up", base_url=base_url, timeouts=timeouts)
 
 
 @pytest.mark.parametrize("model", BUSY)
@@ -100,14 +103,15 @@ async def test_a_stream_without_content_ends_however_much_is_sent(model: str) ->
     for (text, error), (start, _) in zip(ends, BUSY[model], strict=True):
         assert text == ("Hello" if b"Hello" in start else "")
         assert error.retryable
-        limit = BRIEF.between_content if text else BRIEF.first_content
+        limit = MORE.between_content if text else FIRST.first_content
         assert f"{'no more' if text else 'nothing'} of" in str(error)
         assert f"within {limit:g} s" in str(error)
 
 
 async def streamed(model: str, start: bytes, repeated: bytes) -> tuple[str, TimeoutError]:
     text = ""
-    async with busy_server(SSE, start, repeated) as address, client_of(model, address) as client:
+    timeouts = MORE if b"Hello" in start else FIRST
+    async with busy_server(SSE, start, repeated) as address, client_of(model, address, timeouts) as client:
         try:
             async for item in client.stream(HI):
                 text += getattr(item, "text", "")
@@ -142,12 +146,27 @@ async def test_an_answer_that_is_not_streamed_has_a_time_for_all_of_it(model: st
             await client.run(HI)
 
 
+@pytest.mark.parametrize(
+    ("written", "timeouts"),
+    [
+        ({}, Timeouts(10, 600, 300)),
+        ({"request_timeout": "2m"}, Timeouts(10, 120, 120)),
+        ({"request_timeout": "20m", "between_content_timeout": "30s"}, Timeouts(10, 1200, 30)),
+        ({"connect_timeout": 3, "first_content_timeout": "45s"}, Timeouts(3, 45, 300)),
+    ],
+)
+def test_the_limits_are_settings(written: dict[str, Any], timeouts: Timeouts) -> None:
+    sources = {f"agent.{name}": "a file" for name in written}
+
+    assert resolve(AgentConfig(**written, sources=sources), environ={}).timeouts == timeouts
+
+
 async def test_a_run_tries_again_after_an_answer_that_stalls_and_says_so() -> None:
     agent = AgentDefinition(name="a", description="A.", run_config=RunConfig(max_retries=1, retry_delay_ms=1))
     async with (
         busy_server(SSE, CLAUDE_START + CLAUDE_TEXT, PING) as address,
         asyncio.timeout(60),
-        client_of("claude:m", address) as client,
+        client_of("claude:m", address, MORE) as client,
     ):
         events = [event async for event in AgentExecutor(client).stream(agent, inputs={"prompt": "hi"})]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from maverick.config.model_settings import MODEL_SETTINGS
-from maverick.config.settings import ARGUMENT, MCP_SERVERS, AgentConfig, MaverickConfig
+from maverick.config.settings import ARGUMENT, MCP_SERVERS, TIMEOUTS, AgentConfig, MaverickConfig
 from maverick.config.trust import ADVICE, SETTINGS_FILE, Trust
 from maverick.exceptions import ConfigError
 
@@ -19,9 +19,7 @@ _logger.addHandler(logging.NullHandler())
 
 _LARGEST_FILE = 64 * 1024  # bytes; PyYAML is slow, and no settings are this long
 _HARMLESS = frozenset(
-    f"agent.{name}"
-    for name in ("model", "request_timeout", *MODEL_SETTINGS)
-    if name not in ("server_tools", "extra")
+    f"agent.{name}" for name in ("model", *TIMEOUTS, *MODEL_SETTINGS) if name not in ("server_tools", "extra")
 )
 """What a project may set without being trusted; all else decides where data goes or what runs: a provider's own tools
 search the web or run code with what was said, and a field of a request can be anything."""

@@ -95,7 +95,7 @@ def _converted(name: str, written: Any, kind: Any) -> object:  # noqa: ANN401 - 
         written = written.get_secret_value()
     if isinstance(written, str):
         written = written.strip() or (None if type(None) in _parts(kind) else "")
-        if name == "request_timeout":
+        if name.endswith("_timeout"):
             written = parse_duration(written) or written
         elif name in ("agents", "server_tools", "stop_sequences"):
             written = [part.strip() for part in written.split(",") if part.strip()]
@@ -194,6 +194,14 @@ class Section:
         )
 
 
+_Seconds = Annotated[
+    float,
+    Meta(gt=0, le=_MOST_SECONDS, description="more than 0 seconds, or a duration such as '30s' or '2m'"),
+]
+TIMEOUTS = ("request_timeout", "connect_timeout", "first_content_timeout", "between_content_timeout")
+"""The settings that say how long to wait."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig(Section):
     """Which model to use, how, and with which credentials."""
@@ -226,11 +234,14 @@ class AgentConfig(Section):
     """Tools that the provider runs itself."""
     extra: Annotated[Extra | None, Meta(description="fields of a request by name")] = None
     """Fields for each request, as the provider names them."""
-    request_timeout: Annotated[
-        float,
-        Meta(gt=0, le=_MOST_SECONDS, description="more than 0 seconds, or a duration such as '30s' or '2m'"),
-    ] = 600
+    request_timeout: _Seconds = 600
     """How many seconds one call of the model may take."""
+    connect_timeout: _Seconds = 10
+    """How many seconds a connection may take."""
+    first_content_timeout: _Seconds = 600
+    """How many seconds the first content of an answer may take; by default as long as the whole call."""
+    between_content_timeout: _Seconds = 300
+    """How many seconds a streamed answer may take for more content."""
     api_key: Annotated[Secret | None, Meta(description="printable ASCII characters without spaces")] = None
     """The provider's key; when it is empty, :meth:`resolve_api_key` looks in the environment."""
     base_url: Annotated[

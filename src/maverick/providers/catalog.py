@@ -22,7 +22,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from maverick.config import DEFAULT, AgentConfig, load_config
+from maverick.config import AgentConfig, load_config
 from maverick.config.model_settings import MODEL_SETTINGS
 from maverick.config.provider_names import installed_providers
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, describe_unknown
@@ -178,14 +178,13 @@ def _options(
     resolved: ResolvedModel, takes: Sequence[inspect.Parameter], options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The options, with the resolved key, address and timeouts where the provider takes them and none is given."""
-    key, timeout = resolved.api_key, resolved.request_timeout
+    key = resolved.api_key
     found: dict[str, Any] = {
         "api_key": None if key is None else key.get_secret_value(),
         "base_url": resolved.base_url,
     }
-    if resolved.sources["request_timeout"] != DEFAULT and "transport" not in options:
-        usual = Timeouts()
-        found["timeouts"] = Timeouts(usual.connect, timeout, min(usual.between_content, timeout))
+    if resolved.timeouts != Timeouts() and "transport" not in options:
+        found["timeouts"] = resolved.timeouts
     names = [parameter.name for parameter in takes]
     given = {name: value for name, value in found.items() if name in names and value is not None}
     return given | dict(options)

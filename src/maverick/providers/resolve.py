@@ -17,9 +17,10 @@ from urllib.parse import urlsplit
 from maverick.config import DEFAULT, HIDDEN, AgentConfig, Secret, Setting
 from maverick.config.model_settings import MODEL_SETTINGS
 from maverick.config.provider_names import BUILT_IN_PROVIDERS, model_name_problem, provider_names
-from maverick.config.settings import shown_setting
+from maverick.config.settings import TIMEOUTS, shown_setting
 from maverick.exceptions import ConfigError, InvalidInputError, describe_unknown
 from maverick.model.request import RequestConfig
+from maverick.providers.http.transport import Timeouts
 
 OFFLINE = "offline:"
 """The model that needs no key and no network."""
@@ -50,6 +51,8 @@ class ResolvedModel:
     config: RequestConfig
     """How it is asked."""
     request_timeout: float
+    timeouts: Timeouts
+    """How long to wait for parts of an answer."""
     api_key: Secret | None
     base_url: str | None
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -107,6 +110,7 @@ class ResolvedModel:
             "model": self.name or None,
             **{name: shown_setting(getattr(self.config, name)) for name in MODEL_SETTINGS},
             "request_timeout": self.request_timeout,
+            **{f"{name}_timeout": getattr(self.timeouts, name) for name in Timeouts.__struct_fields__},
             "api_key": None if self.api_key is None else HIDDEN,
             "base_url": self.base_url,
         }
@@ -160,12 +164,19 @@ def resolve(
     shares = _vendor(provider) == _vendor(configured)
     key, sources["api_key"] = _key(provider, settings, environ, shares=shares)
     base_url, sources["base_url"] = _address(provider, settings, environ, shares=shares)
-    sources |= {name: settings.source_of(name) for name in (*MODEL_SETTINGS, "request_timeout")}
+    sources |= {name: settings.source_of(name) for name in (*MODEL_SETTINGS, *TIMEOUTS)}
+    total, first = settings.request_timeout, settings.first_content_timeout
+    timeouts = Timeouts(
+        settings.connect_timeout,
+        total if sources["first_content_timeout"] == DEFAULT else first,
+        min(settings.between_content_timeout, total),
+    )
     return ResolvedModel(
         provider,
         name,
         RequestConfig(**{name: getattr(settings, name) for name in MODEL_SETTINGS}),
-        settings.request_timeout,
+        total,
+        timeouts,
         key,
         base_url,
         sources,
