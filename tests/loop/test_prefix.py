@@ -9,6 +9,7 @@ import pytest
 
 from maverick import AgentDefinition, ModelConfig, ToolConfig, tool
 from maverick.exceptions import AgentError, ContextOverflowError, ServerError, ThinkingRejectedError
+from maverick.loop.conversation import without_thoughts
 from maverick.loop.entries import (
     Edited,
     Entry,
@@ -366,3 +367,17 @@ def test_another_model_that_answers_is_told_with_what_was_not_cached() -> None:
 
     (change,) = [event for event in run.events if isinstance(event, PrefixChanged)]
     assert (change.reason, change.tokens) == ("model changed", 400)
+
+
+def test_thoughts_that_are_not_bound_to_their_place_are_left_out_only_when_they_are_refused() -> None:
+    own = [
+        Opaque("openai", {"type": kind})
+        for kind in ("reasoning", "web_search_call", "message", "function_call")
+    ]
+    said = Text("Sunny.", own[2])
+    call = ToolCall("c1", "look", {"place": "harbour"}, block=own[3])
+    messages = [Message.user("Go."), Message.assistant([Thought("Hm.", block=own[0]), own[1], said, call])]
+
+    assert list(without_thoughts(messages, bound_only=True)) == messages
+    plain = Message.assistant([Text("Sunny."), ToolCall("c1", "look", {"place": "harbour"})])
+    assert list(without_thoughts(messages)) == [messages[0], plain]

@@ -151,9 +151,11 @@ class Conversation:
     def rewrite(self, messages: Iterable[Message], reason: PrefixReason, since: int | None = None) -> None:
         """Go on with messages that are others from ``since`` on, or with other tools or another model.
 
-        The thoughts from there on are left out.
+        The thoughts from there on are left out that are valid only behind what came before them.
         """
-        self.history = without_thoughts(messages, since or 0)
+        self.history = without_thoughts(
+            messages, since or 0, bound_only=reason is not PrefixReason.THINKING_REFUSED
+        )
         self._recount()
         self.note_change(reason, since)
 
@@ -269,14 +271,28 @@ def fit(parts: Iterable[Part], tokens: int) -> list[Part]:
     return fitted
 
 
-def without_thoughts(messages: Iterable[Message], since: int = 0) -> History:
+def without_thoughts(messages: Iterable[Message], since: int = 0, *, bound_only: bool = False) -> History:
     """The messages without the thoughts from one of them on: a provider accepts a signed one only where it was made."""
     return History(
-        Message.assistant([part for part in message.parts if not isinstance(part, Thought)] or _ONLY_THOUGHTS)
+        Message.assistant(_without_thoughts(message.parts, bound_only=bound_only) or _ONLY_THOUGHTS)
         if place >= since and _has_thoughts(message)
         else message
         for place, message in enumerate(messages)
     )
+
+
+def _without_thoughts(parts: Sequence[Part], *, bound_only: bool) -> list[Part]:
+    """The parts without thoughts. A provider's own form of the rest may refer to them, where they have one, too."""
+    gone = [part for part in parts if isinstance(part, Thought) and (part.is_bound or not bound_only)]
+    owners = {part.block.provider for part in gone if part.block is not None and not part.is_bound}
+    kept: list[Part] = []
+    for part in parts:
+        own_form = part if isinstance(part, Opaque) else getattr(part, "block", None)
+        if own_form is None or own_form.provider not in owners:
+            kept += () if part in gone else (part,)
+        elif isinstance(part, Text | ToolCall):
+            kept.append(replace(part, block=None))
+    return kept
 
 
 def _has_thoughts(message: Message) -> bool:
@@ -311,7 +327,7 @@ def _with_own_ids(response: Response, turn: int, used: Mapping[str, None]) -> Re
             while own in taken or own in used:
                 own += "_"
             taken.add(own)
-            parts.append(replace(part, id=own))
+            parts.append(part if own == part.id else replace(part, id=own, block=None))
         else:
             parts.append(part)
     return Response(

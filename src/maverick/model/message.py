@@ -53,6 +53,11 @@ class Thought(Struct, frozen=True, omit_defaults=True, tag="thinking"):
     block: Opaque | None = None
     """The provider's own form, where the fields above do not say all of it."""
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether its provider takes it back only behind what it was made behind: Claude's thoughts are signed so."""
+        return bool(self.signature or self.redacted)
+
 
 class ToolCall(Struct, frozen=True, omit_defaults=True, tag="tool_call"):
     """The model's request to run a tool."""
