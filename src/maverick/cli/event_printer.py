@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from maverick.cli.screen import Screen, shortened, shown_call
 from maverick.loop import AgentResult, TerminateReason
 from maverick.loop.events import (
@@ -12,6 +14,8 @@ from maverick.loop.events import (
     MessageAdded,
     RetryScheduled,
     RunResumed,
+    ServerToolUsed,
+    SourcesCited,
     ToolCallEnd,
     ToolCallStart,
 )
@@ -48,16 +52,9 @@ class EventPrinter:
             case ToolCallEnd(tool_call_id=call_id, result=result):
                 name = self._running.pop((event.run_id, call_id), "tool")
                 self._remark(event, f"· {name} → {shortened(unmarked(result))}")
-            case RetryScheduled(delay=delay):
-                self._remark(event, f"(the model call failed; retrying in about {delay:.0f} s)")
-            case ApprovalGiven(approved=approved, by=by):
-                self._remark(event, f"({'approved' if approved else 'denied'} by {by or 'the user'})")
-            case MessageAdded(content=text):
-                self._remark(event, f"(a person wrote: {shortened(text)})")
-            case Compacted():
-                self._remark(event, "(the conversation was condensed)")
-            case RunResumed():
-                self._remark(event, "(resumed)")
+            case _:
+                for line in _remarks_on(event):
+                    self._remark(event, line)
 
     def conclude(self, result: AgentResult) -> None:
         """Show how the run ended."""
@@ -70,3 +67,23 @@ class EventPrinter:
     def _remark(self, event: AgentActivityEvent, text: str) -> None:
         depth = 1 + len(event.agent) - len(self._path)
         self._screen.remark("  " * depth + text)
+
+
+def _remarks_on(event: AgentActivityEvent) -> Iterator[str]:
+    """What is said of an event that needs nothing but itself to be told; nothing of many."""
+    match event:
+        case ServerToolUsed(use=use):
+            yield f"· {shortened(str(use))}"
+        case SourcesCited(citations=citations):
+            for number, citation in enumerate(citations, 1):
+                yield f"[{number}] {citation}"
+        case RetryScheduled(delay=delay):
+            yield f"(the model call failed; retrying in about {delay:.0f} s)"
+        case ApprovalGiven(approved=approved, by=by):
+            yield f"({'approved' if approved else 'denied'} by {by or 'the user'})"
+        case MessageAdded(content=text):
+            yield f"(a person wrote: {shortened(text)})"
+        case Compacted():
+            yield "(the conversation was condensed)"
+        case RunResumed():
+            yield "(resumed)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from maverick.exceptions import MalformedResponseError
@@ -34,6 +34,8 @@ from maverick.loop.events import (
     RunEnd,
     RunResumed,
     RunStart,
+    ServerToolUsed,
+    SourcesCited,
     Thinking,
     ToolCallEnd,
     ToolCallStart,
@@ -46,7 +48,8 @@ from maverick.loop.policy import Verdict
 from maverick.loop.result import AgentResult
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, Step
 from maverick.loop.tool_round import PlannedCall
-from maverick.model import Response, Text, TextDelta, ThinkingDelta, Thought
+from maverick.model import Opaque, Part, Response, Text, TextDelta, ThinkingDelta, Thought
+from maverick.model.server_tools import ServerToolUse, citations_of
 
 _NO_SUMMARY = "The provider did not condense the conversation. The model is asked for a summary instead."
 
@@ -66,11 +69,18 @@ class EventMapper:
         self._model = ""
         """The model that answered last."""
         self._streamed = False
+        self._uses = 0
+        """The uses of the provider's own tools that were told as they came."""
 
-    def delta(self, delta: TextDelta | ThinkingDelta, at: float) -> AgentActivityEvent | None:
+    def delta(self, delta: TextDelta | ThinkingDelta | Opaque, at: float) -> AgentActivityEvent | None:
         """The event of a piece of the answer as it arrives; the whole answer then makes none of its own."""
         if self._compacting:
             return None
+        if isinstance(delta, Opaque):
+            if (use := ServerToolUse.of(delta)) is None:
+                return None
+            self._uses += 1
+            return ServerToolUsed(**self._who | {"at": at}, use=use)
         self._streamed = True
         kind = ContentChunk if type(delta) is TextDelta else Thinking
         return kind(**self._who | {"at": at}, content=delta.text)
@@ -101,7 +111,7 @@ class EventMapper:
         yield RunStart(**self._who)
 
     def _model_called(self, entry: ModelCalled) -> Iterator[AgentActivityEvent]:
-        self._streamed = False
+        self._streamed, self._uses = False, 0
         self._compacting, self._native = entry.compaction, entry.native
         change = self._loop.prefix_change
         if change is not None and not entry.compaction:
@@ -113,12 +123,8 @@ class EventMapper:
             yield TurnStart(**self._who, turn_number=entry.turn)
 
     def _model_replied(self, entry: ModelReplied) -> Iterator[AgentActivityEvent]:
-        if not self._compacting and not self._streamed:
-            for part in entry.response.parts:
-                if isinstance(part, Text):
-                    yield ContentChunk(**self._who, content=part.text)
-                elif isinstance(part, Thought) and part.text:
-                    yield Thinking(**self._who, content=part.text)
+        if not self._compacting:
+            yield from self._answer(entry.response.parts)
         yield UsageUpdated(
             **self._who,
             usage=entry.response.usage,
@@ -147,6 +153,23 @@ class EventMapper:
         if before and before != self._model:
             again = response.usage.input_tokens - response.usage.cache_read_tokens
             yield PrefixChanged(**self._who, reason=PrefixReason.MODEL_CHANGED, tokens=again)
+
+    def _answer(self, parts: Iterable[Part]) -> Iterator[AgentActivityEvent]:
+        """What of an answer was not told as it came, and its sources."""
+        cites = False
+        for part in parts:
+            if isinstance(part, Text):
+                cites = cites or part.block is not None
+                if not self._streamed:
+                    yield ContentChunk(**self._who, content=part.text)
+            elif isinstance(part, Thought) and part.text and not self._streamed:
+                yield Thinking(**self._who, content=part.text)
+            elif isinstance(part, Opaque) and (use := ServerToolUse.of(part)) is not None:
+                self._uses -= 1
+                if self._uses < 0:
+                    yield ServerToolUsed(**self._who, use=use)
+        if cites and (citations := citations_of(parts)):
+            yield SourcesCited(**self._who, citations=citations)
 
     def _model_failed(self, entry: ModelFailed) -> Iterator[AgentActivityEvent]:
         yield ErrorEvent(**self._who, error=entry.error)

@@ -14,6 +14,7 @@ from maverick.exceptions import AgentError
 from maverick.loop.conversation import PrefixReason
 from maverick.loop.result import AgentResult, ToolOutcome
 from maverick.model import Part, ToolCall, Usage
+from maverick.model.server_tools import Citation, ServerToolUse
 
 
 class AgentActivityEvent(Struct, frozen=True, kw_only=True):
@@ -86,6 +87,20 @@ class ToolCallEnd(AgentActivityEvent, frozen=True, kw_only=True):
     def is_error(self) -> bool:
         """Whether the tool did not do what was asked."""
         return self.outcome is not ToolOutcome.FINISHED
+
+
+class ServerToolUsed(AgentActivityEvent, frozen=True, kw_only=True):
+    """The provider used a tool of its own, such as a web search, or that failed."""
+
+    type: ClassVar[str] = "server_tool_used"
+    use: ServerToolUse
+
+
+class SourcesCited(AgentActivityEvent, frozen=True, kw_only=True):
+    """An answer cites sources; it comes after the answer."""
+
+    type: ClassVar[str] = "sources_cited"
+    citations: tuple[Citation, ...]
 
 
 class TurnEnd(AgentActivityEvent, frozen=True, kw_only=True):

@@ -32,7 +32,6 @@ from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOu
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall
 from maverick.model.client import RunScope, run_scope
-from maverick.model.message import Opaque
 from maverick.providers.deadlines import RequestTimeout, deadlines_of
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.gates import ApprovalGate, PermissionGate
@@ -170,8 +169,7 @@ class Driver(Generic[T]):
                         return item
                     if type(item) is TextDelta:
                         self._partial.append(item.text)
-                    if not isinstance(item, Opaque):
-                        self.run.hear(item, self.run.clock.now())
+                    self.run.hear(item, self.run.clock.now())
             finally:
                 if (close := getattr(items, "aclose", None)) is not None:
                     await close()

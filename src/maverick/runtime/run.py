@@ -15,7 +15,7 @@ from maverick.loop.events import AgentActivityEvent
 from maverick.loop.machine import AgentLoop
 from maverick.loop.result import AgentResult
 from maverick.loop.steps import Finish, RunTools, Step
-from maverick.model import LLMClient, TextDelta, ThinkingDelta
+from maverick.model import LLMClient, Opaque, TextDelta, ThinkingDelta
 from maverick.runtime.event_log import Listener, ids_of, log_failure
 from maverick.runtime.run_writer import RunWriter
 from maverick.runtime.toolset import Toolset
@@ -128,7 +128,7 @@ class Run(Generic[T]):
             self._emit(self._mapper.end(result, now))
         return result
 
-    def hear(self, delta: TextDelta | ThinkingDelta, at: float) -> None:
+    def hear(self, delta: TextDelta | ThinkingDelta | Opaque, at: float) -> None:
         """Tell the listeners of a piece of the answer."""
         if self._mapper is not None:
             event = self._mapper.delta(delta, at)

@@ -18,6 +18,8 @@ from maverick.loop.events import (
     RunEnd,
     RunResumed,
     RunStart,
+    ServerToolUsed,
+    SourcesCited,
     Thinking,
     ToolCallEnd,
     ToolCallStart,
@@ -189,6 +191,13 @@ class ConversationModel:
         if tool is not None:
             _settle(tool, event.result, event.outcome, event.duration_ms)
 
+    def _server_tool_used(self, event: ServerToolUsed) -> None:
+        self._remark_on(event, str(event.use), Tone.BAD if event.use.error else Tone.PLAIN)
+
+    def _sources_cited(self, event: SourcesCited) -> None:
+        for number, citation in enumerate(event.citations, 1):
+            self._remark_on(event, f"[{number}] {citation}")
+
     def _error_came(self, event: ErrorEvent) -> None:
         self._error = str(event.error)
 
@@ -323,6 +332,8 @@ class ConversationModel:
         ApprovalGiven: _tool_decided,
         ToolCallStart: _tool_started,
         ToolCallEnd: _tool_ended,
+        ServerToolUsed: _server_tool_used,
+        SourcesCited: _sources_cited,
         ErrorEvent: _error_came,
         RetryScheduled: _retry_comes,
         UsageUpdated: _usage_counted,
