@@ -17,7 +17,7 @@ from maverick.providers.claude import client as claude
 from maverick.providers.claude.request import RequestEncoder as ClaudeEncoder
 from maverick.providers.http.transport import Transport
 from maverick.providers.openai import client as openai
-from maverick.providers.openai.chat.request import RequestEncoder as OpenAIEncoder
+from maverick.providers.openai.chat_request import RequestEncoder as OpenAIEncoder
 from wire import claude_answers, openai_answers
 
 KEY = CANARY

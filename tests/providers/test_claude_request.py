@@ -493,7 +493,7 @@ class TestBlocks:
             {"type": "text", "text": "Sunny."},
             {"type": "tool_use", "id": "call_1", "name": "add", "input": {"a": 1}},
         ]
-        assert caplog.text.count("left out of requests to Claude") == 1
+        assert caplog.text.count("is left out") == 1
 
     def test_the_container_of_the_newest_answer_that_has_one_is_named(self) -> None:
         first, second = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,9 +17,13 @@ from openai.types.chat.completion_create_params import (
 
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.model import (
+    Document,
     History,
+    Image,
     Message,
+    Opaque,
     OutputSchema,
+    Part,
     Request,
     RequestConfig,
     Role,
@@ -27,7 +32,8 @@ from maverick.model import (
     Tool,
     ToolCall,
 )
-from maverick.providers.openai.chat.request import RequestEncoder
+from maverick.providers.openai.chat_request import RequestEncoder
+from media_files import pdf, png
 from wire.typed_dicts import as_typed
 
 
@@ -345,3 +351,101 @@ def test_a_history_sent_turn_by_turn_is_what_a_list_is_at_once(turn: list[Messag
     assert roles == [
         message.role for message in history if message.content or message.role is Role.TOOL_RESULT
     ]
+
+
+PICTURE = Image.from_bytes(png(), name="shelf.png")
+DATA = f"data:image/png;base64,{base64.b64encode(png()).decode()}"
+IMAGE = {"type": "image_url", "image_url": {"url": DATA}}
+
+
+def test_images_and_documents_are_sent_as_the_api_takes_them() -> None:
+    parts: list[str | Part] = [
+        "Look:",
+        PICTURE,
+        Image.from_url("https://shelves.example/a.png"),
+        Document.from_bytes(pdf(), name="list.pdf"),
+        Document.from_file_id("file-1"),
+        Document.from_bytes(b"milk", name="list.txt"),
+    ]
+    request = Request([Message.user(parts)])
+    body = body_of(request)
+
+    data = f"data:application/pdf;base64,{base64.b64encode(pdf()).decode()}"
+    assert body["messages"][0]["content"] == [
+        {"type": "text", "text": "Look:"},
+        IMAGE,
+        {"type": "image_url", "image_url": {"url": "https://shelves.example/a.png"}},
+        {"type": "file", "file": {"filename": "list.pdf", "file_data": data}},
+        {"type": "file", "file": {"file_id": "file-1"}},
+        {"type": "text", "text": "list.txt:\n\nmilk"},
+    ]
+    assert as_typed(CompletionCreateParamsNonStreaming, body) == body
+
+
+@pytest.mark.parametrize(
+    "part", [Image.from_file_id("file-1"), Document.from_url("https://shelves.example/a.pdf")]
+)
+def test_media_that_the_api_cannot_take_is_refused_here(part: Part) -> None:
+    with pytest.raises(InvalidInputError, match="Chat Completions does not take"):
+        messages_of(Message.user([part]))
+
+
+def test_what_a_tool_shows_comes_after_the_results_of_its_turn_and_stays_there() -> None:
+    encoder = encoder_of()
+    asked = Message.assistant([CALL, ToolCall("call_2", "add", {"a": 1})])
+    shown = Message.tool_result("call_1", ["A shelf.", PICTURE])
+    history = History([Message.user("Show me."), asked, shown, Message.tool_result("call_2", "1")])
+
+    first = body_of(Request(history), encoder=encoder)["messages"]
+    second = body_of(Request(history.extended(Message.assistant("Nice."))), encoder=encoder)["messages"]
+
+    assert [message["role"] for message in first] == ["user", "assistant", "tool", "tool", "user"]
+    assert first[2]["content"].startswith("A shelf.\n[image: shelf.png]")
+    assert first[4]["content"] == [IMAGE]
+    assert second[:-1] == first
+
+
+@pytest.mark.parametrize(
+    ("settings", "sent"),
+    [
+        ({"effort": "low", "top_p": 0.5}, {"reasoning_effort": "low", "top_p": 0.5}),
+        ({"effort": "max"}, {"reasoning_effort": "high"}),
+        ({"thinking": "off"}, {"reasoning_effort": "none"}),
+        ({"thinking": "adaptive", "cache": "5m"}, {}),
+        ({"stop_sequences": ("END",)}, {"stop": ["END"]}),
+        ({"tool_choice": "required"}, {"tool_choice": "required"}),
+        ({"tool_choice": "add"}, {"tool_choice": {"type": "function", "function": {"name": "add"}}}),
+    ],
+)
+def test_a_setting_is_sent_in_the_words_of_the_api(settings: dict[str, Any], sent: dict[str, Any]) -> None:
+    body = body_of(Request([Message.user("hi")], tools=(Add(),), config=RequestConfig(**settings)))
+
+    assert body.items() >= sent.items()
+    assert as_typed(CompletionCreateParamsNonStreaming, body) == body
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({"thinking": 1000}, "thinking"),
+        ({"cache": "1h"}, "cache"),
+        ({"server_tools": ("web_search",)}, "server_tools"),
+        ({"tool_choice": "subtract"}, "tool_choice"),
+        ({"extra": {"messages": []}}, "messages"),
+    ],
+)
+def test_a_setting_that_cannot_be_sent_is_refused_by_its_name(settings: dict[str, Any], names: str) -> None:
+    with pytest.raises(InvalidInputError, match=names):
+        body_of(Request([Message.user("hi")], tools=(Add(),), config=RequestConfig(**settings)))
+
+
+def test_blocks_of_other_apis_are_left_out_visibly(caplog: pytest.LogCaptureFixture) -> None:
+    own = Opaque("openai", {"type": "reasoning"})
+    sent = messages_of(
+        Message.user("hi"),
+        Message.assistant([Thought("", block=own), own, Text("Yes.", own)]),
+        Message.user("?"),
+    )
+
+    assert sent[1] == {"role": "assistant", "content": "Yes."}
+    assert caplog.text.count("left out") == 1

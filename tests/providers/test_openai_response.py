@@ -13,7 +13,9 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from maverick.exceptions import AgentError, MalformedResponseError, ServerError, StreamingError
 from maverick.model import (
+    Message,
     Price,
+    Request,
     Response,
     StopReason,
     Text,
@@ -25,7 +27,8 @@ from maverick.model import (
 )
 from maverick.providers.http.exchange import Exchange
 from maverick.providers.http.sse import SSEDecoder
-from maverick.providers.openai.chat.response import CompletionAccumulator, read_completion
+from maverick.providers.openai.chat_request import RequestEncoder
+from maverick.providers.openai.chat_response import CompletionAccumulator, read_completion
 from maverick.providers.prices import PriceTable
 from wire.openai_answers import DONE, Answer, Call, call, sse
 from wire.openai_server import ANSWERS
@@ -303,3 +306,27 @@ def test_a_piece_of_a_call_that_had_not_begun_is_malformed() -> None:
 
 def test_an_exchange_does_not_show_the_key_it_guards() -> None:
     assert "sk-secret" not in repr(Exchange("The server", "an API", "m", {}, NO_PRICES, "sk-secret"))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_what_gemini_signs_a_call_with_goes_back_to_it(streamed: bool) -> None:
+    signed = {"google": {"thought_signature": "c2lnbmVk"}}
+    call_ = {
+        "id": "call_1",
+        "type": "function",
+        "function": {"name": "add", "arguments": '{"a": 1}'},
+        "extra_content": signed,
+    }
+    if streamed:
+        chunk = {
+            "choices": [{"delta": {"tool_calls": [{"index": 0, **call_}]}, "finish_reason": "tool_calls"}]
+        }
+        response = fed(sse(chunk), DONE)[1].response
+    else:
+        whole_ = {"choices": [{"message": {"tool_calls": [call_]}, "finish_reason": "tool_calls"}]}
+        response = read_completion(json.dumps(whole_).encode(), EXCHANGE)
+
+    assert response is not None
+    history = (Message.user("hi"), response.message, Message.tool_result("call_1", "2"))
+    encoded = RequestEncoder(limit_field="max_tokens").encode(Request(history), model="gemini", stream=False)
+    assert json.loads(b"".join(encoded))["messages"][1]["tool_calls"] == [call_]

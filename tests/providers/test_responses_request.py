@@ -26,7 +26,7 @@ from maverick.model import (
     ToolCall,
 )
 from maverick.providers.openai.client import OpenAIResponsesClient
-from maverick.providers.openai.responses.request import ResponsesEncoder
+from maverick.providers.openai.responses_request import ResponsesEncoder
 from media_files import pdf, png
 from wire.asking import answered
 from wire.openai_answers import call

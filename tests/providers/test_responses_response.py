@@ -42,7 +42,7 @@ from maverick.model import (
 from maverick.providers.http.exchange import Exchange
 from maverick.providers.http.sse import SSEDecoder
 from maverick.providers.openai.client import OpenAIResponsesClient
-from maverick.providers.openai.responses.response import ResponseAccumulator, read_response
+from maverick.providers.openai.responses_response import ResponseAccumulator, read_response
 from maverick.providers.prices import PriceTable
 from wire.asking import answered, both_ways
 from wire.openai_answers import Call

@@ -22,7 +22,6 @@ from maverick.model.message import describe_part
 from maverick.providers.claude.blocks import CONTAINER, PROVIDER
 from maverick.providers.http.wire_json import EncodedConversation, encode, nothing_to_send, result_content
 from maverick.providers.media_limits import CLAUDE, MediaTally
-from maverick.telemetry import logger
 
 _USER = b'{"role":"user","content":['
 _ASSISTANT = b'{"role":"assistant","content":['
@@ -62,7 +61,7 @@ class Conversation(EncodedConversation):
     belong to it.
     """
 
-    __slots__ = ("_blocks", "_closed", "_joined", "_opening", "_results", "_tally", "_warned", "container")
+    __slots__ = ("_blocks", "_closed", "_joined", "_opening", "_results", "_tally", "container")
 
     _MOST_CLOSED = 64
 
@@ -75,7 +74,6 @@ class Conversation(EncodedConversation):
         self._results = b""
         self._blocks = b""
         self._tally = MediaTally(CLAUDE)
-        self._warned = False
         self.container = ""
         """The id of the container that server tools of the conversation use, if they use one."""
 
@@ -171,14 +169,6 @@ class Conversation(EncodedConversation):
         if isinstance(part, Image):
             return {"type": "image", "source": source}
         return {"type": "document", "source": source} | ({"title": part.name} if part.name else {})
-
-    def _leave_out(self, part: Part) -> None:
-        if not self._warned:
-            self._warned = True
-            logger.warning(
-                "what another provider's model said is left out of requests to Claude: %s",
-                describe_part(part) if isinstance(part, Opaque) else f"[{type(part).__name__.lower()}]",
-            )
 
 
 def _encode_thought(thought: Thought) -> bytes:

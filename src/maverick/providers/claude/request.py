@@ -15,7 +15,7 @@ from msgspec import Raw
 from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.model import Opaque, Request, RequestConfig, Tool
 from maverick.providers.claude.messages import Conversation
-from maverick.providers.http.wire_json import HeadCache, encode, encode_tools, encoded_conversation
+from maverick.providers.http.wire_json import HeadCache, add_extra, encode, encode_tools, encoded_conversation
 from maverick.providers.strict_schema import claude_schema
 
 API_VERSION = "2026-10-21"
@@ -54,8 +54,6 @@ _SERVER_TOOLS: Mapping[str, Mapping[str, Any]] = {
 }
 """Today's versions of the tools that can be had by name."""
 
-_RESERVED = frozenset({"messages", "stream"})
-"""Fields that are always ours."""
 
 _ANSWER_IN_JSON = "Give your final answer as JSON and nothing else. It has to fit this JSON Schema:"
 """For a schema that the API cannot enforce."""
@@ -93,22 +91,8 @@ class RequestEncoder:
         Raises:
             InvalidInputError: Settings exclude each other, or a value cannot be written as JSON.
         """
-        config = request.config
         marker = self._marker(request)
-        options = (
-            model,
-            stream,
-            marker,
-            request.compact,
-            config.max_tokens,
-            config.temperature,
-            config.effort,
-            config.thinking,
-            config.stop_sequences,
-            config.tool_choice,
-            config.top_p,
-            encode((config.server_tools, config.extra)) if config.server_tools or config.extra else b"",
-        )
+        options = (model, stream, marker)
         head = self._heads.get(request, options, lambda: self._head(request, model, marker, stream=stream))
         conversation = encoded_conversation(request.messages, Conversation, Conversation)
         container = conversation.container
@@ -158,7 +142,7 @@ class RequestEncoder:
             block = encode({"type": "text", "text": system})
             fields["system"] = [Raw(block[:-1] + marker + b"}")] if marker else system
         for extra in (self._extra, request.config.extra):
-            _add_extra(fields, extra, compact=request.compact)
+            add_extra(fields, _own_extra(extra, compact=request.compact))
         return encode(fields)[:-1] + b',"messages":['
 
     def _limit(self, request: Request) -> int:
@@ -243,20 +227,10 @@ def _tool_form(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "input_schema": parameters}
 
 
-def _add_extra(fields: dict[str, Any], extra: Mapping[str, Any], *, compact: bool) -> None:
-    """Add fields as the API names them; one that says something else than another setting is refused."""
-    for name, value in extra.items():
-        if name == "betas" or (compact and name == "context_management"):
-            continue
-        present = fields.get(name)
-        if isinstance(present, dict) and isinstance(value, Mapping) and present.keys().isdisjoint(value):
-            fields[name] = {**present, **value}
-        elif name in fields or name in _RESERVED:
-            raise InvalidInputError(
-                f"extra: {name!r} is set by another setting. Set it in one place only.", field="extra"
-            )
-        else:
-            fields[name] = value
+def _own_extra(extra: Mapping[str, Any], *, compact: bool) -> dict[str, Any]:
+    """What of the fields goes into the body."""
+    left_out = ("betas", "context_management") if compact else ("betas",)
+    return {name: value for name, value in extra.items() if name not in left_out}
 
 
 def _betas(extra: Mapping[str, Any]) -> Sequence[str]:

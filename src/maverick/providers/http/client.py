@@ -115,7 +115,7 @@ class HttpClient(Client):
                 body = await _whole_body(reply, exchange)
                 raise no_answer(exchange, f"{kind} in place of a stream of events", body)
             answer = self._accumulator(exchange)
-            decoder = SSEDecoder(max_event_bytes=answer.max_event_bytes)
+            decoder = SSEDecoder()
             arguments = 0
             while answer.response is None:
                 try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -29,7 +29,6 @@ from maverick.model import (
 )
 from maverick.model.message import describe_part
 from maverick.model.response import NO_USAGE
-from maverick.providers.http.sse import MAX_EVENT_BYTES
 from maverick.providers.http.wire_json import encode
 from maverick.providers.prices import PriceTable
 
@@ -163,9 +162,6 @@ class StreamAccumulator(ABC):
     """
 
     __slots__ = ("_exchange", "argument_bytes", "response")
-
-    max_event_bytes: ClassVar[int] = MAX_EVENT_BYTES
-    """The most that one event of the stream may have."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange

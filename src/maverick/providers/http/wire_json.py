@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from maverick.exceptions import InvalidInputError, InvalidToolError
-from maverick.model import History, Message, Request, Tool
+from maverick.model import History, Message, Opaque, Part, Request, Tool
+from maverick.model.message import describe_part
+from maverick.telemetry import logger
 
 Value = TypeVar("Value")
 Form = TypeVar("Form", bound="EncodedConversation")
@@ -31,6 +33,9 @@ BAD_JSON = (ValueError, RecursionError)
 
 TokenCount: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]
 """A number of tokens; a negative or astronomical one is refused, because budgets are charged with it."""
+
+_WRITTEN_LAST = frozenset({"messages", "input", "stream"})
+"""The fields of a request that no setting may replace."""
 
 _encoder = msgspec.json.Encoder()
 _objects = msgspec.json.Decoder(dict[str, Any])
@@ -118,10 +123,10 @@ class HeadCache:
 
         Args:
             request: The request.
-            options: What else the head depends on.
+            options: What else the head depends on, besides the settings of the request.
             make: Makes the head.
         """
-        key = (options, request.system, id(request.tools), id(request.output))
+        key = (options, _settings_key(request), request.system, id(request.tools), id(request.output))
         kept = self._heads.get(key)
         if kept is not None:
             return kept[0]
@@ -133,6 +138,40 @@ class HeadCache:
         return head
 
 
+def _settings_key(request: Request) -> Hashable:
+    config = request.config
+    return (
+        request.compact,
+        config.max_tokens,
+        config.temperature,
+        config.effort,
+        config.thinking,
+        config.stop_sequences,
+        config.tool_choice,
+        config.top_p,
+        config.cache,
+        encode((config.server_tools, config.extra)) if config.server_tools or config.extra else b"",
+    )
+
+
+def add_extra(fields: dict[str, Any], extra: Mapping[str, Any]) -> None:
+    """Add fields as the API names them; one that says something else than another setting is refused.
+
+    Raises:
+        InvalidInputError: A field is set by another setting.
+    """
+    for name, value in extra.items():
+        present = fields.get(name)
+        if isinstance(present, dict) and isinstance(value, Mapping) and present.keys().isdisjoint(value):
+            fields[name] = {**present, **value}
+        elif name in fields or name in _WRITTEN_LAST:
+            raise InvalidInputError(
+                f"extra: {name!r} is set by another setting. Set it in one place only.", field="extra"
+            )
+        else:
+            fields[name] = value
+
+
 class EncodedConversation(ABC):
     """The JSON of the messages so far, which grows with the conversation: each message is encoded once.
 
@@ -140,9 +179,10 @@ class EncodedConversation(ABC):
     bytes in its place: no JSON has such bytes, so no content can be taken for one.
     """
 
-    __slots__ = ("_large", "length")
+    __slots__ = ("_has_left_out", "_large", "length")
 
     def __init__(self) -> None:
+        self._has_left_out = False
         self._large: list[bytes] = []
         self.length = 0
         """How many messages were added."""
@@ -157,6 +197,15 @@ class EncodedConversation(ABC):
             for message in messages[self.length :]:
                 self._add(message)
                 self.length += 1
+
+    def _leave_out(self, part: Part) -> None:
+        """Say, once for each conversation, that what only another provider takes back is not sent."""
+        if not self._has_left_out:
+            self._has_left_out = True
+            logger.warning(
+                "what another provider's model said is left out: %s",
+                describe_part(part) if isinstance(part, Opaque) else f"[{type(part).__name__.lower()}]",
+            )
 
     def _string(self, data: bytes, *, start: str = "") -> msgspec.Raw:
         """A JSON string, to be used in a value that is encoded: a start, and base64 that is never copied.

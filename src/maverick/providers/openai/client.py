@@ -17,10 +17,10 @@ from maverick.model import ModelInfo, Price, Request, StreamItem
 from maverick.providers.client import requested_model
 from maverick.providers.http.client import Connection, HttpClient
 from maverick.providers.http.transport import MAX_ANSWER_BYTES, Reply, Timeouts, Transport
-from maverick.providers.openai.chat.request import RequestEncoder
-from maverick.providers.openai.chat.response import CompletionAccumulator, read_completion
-from maverick.providers.openai.responses.request import ResponsesEncoder
-from maverick.providers.openai.responses.response import ResponseAccumulator, read_response
+from maverick.providers.openai.chat_request import RequestEncoder
+from maverick.providers.openai.chat_response import CompletionAccumulator, read_completion
+from maverick.providers.openai.responses_request import ResponsesEncoder
+from maverick.providers.openai.responses_response import ResponseAccumulator, read_response
 from maverick.providers.prices import PriceTable
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from maverick.model import (
 from maverick.providers.http.errors import no_answer
 from maverick.providers.http.exchange import Deltas, Exchange, StreamAccumulator, complete_response
 from maverick.providers.http.wire_json import BAD_JSON, TokenCount, decode, decode_object
-from maverick.providers.openai.chat.request import PROVIDER
+from maverick.providers.openai.chat_request import PROVIDER
 
 _STOP_REASONS: Mapping[str, StopReason] = {
     "length": StopReason.MAX_TOKENS,

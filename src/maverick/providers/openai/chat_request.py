@@ -31,19 +31,20 @@ from maverick.model import (
 from maverick.model.message import describe_part, text_of
 from maverick.providers.http.wire_json import (
     HeadCache,
+    add_extra,
     encode,
     encode_tools,
     encoded_conversation,
     result_content,
 )
-from maverick.providers.openai.conversation import JsonConversation, file_of, has_media
-from maverick.providers.openai.settings import (
+from maverick.providers.openai.wire import (
+    JsonConversation,
     answer_format,
     cache_fields,
+    file_of,
+    has_media,
     reasoning_effort,
-    settings_key,
     unknown_tool_choice,
-    with_extra,
 )
 
 PROVIDER = "openai-chat"
@@ -107,8 +108,7 @@ class RequestEncoder:
 
     def encode(self, request: Request, *, model: str, stream: bool) -> list[bytes]:
         """The request as JSON, in pieces: first all that stays the same from turn to turn, then the messages."""
-        options = (model, stream, settings_key(request.config))
-        head = self._heads.get(request, options, lambda: self._head(request, model, stream=stream))
+        head = self._heads.get(request, (model, stream), lambda: self._head(request, model, stream=stream))
         begin = partial(_Conversation, self._thoughts_field)
         key = (_Conversation, self._thoughts_field)
         messages = encoded_conversation(request.messages, key, begin)
@@ -135,7 +135,8 @@ class RequestEncoder:
         if request.output is not None:
             answer = answer_format(request.output)
             fields["response_format"] = {"type": "json_schema", "json_schema": answer}
-        with_extra(fields, self._extra, config.extra)
+        add_extra(fields, self._extra)
+        add_extra(fields, config.extra)
         system = encode({"role": "system", "content": request.system}) + b"," if request.system else b""
         return encode(fields)[:-1] + b',"messages":[' + system
 

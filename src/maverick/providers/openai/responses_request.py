@@ -33,21 +33,22 @@ from maverick.model import (
 from maverick.model.message import text_of
 from maverick.providers.http.wire_json import (
     HeadCache,
+    add_extra,
     encode,
     encode_tools,
     encoded_conversation,
     result_content,
 )
-from maverick.providers.openai.conversation import JsonConversation, file_of, has_media
-from maverick.providers.openai.settings import (
+from maverick.providers.openai.wire import (
+    JsonConversation,
     answer_format,
     cache_fields,
+    file_of,
+    has_media,
     reasoning_effort,
     reasons,
     server_tools,
-    settings_key,
     unknown_tool_choice,
-    with_extra,
 )
 from maverick.providers.strict_schema import openai_tool_schema
 
@@ -92,8 +93,7 @@ class ResponsesEncoder:
 
     def encode(self, request: Request, *, model: str, stream: bool) -> list[bytes]:
         """The request as JSON: first all that stays the same from turn to turn, then the messages."""
-        options = (model, stream, request.compact, settings_key(request.config))
-        head = self._heads.get(request, options, lambda: self._head(request, model, stream=stream))
+        head = self._heads.get(request, (model, stream), lambda: self._head(request, model, stream=stream))
         items = encoded_conversation(request.messages, _Conversation, _Conversation)
         return [head, *items.pieces(), b"]}"]
 
@@ -127,12 +127,15 @@ class ResponsesEncoder:
         if request.output is not None:
             fields["text"] = {"format": {"type": "json_schema", **answer_format(request.output)}}
         fields |= _tool_fields(request)
-        extra = with_extra(dict(self._extra), config.extra)
-        wanted = extra.pop("include", [])  # added to, since what is included does not contradict the rest
-        include = [_ENCRYPTED, *wanted] if reasons(model) and _ENCRYPTED not in wanted else wanted
+        extra = dict(self._extra)
+        add_extra(extra, config.extra)
+        include = extra.pop("include", [])  # which only adds to what is sent
+        if reasons(model) and _ENCRYPTED not in include:
+            include = [_ENCRYPTED, *include]
         if include:
             fields["include"] = include
-        return with_extra(fields, extra)
+        add_extra(fields, extra)
+        return fields
 
 
 class _Conversation(JsonConversation):

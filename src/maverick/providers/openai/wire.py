@@ -1,14 +1,18 @@
-"""The settings of a request in the words of OpenAI's two APIs, and what its models take. No I/O here."""
+"""What the requests of OpenAI's two APIs share: settings in its words, and a conversation that only grows. No I/O here."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from abc import ABC
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec import Raw
+
 from maverick.exceptions import InvalidInputError
-from maverick.model import OutputSchema, RequestConfig
-from maverick.providers.http.wire_json import encode
+from maverick.model import Document, Image, OutputSchema, Part, RequestConfig
+from maverick.providers.http.wire_json import EncodedConversation, nothing_to_send
+from maverick.providers.media_limits import OPENAI, MediaTally
 from maverick.providers.strict_schema import openai_schema
 
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
@@ -25,22 +29,6 @@ _SERVER_TOOLS: Mapping[str, dict[str, Any]] = {
     "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},  # as Claude calls it
     "image_generation": {"type": "image_generation"},
 }
-
-
-def settings_key(config: RequestConfig) -> Hashable:
-    """What tells the settings of one request from those of another."""
-    free_form = encode((config.server_tools, config.extra)) if config.server_tools or config.extra else b""
-    return (
-        config.max_tokens,
-        config.temperature,
-        config.effort,
-        config.thinking,
-        config.stop_sequences,
-        config.tool_choice,
-        config.top_p,
-        config.cache,
-        free_form,
-    )
 
 
 def reasons(model: str) -> bool:
@@ -127,23 +115,6 @@ def answer_format(output: OutputSchema) -> dict[str, Any]:
     return wanted | ({"schema": output.schema} if strict is None else {"schema": strict, "strict": True})
 
 
-def with_extra(fields: dict[str, Any], *extras: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a request, and those that the user adds.
-
-    Raises:
-        InvalidInputError: A field is there already with another value.
-    """
-    for extra in extras:
-        for name, value in extra.items():
-            if name in fields and fields[name] != value:
-                raise InvalidInputError(
-                    f"extra: {name!r} is set by another setting as well. Leave one of them out.",
-                    field="extra",
-                )
-            fields[name] = value
-    return fields
-
-
 def unknown_tool_choice(name: str) -> InvalidInputError:
     """The error for a choice that is not one of the tools on offer."""
     return InvalidInputError(
@@ -157,3 +128,49 @@ def _version(model: str) -> tuple[int, int]:
         return (4, 0)
     found = _VERSION.search(model)
     return (int(found[1]), int(found[2] or 0)) if found else _NEWEST
+
+
+class JsonConversation(EncodedConversation, ABC):
+    """The messages so far, each with a comma after it.
+
+    Now and then the pieces are joined, so that a long conversation does not become a long list.
+    """
+
+    __slots__ = ("_media", "_pieces")
+
+    _MOST_PIECES = 64
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pieces: list[bytes] = []
+        self._media = MediaTally(OPENAI)
+
+    def pieces(self) -> list[bytes]:
+        """The messages as JSON, in pieces to be sent one after another."""
+        if not self._pieces:
+            raise nothing_to_send()
+        pieces = self._pieces.copy()
+        pieces[-1] = pieces[-1][:-1]  # no comma after the last one
+        return self._filled(pieces)
+
+    def _append(self, *messages: bytes) -> None:
+        if len(self._pieces) >= self._MOST_PIECES:
+            self._pieces = [b"".join(self._pieces)]
+        self._pieces += [message + b"," for message in messages]
+
+    def _data_url(self, media: Image | Document) -> Raw | str:
+        """Where the content of the media is: in a data URL, or at the address that it has."""
+        if media.blob is None:
+            return media.url
+        return self._string(media.blob.base64, start=f"data:{media.media_type};base64,")
+
+
+def has_media(parts: Iterable[Part]) -> bool:
+    """Whether any of the parts is an image or a document."""
+    return any(isinstance(part, Image | Document) for part in parts)
+
+
+def file_of(document: Document, data: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON that was made before
+    """The content of a document under a name, which both APIs require."""
+    ending = "pdf" if document.media_type == "application/pdf" else "txt"
+    return {"filename": document.name or f"document.{ending}", "file_data": data}

@@ -10,7 +10,7 @@ arguments that are not a JSON object make a ``ToolCall`` that says ``malformed``
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -31,7 +31,7 @@ from maverick.model import (
 from maverick.providers.http.errors import no_answer
 from maverick.providers.http.exchange import Deltas, Exchange, StreamAccumulator, complete_response
 from maverick.providers.http.wire_json import BAD_JSON, TokenCount, decode, decode_object, encode
-from maverick.providers.openai.responses.request import PROVIDER
+from maverick.providers.openai.responses_request import PROVIDER
 
 Item = dict[str, Any]
 
@@ -118,9 +118,6 @@ class ResponseAccumulator(StreamAccumulator):
     """
 
     __slots__ = ("_done", "_open", "_refused")
-
-    max_event_bytes: ClassVar[int] = 64 * 1024 * 1024
-    """An event may have a whole image in it."""
 
     def __init__(self, exchange: Exchange) -> None:
         super().__init__(exchange)

@@ -1,1 +1,0 @@
-"""The Chat Completions API: of OpenAI at first, and now of every server that speaks it."""
