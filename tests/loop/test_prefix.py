@@ -9,7 +9,6 @@ import pytest
 
 from maverick import AgentDefinition, ModelConfig, ToolConfig, tool
 from maverick.exceptions import AgentError, ContextOverflowError, ServerError, ThinkingRejectedError
-from maverick.loop.conversation import without_thoughts
 from maverick.loop.entries import (
     Edited,
     Entry,
@@ -369,15 +368,24 @@ def test_another_model_that_answers_is_told_with_what_was_not_cached() -> None:
     assert (change.reason, change.tokens) == ("model changed", 400)
 
 
-def test_thoughts_that_are_not_bound_to_their_place_are_left_out_only_when_they_are_refused() -> None:
-    own = [
-        Opaque("openai", {"type": kind})
-        for kind in ("reasoning", "web_search_call", "message", "function_call")
-    ]
-    said = Text("Sunny.", own[2])
-    call = ToolCall("c1", "look", {"place": "harbour"}, block=own[3])
-    messages = [Message.user("Go."), Message.assistant([Thought("Hm.", block=own[0]), own[1], said, call])]
+ITEMS: list[Part] = [
+    Thought("hm", block=Opaque("openai", {"type": "reasoning", "id": "rs_1", "encrypted_content": "x"})),
+    Opaque("openai", {"type": "web_search_call", "id": "ws_1"}),
+    Thought("so", block=Opaque("openai", {"type": "reasoning", "id": "rs_2", "encrypted_content": "y"})),
+    Text("Step.", block=Opaque("openai", {"type": "message", "id": "msg_1"})),
+    ToolCall("c", "look", {"place": "sea"}, block=Opaque("openai", {"type": "function_call", "id": "fc_1"})),
+]
 
-    assert list(without_thoughts(messages, bound_only=True)) == messages
-    plain = Message.assistant([Text("Sunny."), ToolCall("c1", "look", {"place": "harbour"})])
-    assert list(without_thoughts(messages)) == [messages[0], plain]
+
+def test_openais_reasoning_stays_behind_a_changed_prefix_and_goes_with_the_ids_of_its_items_for_another_model() -> (
+    None
+):
+    run = Run(window=1000)
+    run.answer(Response(ITEMS, model="one"))
+    answer = run.loop.conversation.history[1]
+
+    other_tools = run.resume({"look": look, "ask": ask})
+
+    assert asked(other_tools)[1] == answer
+    other_model = run.resume({"look": look, "ask": ask}, "claude:two")
+    assert asked(other_model)[1].parts == (Text("Step."), ToolCall("c", "look", {"place": "sea"}))

@@ -17,7 +17,17 @@ from maverick.exceptions import (
     ServerError,
     StreamingError,
 )
-from maverick.model import Message, ModelInfo, Request, Response, StreamItem, TextDelta
+from maverick.model import (
+    Message,
+    ModelInfo,
+    Opaque,
+    Request,
+    Response,
+    StreamItem,
+    Text,
+    TextDelta,
+    Thought,
+)
 from maverick.model.client import RunScope
 from maverick.providers import Client
 from maverick.providers.scripted import TurnLike
@@ -26,6 +36,12 @@ from maverick.testing import ScriptedClient, call, fail, reply
 from scenario import agent
 
 HELLO = Request(messages=[Message.user("hello")])
+
+
+def named(model: str, turns: list[TurnLike]) -> ScriptedClient:
+    client = ScriptedClient(turns)
+    client.model = model
+    return client
 
 
 class Closable(ScriptedClient):
@@ -290,3 +306,31 @@ def test_it_needs_a_client_and_kinds_that_exist() -> None:
     with pytest.raises(InvalidInputError, match="'sunny'") as caught:
         FallbackClient([Bare()], on=["sunny"])
     assert ErrorKind.RATE_LIMIT.value in str(caught.value)
+
+
+async def test_openais_reasoning_goes_to_no_other_model_and_that_of_a_fallback_is_not_kept() -> None:
+    thought = Thought("hm", block=Opaque("openai", {"type": "reasoning", "id": "rs_1"}))
+    signed = Thought("so", signature="claude's")
+    said = Text("Hello.", block=Opaque("openai", {"type": "message", "id": "msg_1"}))
+    first = named("openai:one", [fail(ServerError("Overloaded.", status=529))] * 2)
+    second = named("openai:two", [Response([thought, said])] * 2)
+    client = FallbackClient([first, second])
+    request = Request([Message.user("hello"), Message.assistant([signed, thought, said])])
+
+    answer = await client.run(request)
+    *_, streamed = [item async for item in client.stream(request)]
+
+    assert first.requests[0].messages == request.messages
+    assert second.requests[0].messages[1].parts == (signed, Text("Hello."))
+    assert isinstance(streamed, Response)
+    assert answer.parts == streamed.parts == (Text("Hello."),)
+
+
+async def test_the_only_openai_client_keeps_its_reasoning() -> None:
+    thought = Thought("hm", block=Opaque("openai", {"type": "reasoning", "id": "rs_1"}))
+    first = named("claude:one", [fail(ServerError("Overloaded.", status=529))])
+    client = FallbackClient([first, named("openai:two", [Response([thought, "Hello."])])])
+
+    answer = await client.run(HELLO)
+
+    assert answer.parts == (thought, Text("Hello."))

@@ -7,7 +7,7 @@ thoughts behind a change are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -153,9 +153,8 @@ class Conversation:
 
         The thoughts from there on are left out that are valid only behind what came before them.
         """
-        self.history = without_thoughts(
-            messages, since or 0, bound_only=reason is not PrefixReason.THINKING_REFUSED
-        )
+        every = reason in (PrefixReason.MODEL_CHANGED, PrefixReason.THINKING_REFUSED)
+        self.history = without_thoughts(messages, since or 0, _any if every else _bound)
         self._recount()
         self.note_change(reason, since)
 
@@ -168,7 +167,11 @@ class Conversation:
     def leave_out_refused(self, error: AgentError) -> bool:
         """Leave out all thoughts if the provider refused them: once a run; says whether that may help."""
         refused = isinstance(error, ThinkingRejectedError)
-        if not refused or self._thoughts_refused or not any(map(_has_thoughts, self.history)):
+        if (
+            not refused
+            or self._thoughts_refused
+            or not any(isinstance(part, Thought) for message in self.history for part in message.parts)
+        ):
             return False
         self._thoughts_refused = True
         self.rewrite(self.history, PrefixReason.THINKING_REFUSED, 0)
@@ -271,19 +274,29 @@ def fit(parts: Iterable[Part], tokens: int) -> list[Part]:
     return fitted
 
 
-def without_thoughts(messages: Iterable[Message], since: int = 0, *, bound_only: bool = False) -> History:
+def _any(_: Thought) -> bool:
+    return True
+
+
+def _bound(thought: Thought) -> bool:
+    return thought.is_bound
+
+
+def without_thoughts(
+    messages: Iterable[Message], since: int = 0, leave_out: Callable[[Thought], bool] = _any
+) -> History:
     """The messages without the thoughts from one of them on: a provider accepts a signed one only where it was made."""
     return History(
-        Message.assistant(_without_thoughts(message.parts, bound_only=bound_only) or _ONLY_THOUGHTS)
-        if place >= since and _has_thoughts(message)
+        Message.assistant(other_parts(message.parts, leave_out) or _ONLY_THOUGHTS)
+        if place >= since and any(isinstance(part, Thought) and leave_out(part) for part in message.parts)
         else message
         for place, message in enumerate(messages)
     )
 
 
-def _without_thoughts(parts: Sequence[Part], *, bound_only: bool) -> list[Part]:
+def other_parts(parts: Sequence[Part], leave_out: Callable[[Thought], bool] = _any) -> list[Part]:
     """The parts without thoughts. A provider's own form of the rest may refer to them, where they have one, too."""
-    gone = [part for part in parts if isinstance(part, Thought) and (part.is_bound or not bound_only)]
+    gone = [part for part in parts if isinstance(part, Thought) and leave_out(part)]
     owners = {part.block.provider for part in gone if part.block is not None and not part.is_bound}
     kept: list[Part] = []
     for part in parts:
@@ -293,10 +306,6 @@ def _without_thoughts(parts: Sequence[Part], *, bound_only: bool) -> list[Part]:
         elif isinstance(part, Text | ToolCall):
             kept.append(replace(part, block=None))
     return kept
-
-
-def _has_thoughts(message: Message) -> bool:
-    return any(isinstance(part, Thought) for part in message.parts)
 
 
 def _without_open_calls(parts: Sequence[Part]) -> list[Part]:

@@ -247,4 +247,5 @@ def _samples(config: RequestConfig) -> bool:
 def _is_condensed(request: Request) -> bool:
     """Whether the conversation begins with the block of a compaction."""
     parts = request.messages[0].parts if request.messages else ()
-    return bool(parts) and isinstance(parts[0], Opaque) and parts[0].type == "compaction"
+    block = getattr(parts[0], "block", parts[0]) if parts else None
+    return isinstance(block, Opaque) and block.type == "compaction"

@@ -8,7 +8,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from msgspec.structs import replace
 
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
-from maverick.model import LLMClient, ModelInfo, Request, RequestConfig, Response, StreamItem, model_info
+from maverick.loop.conversation import other_parts, without_thoughts
+from maverick.model import (
+    LLMClient,
+    ModelInfo,
+    Request,
+    RequestConfig,
+    Response,
+    StreamItem,
+    Thought,
+    model_info,
+)
 from maverick.model.client import RunScope, own_model, run_scope
 from maverick.providers.client import Client, close_client, open_stream
 
@@ -22,6 +32,10 @@ class FallbackClient(Client):
     It tries the next client only for the chosen kinds of error, and never after a stream has yielded something: the
     caller would see two beginnings. When no client is left, the last error is raised, with the earlier ones in its
     notes. Each request starts with the first client again.
+
+    What a model thought goes back to a model that may read it: Claude's API ignores the rest by itself, and OpenAI's
+    refuses it, so of several OpenAI clients only the first one's reasoning is kept. A conversation is condensed by a
+    summary that every client can read.
 
     Args:
         clients: The clients in order of preference, each with its own model. A model that a request names is asked of
@@ -37,13 +51,16 @@ class FallbackClient(Client):
         self._clients = tuple(clients)
         self.model = own_model(clients[0])
         self._on = frozenset(_kind(value) for value in on)
+        openai = [client for client in self._clients if own_model(client).startswith("openai")]
+        self._thoughtless = {id(client) for client in openai[1:]}
+        """The clients whose model cannot read what the models of others thought, nor they what it thinks."""
 
     async def run(self, request: Request) -> Response:
         """Send a request to the first client that can answer it."""
         failures: list[AgentError] = []
         for client, asked in self._requests(request):
             try:
-                return await client.run(asked)
+                return self._kept(client, await client.run(asked))
             except AgentError as error:
                 _add_notes(error, failures)
                 if error.kind not in self._on:
@@ -60,7 +77,7 @@ class FallbackClient(Client):
                 async with open_stream(client, asked) as items:
                     async for item in items:
                         begun = True
-                        yield item
+                        yield self._kept(client, item) if isinstance(item, Response) else item
             except AgentError as error:
                 _add_notes(error, failures)
                 if begun or error.kind not in self._on:
@@ -85,6 +102,18 @@ class FallbackClient(Client):
             native_output=all(info.native_output for info in known),
         )
 
+    def _kept(self, client: LLMClient, response: Response) -> Response:
+        """The response, with the thoughts that may be sent back."""
+        if id(client) not in self._thoughtless:
+            return response
+        return Response(
+            other_parts(response.parts, _is_free),
+            usage=response.usage,
+            stop_reason=response.stop_reason,
+            model=response.model,
+            request_id=response.request_id,
+        )
+
     def _requests(self, request: Request) -> Iterator[tuple[LLMClient, Request]]:
         """The clients in order, each with what it is asked."""
         provider = request.config.model.partition(":")[0]
@@ -92,12 +121,12 @@ class FallbackClient(Client):
         if provider:
             unnamed = replace(request, config=replace(request.config, model=""))
         for client in self._clients:
-            own = own_model(client).partition(":")[0]
+            own, asked = own_model(client).partition(":")[0], unnamed
             if own in ("", provider):
-                yield client, named
-                named = unnamed
-            else:
-                yield client, unnamed
+                asked, named = named, unnamed
+            if id(client) in self._thoughtless:
+                asked = replace(asked, messages=without_thoughts(asked.messages, leave_out=_is_free))
+            yield client, asked
 
     @asynccontextmanager
     async def for_run(self) -> AsyncIterator[RunScope]:
@@ -127,6 +156,10 @@ class _RunScopes:
     def tool_finished(self, call_id: str, content: str, *, failed: bool) -> None:
         for scope in self._scopes:
             scope.tool_finished(call_id, content, failed=failed)
+
+
+def _is_free(thought: Thought) -> bool:
+    return not thought.is_bound
 
 
 def _add_notes(error: AgentError, earlier: Sequence[AgentError]) -> None:
