@@ -12,7 +12,7 @@ EXAMPLES ?= 1000000
 DEV_EXTRAS := $(addprefix --extra ,server claude-code claude-sdk mcp otel postgres tui)
 
 .DEFAULT_GOAL := help
-.PHONY: help chat test bare check format bench simulate chaos fuzz docs lock clean
+.PHONY: help chat test bare check format bench simulate chaos fuzz docs prices lock clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -72,6 +72,9 @@ fuzz: $(VENV)/.dev ## Feed damaged streams to the wire codecs (make fuzz EXAMPLE
 docs: $(VENV)/.dev ## Build the API reference and the map of requirements into build/docs
 	@$(BIN)/python docs/build.py
 	@$(BIN)/python docs/requirements_page.py
+
+prices: $(VENV)/.dev ## Take over the prices of the installed genai-prices
+	@$(BIN)/python docs/model_prices.py
 
 lock: $(VENV)/.dev ## Resolve the dependencies again
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \

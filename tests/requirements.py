@@ -395,6 +395,7 @@ _TRUST = {
     "TRUST-CODE": "Agents and modules of a project are found only after its user has trusted the folder.",
     "TRUST-COMMAND": "Trust is asked for in a terminal, given by command or variable, listed, and taken back.",
     "KEY-OWNER": "A key and an address are used for the provider they were set for, and for no other.",
+    "MODELS-CATALOG": "What models cost and take, and when they are retired, is known for all vendors; nothing is guessed.",
     "MODEL-SETTINGS": "Settings of a model hold for requests: command line, definition, client, environment, files, default.",
     "WHO-ANSWERS": "The model a definition names answers; else the client's own; else the one in the settings.",
 }

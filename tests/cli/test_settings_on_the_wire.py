@@ -157,7 +157,7 @@ async def test_every_setting_is_obeyed_wherever_a_run_is_started(entry: str, tmp
             tmp_path / "claude",
             own={"api_key": "key-of-the-user", "max_tokens": 777, "model": "overridden"},
             project={"base_url": claude.at("text"), "temperature": 0.25},
-            env={"MAVERICK_AGENT_MODEL": "claude-opus-5-5", "OPENAI_API_KEY": "another"},
+            env={"MAVERICK_AGENT_MODEL": "claude-opus-4-6", "OPENAI_API_KEY": "another"},
         )
         on_openai = Place.made(
             tmp_path / "openai",
@@ -184,7 +184,7 @@ async def test_every_setting_is_obeyed_wherever_a_run_is_started(entry: str, tmp
     asked, body = claude.received[0], claude.received[0].body
     assert asked.path.endswith("/v1/messages"), "provider, by default"
     assert asked.path.startswith("/text/"), "base_url of the project"
-    assert body["model"] == "claude-opus-5-5", "model of the environment"
+    assert body["model"] == "claude-opus-4-6", "model of the environment"
     assert body["max_tokens"] == 777, "max_tokens of the user"
     assert body["temperature"] == 0.25, "temperature of the project"
     assert asked.headers["x-api-key"] == "key-of-the-user", "api_key of the user"

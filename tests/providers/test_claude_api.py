@@ -196,8 +196,12 @@ async def test_thoughts_go_back_as_they_came(server: ClaudeServer) -> None:
 
 def test_it_knows_its_models() -> None:
     client = connect(MODEL, prices={"house-model": Price(1, 2)})
-    info = client.model_info("claude:claude-sonnet-4-5-20250929")
-    assert (info.context_window, info.price, info.native_output) == (200_000, Price(3, 15, 0.3, 3.75), True)
+    info = client.model_info("claude:claude-opus-4-5-20251101")
+    assert (info.context_window, info.price, info.native_output) == (
+        200_000,
+        Price(5, 25, 0.5, 6.25, 10),
+        True,
+    )
     assert client.model_info("house-model").price == Price(1, 2)
     assert client.model_info("claude-unheard-of").price is None
 

@@ -33,7 +33,7 @@ from maverick.providers.prices import PriceTable
 from wire.openai_answers import DONE, Answer, Call, call, sse
 from wire.openai_server import ANSWERS
 
-NO_PRICES = PriceTable(list_prices=False)
+NO_PRICES = PriceTable(vendor="")
 EXCHANGE = Exchange("The server", "an API", "asked-model", {"x-request-id": "req_1"}, NO_PRICES)
 QUESTION: dict[str, Any] = {
     "messages": [{"role": "user", "content": "hi"}],

@@ -85,5 +85,5 @@ def checked(owner: type, name: str, value: object) -> object:
     kind, expected = annotated_settings(owner)[name]
     try:
         return msgspec.convert(value, kind)
-    except (msgspec.ValidationError, OverflowError) as error:
-        raise ValueError(expected) from error
+    except (msgspec.ValidationError, OverflowError):
+        raise ValueError(expected) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, nullcontext
+from datetime import date
 from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -92,8 +93,37 @@ class ModelInfo(Struct, frozen=True, omit_defaults=True):
     """Whether it thinks unless it is told not to; what it thinks counts towards ``max_tokens``."""
     native_output: bool = False
     """Whether the provider itself holds the answer to ``Request.output``."""
+    max_output: int | None = None
+    """The most tokens an answer may have."""
+    media: tuple[str, ...] | None = None
+    """What it reads besides text: ``image``, ``document``."""
+    effort: tuple[str, ...] | None = None
+    """The levels of effort it takes."""
+    thinking: tuple[str, ...] | None = None
+    """The ways of thinking it takes: ``adaptive``, ``between_tools``, ``off``, and ``budget`` for a number of tokens."""
+    sampling: bool | None = None
+    """Whether it takes a temperature and ``top_p``."""
+    forced_tools: bool | None = None
+    """Whether it can be made to call a tool."""
+    retires: date | None = None
+    """From which day it does not answer any more."""
+    successor: str = ""
+    """The model to use in its place then."""
+    needs_price: bool = False
+    """Whether what an answer costs can only be known from the price: without one, no limit on money can be kept."""
     native_compaction: bool = False
     """Whether the provider itself condenses a conversation when ``Request.compact`` asks for it."""
+
+    @property
+    def essentials(self) -> ModelInfo:
+        """What a run is decided by, and its journal keeps."""
+        return ModelInfo(
+            self.context_window,
+            self.price,
+            thinks=self.thinks,
+            native_output=self.native_output,
+            native_compaction=self.native_compaction,
+        )
 
 
 UNKNOWN_MODEL = ModelInfo()

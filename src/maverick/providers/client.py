@@ -10,9 +10,11 @@ from types import TracebackType
 from typing import Self
 
 from maverick.model import (
+    History,
     LLMClient,
     ModelInfo,
     Request,
+    RequestConfig,
     Response,
     StreamItem,
     Text,
@@ -30,6 +32,7 @@ from maverick.model.client import (
     request_defaults,
     run_scope,
 )
+from maverick.model.support import check_media, check_settings
 
 _WORD = re.compile(r"\s*\S+\s*|\s+")  # a word and the space around it, so that the pieces add up to the text
 
@@ -42,6 +45,8 @@ class Client(ABC):
     defaults: RequestDefaults = NO_DEFAULTS
     """What applies to requests that leave it open; ``maverick.connect`` sets it from the settings."""
 
+    _accepted: RequestConfig | None = None
+
     @abstractmethod
     async def run(self, request: Request) -> Response:
         """Send a request and return the whole answer."""
@@ -53,6 +58,22 @@ class Client(ABC):
     def model_info(self, model: str) -> ModelInfo:  # noqa: ARG002 - for clients that know more
         """What this client knows of a model."""
         return UNKNOWN_MODEL
+
+    def completed(self, request: Request) -> Request:
+        """The request with the client's defaults for what it leaves open.
+
+        Raises:
+            InvalidInputError: The model does not take a setting, or what is attached to a message.
+        """
+        request = self.defaults.applied_to(request)
+        if request.config is not self._accepted:  # the requests of a run share it
+            model = requested_model(request, self.model)
+            info = self.model_info(model)
+            check_settings(request.config, info, model)
+            if not isinstance(request.messages, History):  # a run has checked them
+                check_media(request.messages, info, model)
+            self._accepted = request.config
+        return request
 
     async def aclose(self) -> None:  # noqa: B027 - most clients hold nothing open
         """Close the connections; the client opens them again if it is used again."""

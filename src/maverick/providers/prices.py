@@ -1,47 +1,131 @@
-"""What models cost and how long their context is: the table in ``prices.json``, and prices that a user adds.
+"""What is known of models: prices and context windows, what they take, and when they are retired.
 
-The table has list prices for standard requests, in US dollars per million tokens. A model whose price depends on more
-than its tokens has no price here, and of a model that is not in the table nothing is known: no cost is better than a
-wrong one.
+``prices.json`` has list prices for standard requests, in US dollars per million tokens, from the package genai-prices
+(``make prices``). ``models.json`` has what that package does not: what vendors' pages say a model takes, and when it
+ends. Of a model that is in neither, nothing is known: no cost is better than a wrong one, and nothing is refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Raw, Struct
 
 from maverick.model import ModelInfo, Price
 from maverick.model.client import UNKNOWN_MODEL
+from maverick.telemetry import logger
 
 Entry = TypeVar("Entry")
 
 _RELEASE_DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+_SOON = timedelta(days=60)
 
 
 class PriceTable:
-    """What is known of models, by name; a name with a release date falls back to the name without it.
+    """What is known of a vendor's models, by name; a name with a release date falls back to the name without it.
 
     Args:
-        prices: Prices that replace, or add to, those of the table.
-        list_prices: Whether the table applies.
+        prices: Prices that replace, or add to, those of the vendor's list.
+        vendor: Whose models they are; empty for a service that is not known.
     """
 
-    __slots__ = ("_known", "_prices")
+    __slots__ = ("_prices", "_vendor")
 
-    def __init__(self, prices: Mapping[str, Price] | None = None, *, list_prices: bool = True) -> None:
-        self._known: Mapping[str, ModelInfo] = _table() if list_prices else {}
+    def __init__(self, prices: Mapping[str, Price] | None = None, *, vendor: str = "anthropic") -> None:
+        self._vendor = vendor
         self._prices = dict(prices or {})
 
     def find(self, model: str) -> ModelInfo:
         """What is known of the model."""
-        info = _entry(self._known, model) or UNKNOWN_MODEL
+        info = (_entry(vendor_models(self._vendor), model) if self._vendor else None) or _UNKNOWN
         price = _entry(self._prices, model) if self._prices else None
         return info if price is None else msgspec.structs.replace(info, price=price)
+
+
+_UNKNOWN = msgspec.structs.replace(UNKNOWN_MODEL, needs_price=True)
+
+
+class _Vendor(Struct):
+    fallback: list[str]
+    models: dict[str, dict[str, Any]]
+
+
+class _Prices(Struct):
+    as_of: date
+    apis: dict[str, str]
+    """By vendor, what its addresses match."""
+    vendors: dict[str, Raw]
+
+
+@cache
+def vendor_models(vendor: str) -> Mapping[str, ModelInfo]:
+    """The models of a vendor by name, and those that it sells of others."""
+    if vendor not in _prices().vendors:
+        return {}
+    listed = _vendor(vendor)
+    known: dict[str, dict[str, Any]] = {}
+    for name, entry in listed.models.items():
+        for alias in (name, _RELEASE_DATE.sub("", name), *entry.pop("names", ())):
+            known.setdefault(alias, entry)
+    for facts in _facts().get(vendor, ()):
+        named = set(facts["models"])
+        for name in {*named, *(name for name in known if _RELEASE_DATE.sub("", name) in named)}:
+            known[name] = {**known.get(name, {}), **facts}
+    found = {
+        name: msgspec.convert({**entry, "needs_price": True}, ModelInfo) for name, entry in known.items()
+    }
+    for other in listed.fallback:
+        found = {**vendor_models(other), **found}
+    return found
+
+
+def vendor_at(base_url: str) -> str:
+    """The vendor whose API is at an address; empty if it is not known."""
+    return next((name for name, pattern in _prices().apis.items() if re.match(pattern, base_url)), "")
+
+
+def listed_models() -> Iterator[tuple[str, str, ModelInfo]]:
+    """Every model that is known: its vendor, its name, and what is known of it."""
+    for vendor in _prices().vendors:
+        named = {
+            *_vendor(vendor).models,
+            *(name for facts in _facts().get(vendor, ()) for name in facts["models"]),
+        }
+        models = vendor_models(vendor)
+        yield from ((vendor, name, models[name]) for name in sorted(named))
+
+
+def prices_as_of() -> date:
+    """The day whose prices the table has."""
+    return _prices().as_of
+
+
+def retirement_notice(model: str, info: ModelInfo, today: date | None = None) -> str:
+    """What to say of a model that is retired, or will be soon; empty for any other.
+
+    Args:
+        model: Its name, as the user wrote it.
+        info: What is known of it.
+        today: The day; by default, this one.
+    """
+    day = today or datetime.now(UTC).date()
+    if info.retires is None or day < info.retires - _SOON:
+        return ""
+    when = "was retired" if info.retires <= day else "will be retired"
+    return f"{model} {when} on {info.retires}. Use {info.successor} in its place."
+
+
+@cache
+def warn_of_retirement(model: str, info: ModelInfo) -> None:
+    """Log that a model is retired, or will be soon: once for each model."""
+    if notice := retirement_notice(model, info):
+        logger.warning(notice)
 
 
 def _entry(entries: Mapping[str, Entry], model: str) -> Entry | None:
@@ -49,7 +133,19 @@ def _entry(entries: Mapping[str, Entry], model: str) -> Entry | None:
 
 
 @cache
-def _table() -> dict[str, ModelInfo]:
-    return msgspec.json.decode(
-        Path(__file__).with_name("prices.json").read_bytes(), type=dict[str, ModelInfo]
-    )
+def _prices() -> _Prices:
+    return msgspec.json.decode(_read("prices.json"), type=_Prices)
+
+
+@cache
+def _vendor(name: str) -> _Vendor:
+    return msgspec.json.decode(_prices().vendors[name], type=_Vendor)
+
+
+@cache
+def _facts() -> dict[str, list[dict[str, Any]]]:
+    return msgspec.json.decode(_read("models.json"), type=dict[str, list[dict[str, Any]]])
+
+
+def _read(name: str) -> bytes:
+    return Path(__file__).with_name(name).read_bytes()

@@ -234,7 +234,7 @@ class AgentExecutor:
             run_id=new_run_id,
             trace_id=os.urandom(16).hex(),
             fingerprint=agent.fingerprint,
-            info=agent.info,
+            info=agent.info.essentials,
         )
         writer = RunWriter(journal, forked_from=run_id)
         for entry in entries:

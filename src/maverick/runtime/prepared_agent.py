@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from typing_extensions import TypeVar
 
 from maverick.config import AgentConfig, load_config
 from maverick.config.model_settings import MODEL_SETTINGS
-from maverick.exceptions import InvalidToolError
+from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Execution, RunStarted
 from maverick.loop.fingerprint import Fingerprint
@@ -19,8 +19,10 @@ from maverick.loop.limits import Limits
 from maverick.loop.model_config import ModelConfig
 from maverick.model import LLMClient, Message, ModelInfo, model_info
 from maverick.model.client import NO_DEFAULTS, RequestDefaults, own_model, request_defaults
+from maverick.model.support import check_media, check_settings
 from maverick.providers import Client
 from maverick.providers.catalog import open_client
+from maverick.providers.prices import warn_of_retirement
 from maverick.providers.resolve import resolve
 from maverick.runtime.toolset import Toolset
 from maverick.runtime.worker import worker_name
@@ -72,11 +74,15 @@ class PreparedAgent(NamedTuple, Generic[T]):
         """The entry that a run of this agent begins with.
 
         Raises:
-            InvalidInputError: An input is missing, unknown or of the wrong type.
+            InvalidInputError: An input is missing, unknown or of the wrong type; or the model does not read it, or its
+                cost is limited and not known.
         """
-        definition = self.definition
+        definition, info = self.definition, self.info
         system, first = definition.render(inputs)
-        limits = definition.run_config.limits
+        limits = definition.run_config.limits if grant is None else definition.run_config.limits.within(grant)
+        if limits.cost_usd is not None:
+            check_price(info, self.model)
+        check_media(first, info, self.model)
         return RunStarted(
             at=at,
             run_id=run_id,
@@ -86,8 +92,8 @@ class PreparedAgent(NamedTuple, Generic[T]):
             messages=(*earlier, *first),
             head=len(first),
             earlier=len(earlier),
-            limits=limits if grant is None else limits.within(grant),
-            info=self.info,
+            limits=limits,
+            info=info.essentials,
             fingerprint=self.fingerprint if journaled else None,
             settings=self.toolset.settings,
             worker=worker_name() if journaled else "",
@@ -116,6 +122,7 @@ class AgentPreparer:
         self._settings = settings
         self._connected: dict[str | None, Client] = {}
         self._filled: WeakKeyDictionary[AgentDefinition[Any], AgentDefinition[Any]] = WeakKeyDictionary()
+        self._checked: WeakSet[AgentDefinition[Any]] = WeakSet()
         self._toolsets: WeakKeyDictionary[AgentDefinition[Any], Toolset] = WeakKeyDictionary()
 
     def prepare(self, definition: AgentDefinition[T], inherited: str | None = None) -> PreparedAgent[T]:
@@ -142,7 +149,29 @@ class AgentPreparer:
                 if filled is None:
                     filled = self._filled[definition] = replace(definition, model_config=config)
                 definition = filled
-        return PreparedAgent(definition, client, self._toolset(definition))
+        agent = PreparedAgent(definition, client, self._toolset(definition))
+        if definition not in self._checked:
+            self._check(agent)
+        return agent
+
+    def _check(self, agent: PreparedAgent[Any]) -> None:
+        """Refuse what the model of an agent does not take, and a limit on money that cannot be kept: before anything is sent.
+
+        Raises:
+            InvalidInputError: A setting does not fit the model; or it, or that of a subagent, has no price.
+        """
+        definition, info = agent.definition, agent.info
+        warn_of_retirement(agent.model, info)
+        check_settings(definition.model_config.request_config, info, agent.model, [*agent.toolset.ready])
+        if definition.run_config.max_cost_usd is not None:
+            self._check_prices(agent)
+        self._checked.add(definition)
+
+    def _check_prices(self, agent: PreparedAgent[Any]) -> None:
+        check_price(agent.info, agent.model)
+        for ready in agent.toolset.ready.values():
+            if ready.agent is not None:
+                self._check_prices(self.prepare(ready.agent, agent.model))
 
     async def aclose(self) -> None:
         """Close the clients that were connected to; not the one that was given."""
@@ -168,6 +197,20 @@ class AgentPreparer:
                 del self._toolsets[definition]
                 raise
         return toolset
+
+
+def check_price(info: ModelInfo, model: str) -> None:
+    """Refuse to limit the cost of a model whose price is not known.
+
+    Raises:
+        InvalidInputError: The price is not known, and nothing else tells the cost.
+    """
+    if info.needs_price and info.price is None:
+        raise InvalidInputError(
+            f"The price of {model} is not known, so its cost cannot be limited. Tell its price with "
+            f"connect(…, prices={{{model.partition(':')[2]!r}: Price(…)}}), or leave the limit out.",
+            field="run_config.max_cost_usd",
+        )
 
 
 def _with_defaults(own: ModelConfig, defaults: RequestDefaults) -> ModelConfig:

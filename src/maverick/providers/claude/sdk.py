@@ -123,7 +123,7 @@ class ClaudeSDKClient(Client):
 
     async def run(self, request: Request) -> Response:
         """Send a request and return the whole answer."""
-        request = self.defaults.applied_to(request)
+        request = self.completed(request)
         sdk = self._open()
         create = sdk.messages.with_raw_response.create
         asked = create(**self._arguments(request, stream=False))
@@ -133,7 +133,7 @@ class ClaudeSDKClient(Client):
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
-        request = self.defaults.applied_to(request)
+        request = self.completed(request)
         sdk = self._open()
         asked: Awaitable[Any] = sdk.messages.create(**self._arguments(request, stream=True))
         timer = self._timer(sdk)

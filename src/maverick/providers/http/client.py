@@ -99,14 +99,14 @@ class HttpClient(Client):
 
     async def run(self, request: Request) -> Response:
         """Send a request and return the whole answer."""
-        request = self.defaults.applied_to(request)
+        request = self.completed(request)
         with await self._ask(request, stream=False) as reply:
             exchange = self._exchange(request, reply)
             return self._read(await _whole_body(reply, exchange), exchange)
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
-        request = self.defaults.applied_to(request)
+        request = self.completed(request)
         with await self._ask(request, stream=True) as reply:
             exchange = self._exchange(request, reply)
             kind = reply.headers.get("content-type", "")

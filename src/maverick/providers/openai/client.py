@@ -21,7 +21,7 @@ from maverick.providers.openai.chat_request import RequestEncoder
 from maverick.providers.openai.chat_response import CompletionAccumulator, read_completion
 from maverick.providers.openai.responses_request import ResponsesEncoder
 from maverick.providers.openai.responses_response import ResponseAccumulator, read_response
-from maverick.providers.prices import PriceTable
+from maverick.providers.prices import PriceTable, vendor_at
 
 if TYPE_CHECKING:
     import ssl
@@ -92,7 +92,7 @@ class OpenAIClient(HttpClient):
             read=read_response if responses else read_completion,
             accumulator=ResponseAccumulator if responses else CompletionAccumulator,
             # The same name may be another model at another price on a server that is not OpenAI's.
-            prices=PriceTable(prices, list_prices=server.is_openai),
+            prices=PriceTable(prices, vendor=vendor_at((base_url or _BASE_URL).strip())),
             headers=server.key_headers((api_key or "").strip()),
             own_headers=headers,
             connection=Connection(transport, timeouts, tls, max_answer_bytes),

@@ -20,6 +20,7 @@ from maverick.model import (
     model_info,
 )
 from maverick.model.client import RunScope, own_model, run_scope
+from maverick.model.support import common_info
 from maverick.providers.client import Client, close_client, open_stream
 
 ANOTHER_MAY_SUCCEED = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.NETWORK, ErrorKind.TIMEOUT, ErrorKind.AGENT})
@@ -88,19 +89,13 @@ class FallbackClient(Client):
         raise failures[-1]
 
     def model_info(self, model: str) -> ModelInfo:
-        """What holds for whichever client answers; the price is the first one's."""
+        """What holds for whichever client answers; the price is the first one's, if all have one."""
         wanted = Request((), config=RequestConfig(model=model))
         known = [
             model_info(client, asked.config.model or own_model(client))
             for client, asked in self._requests(wanted)
         ]
-        windows = [info.context_window for info in known if info.context_window is not None]
-        return ModelInfo(
-            min(windows, default=None),
-            known[0].price,
-            thinks=any(info.thinks for info in known),
-            native_output=all(info.native_output for info in known),
-        )
+        return common_info(known)
 
     def _kept(self, client: LLMClient, response: Response) -> Response:
         """The response, with the thoughts that may be sent back."""
