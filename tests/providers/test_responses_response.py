@@ -49,7 +49,7 @@ from wire.openai_answers import Call
 from wire.responses_answers import Items, function_call, message, reasoning, sse
 from wire.responses_server import ANSWERS, CITATION, COMPACTION, SEARCH, ResponsesServer
 
-EXCHANGE = Exchange("OpenAI", "an API", "gpt", {"x-request-id": "req_1"}, PriceTable(list_prices=False))
+EXCHANGE = Exchange("OpenAI", "an API", "gpt", {"x-request-id": "req_1"}, PriceTable(vendor=""))
 QUESTION: dict[str, Any] = {
     "input": [{"role": "user", "content": "hi"}],
     "messages": [{"role": "user", "content": "hi"}],

@@ -134,7 +134,7 @@ async def test_what_a_model_does_not_take_is_refused_before_anything_is_sent(
 ) -> None:
     async with ClaudeServer() as server:
         name = f"claude:{model}"
-        options = {"api_key": "k", "base_url": server.at("text"), "settings": AgentConfig()}
+        options: dict[str, Any] = {"api_key": "k", "base_url": server.at("text"), "settings": AgentConfig()}
         async with connect(name, **options) as client:
             with pytest.raises(InvalidInputError) as refused:
                 await AgentExecutor(client).execute(agent(**settings), inputs=HI)
