@@ -129,9 +129,12 @@ def _base(job: Job) -> str:
 
 async def _decide(job: Job) -> None:
     """Decide as a person would, in another process than the run's."""
-    decisions = SCENARIOS[job.scenario].decisions
-    async with store(job.store, job.address).journal() as journal:
+    decisions, words = SCENARIOS[job.scenario].decisions, SCENARIOS[job.scenario].words
+    place = store(job.store, job.address)
+    async with place.journal() as journal:
         waiting = (await survey(journal, job.run_id)).pending
+        if words and waiting and not await place.waiting(job.run_id):
+            await journal.say(job.run_id, words)
         _set_trap(journal)
         for approval_id, arguments in waiting:
             decide = journal.approve if decisions[msgspec.json.decode(arguments)["item"]] else journal.deny
@@ -159,9 +162,9 @@ def _named(write: Callable[..., Any], point: str) -> Callable[..., Any]:
 
 
 def _inside_a_point(write: Callable[..., Any]) -> Callable[..., Any]:
-    async def checked(*args: Any) -> Any:
+    async def checked(*args: Any, **options: Any) -> Any:
         assert BENCH.trap.inside, f"{write.__name__} was called outside of any write point"
-        return await write(*args)
+        return await write(*args, **options)
 
     return checked
 

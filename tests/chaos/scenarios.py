@@ -34,6 +34,8 @@ class Scenario:
     fork_at: int | None = None
     """For a fork: the turn of the base run at which it begins."""
     fork_edit: str = ""
+    words: str = ""
+    """What the person says to the run who decides."""
     condenses: bool = False
     """Whether the conversation is condensed, so that not all the model was told is in it at the end."""
 
@@ -53,7 +55,9 @@ def agent(name: str, *tools: Tool, task: str = "", **settings: Any) -> AgentDefi
 
 def alone(tools: list[Tool], plan: Plan, **options: Any) -> Scenario:
     """An agent without others, that follows a plan."""
-    fields = {name: options.pop(name) for name in ("end", "decisions", "condenses") if name in options}
+    fields = {
+        name: options.pop(name) for name in ("end", "decisions", "condenses", "words") if name in options
+    }
     return Scenario(agent("worker", *tools, **options), steps({"worker": lambda _: plan}), **fields)
 
 
@@ -120,6 +124,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         [launch, charge],
         [[do("launch", "step-1-a"), do("launch", "step-1-b"), do("charge", "step-1-c")]],
         decisions={"step-1-a": True, "step-1-b": False},
+        words="Thank you.",
     ),
     "approval-again": alone(
         [launch],

@@ -38,6 +38,10 @@ class Store(ABC):
     async def bookings(self, run_id: str) -> list[tuple[str, str]]:
         """The items and keys that a run and its subagents have booked."""
 
+    @abstractmethod
+    async def waiting(self, run_id: str) -> int:
+        """How many words wait for a run."""
+
 
 class SqliteStore(Store):
     """A file."""
@@ -56,6 +60,9 @@ class SqliteStore(Store):
         return self._query(
             "SELECT item, key FROM bookings WHERE run_id = ? OR run_id LIKE ?", run_id, f"{run_id}/%"
         )
+
+    async def waiting(self, run_id: str) -> int:
+        return len(self._query("SELECT number FROM words WHERE run_id = ?", run_id))
 
     def _query(self, statement: str, *values: str) -> list[Any]:
         with closing(sqlite3.connect(self.address, timeout=30, isolation_level=None)) as connection:
@@ -81,6 +88,9 @@ class PostgresStore(Store):
             "SELECT item, key FROM bookings WHERE run_id = $1 OR run_id LIKE $2", run_id, f"{run_id}/%"
         )
         return [(row["item"], row["key"]) for row in found]
+
+    async def waiting(self, run_id: str) -> int:
+        return len(await self._query("SELECT number FROM maverick.words WHERE run_id = $1", run_id))
 
     async def _query(self, statement: str, *values: str) -> list[Any]:
         import asyncpg  # type: ignore[import-untyped]

@@ -1,4 +1,4 @@
-"""``maverick runs approve`` and ``deny``: a person's word, given from another process than the run's."""
+"""``maverick runs approve``, ``deny`` and ``say``: a person's word, given from another process than the run's."""
 
 from __future__ import annotations
 
@@ -135,3 +135,18 @@ def test_a_call_that_is_far_too_long_is_cut_off_and_says_so(runs: Runs) -> None:
 
 def test_a_request_for_nothing_known_is_one_line(runs: Runs) -> None:
     assert "no run 'wait:9:9'" in runs.refuse("deny", "wait:9:9")
+
+
+def test_a_run_that_waits_hears_when_it_is_resumed_and_one_that_has_ended_does_not(runs: Runs) -> None:
+    said = runs.run("say", "wait", "Hurry up.", "--by", "ana")
+    runs.run("deny", "wait", "--by", "ana")
+    resumed = runs.start("resume", "wait", "--agents", AGENTS)
+    shown = runs.run("show", "wait")
+
+    assert said.stdout.splitlines() == [
+        "The run wait hears it when it is resumed.",
+        f"Resume with: maverick runs resume wait --journal {runs.file}",
+    ]
+    assert resumed.returncode == 0, resumed.stderr
+    assert "a person wrote: Hurry up." in shown.stdout
+    assert "The run 'sum' has ended (complete)" in runs.refuse("say", "sum", "Hello?")

@@ -22,6 +22,7 @@ from maverick.loop.entries import (
     ModelReplied,
     Resumed,
     RunStarted,
+    Said,
     ToolFinished,
     ToolsStarted,
 )
@@ -197,6 +198,7 @@ ENTRIES: dict[type[Any], SearchStrategy[Any]] = {
     ),
     Resumed: st.builds(Resumed, at=moments, limits=limits),
     Edited: st.builds(Edited, at=moments, content=texts),
+    Said: st.builds(Said, at=moments, content=texts, parts=st.lists(media, max_size=2).map(tuple), by=texts),
 }
 """Any entry of each kind."""
 

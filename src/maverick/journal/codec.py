@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 from maverick import exceptions
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, JournalDamagedError, JournalError
 from maverick.journal.records import Approval
-from maverick.loop.entries import Entry, ModelReplied, RunStarted, ToolFinished
+from maverick.loop.entries import Entry, ModelReplied, RunStarted, Said, ToolFinished
 from maverick.model import Blob, Document, Image, Part, ToolCall
 
 VERSION = 1
@@ -192,7 +192,7 @@ def _plain(value: object) -> object:
 def _parts_in(entry: Entry) -> Iterable[Part]:
     if isinstance(entry, ModelReplied):
         return entry.response.parts
-    if isinstance(entry, ToolFinished):
+    if isinstance(entry, ToolFinished | Said):
         return entry.parts
     if isinstance(entry, RunStarted):
         return [part for message in entry.messages for part in message.parts]

@@ -11,16 +11,18 @@ from maverick.exceptions import ApprovalError, LeaseLostError, RunExistsError, R
 from maverick.journal.codec import VERSION
 from maverick.journal.records import Append, Approval, ApprovalStatus, Lease, RunRecord, RunStatus
 from maverick.journal.store import Journal
+from maverick.journal.words import HEARS, MOST_WAITING, RESUMABLE_REASONS
 from maverick.model import Blob
 
 
 class _KeptRun:
-    __slots__ = ("blobs", "payloads", "record", "token")
+    __slots__ = ("blobs", "payloads", "record", "token", "words")
 
     def __init__(self, record: RunRecord) -> None:
         self.record = record
         self.payloads: list[bytes] = []
         self.blobs: dict[str, bytes] = {}
+        self.words: dict[int, bytes] = {}
         self.token = 1
 
 
@@ -30,6 +32,7 @@ class MemoryJournal(Journal):
     def __init__(self) -> None:
         self._runs: dict[str, _KeptRun] = {}
         self._approvals: dict[str, Approval] = {}
+        self._said = 0
 
     async def create(
         self,
@@ -55,8 +58,11 @@ class MemoryJournal(Journal):
             self._runs[relative].token += 1
         return Lease(run_id, self._runs[run_id].token)
 
-    async def _append(self, append: Append) -> None:
+    async def _append(self, append: Append) -> tuple[int, bytes] | None:
         kept = self._leased(append.lease)
+        if append.listens and kept.words:
+            return next(iter(kept.words.items()))
+        kept.words.pop(append.heard, None)
         kept.payloads += append.payloads
         self._keep(kept, append.blobs)
         kept.record = replace(
@@ -66,6 +72,7 @@ class MemoryJournal(Journal):
             updated_at=time.time(),
             entries=len(kept.payloads),
         )
+        return None
 
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""
@@ -106,6 +113,16 @@ class MemoryJournal(Journal):
 
     async def _read_blob(self, sha256: str) -> bytes | None:
         return next((kept.blobs[sha256] for kept in self._runs.values() if sha256 in kept.blobs), None)
+
+    async def _say(self, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> bool:
+        kept = self._kept(run_id)
+        hears = kept.record.status in HEARS or kept.record.reason in RESUMABLE_REASONS
+        if not hears or len(kept.words) >= MOST_WAITING:
+            return False
+        self._said += 1
+        kept.words[self._said] = payload
+        self._keep(kept, blobs)
+        return True
 
     async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
         kept = self._leased(lease)

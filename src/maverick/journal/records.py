@@ -10,7 +10,7 @@ from types import TracebackType
 from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError, LeaseLostError
-from maverick.loop.entries import Entry
+from maverick.loop.entries import Entry, Said
 from maverick.model import Blob
 
 
@@ -104,13 +104,25 @@ class Lease(Struct):
 
 
 class Append(Struct, frozen=True):
-    """Entries to add to a run whose lease is held, and the blobs they name that may not be stored yet."""
+    """Entries to add to a run whose lease is held."""
 
     lease: Lease
     payloads: Sequence[bytes]
     status: RunStatus = RunStatus.RUNNING
     reason: str = ""
     blobs: Sequence[Blob] = ()
+    """The blobs they name that may not be stored yet."""
+    listens: bool = False
+    """Whether nothing is to be added if words wait for the run."""
+    heard: int = 0
+    """The number of the words that are among the entries, and no longer wait; 0 if none are."""
+
+
+class Words(Struct, frozen=True):
+    """Words that wait for a run to take them in."""
+
+    number: int
+    said: Said
 
 
 class StoredEntry(Struct, frozen=True):

@@ -7,6 +7,7 @@ written is durable when it returns. One conformance suite holds all stores to th
 from __future__ import annotations
 
 import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ from maverick.exceptions import (
     JournalError,
     RunNotFoundError,
 )
-from maverick.journal.codec import blobs_in, decode_entry
+from maverick.journal.codec import blobs_in, decode_entry, encode_entry
 from maverick.journal.damage import damaged_blob, damaged_run
 from maverick.journal.records import (
     Append,
@@ -30,10 +31,12 @@ from maverick.journal.records import (
     RunRecord,
     RunStatus,
     StoredEntry,
+    Words,
 )
 from maverick.journal.transaction import Transaction
+from maverick.journal.words import decode_words, unheard, words_for
 from maverick.loop.entries import Entry
-from maverick.model import Blob
+from maverick.model import Blob, Part
 
 ENDED = (RunStatus.COMPLETE, RunStatus.STOPPED)
 """The statuses of a run that has ended."""
@@ -98,22 +101,33 @@ class Journal(ABC):
         reason: str = "",
         *,
         blobs: Sequence[Blob] = (),
-    ) -> None:
+        listens: bool = False,
+        heard: int = 0,
+    ) -> Words | None:
         """Write entries with the blobs they name, all or none; they are durable when this returns.
 
         A blob that is stored already, for this run or for another, is not stored again. A caller that is cancelled
         meanwhile is told so once they are written.
+
+        Returns:
+            The words that wait longest for the run, if it ``listens`` for them: then nothing was written. When they are
+            among the entries, their number is ``heard``, and they no longer wait.
 
         Raises:
             LeaseLostError: Another process has claimed the run, or an earlier write under this lease failed.
             JournalError: They could not be written, or it is unknown whether they were; the lease has ended.
         """
         with lease:
-            await self._append(Append(lease, payloads, status, reason, blobs))
+            waiting = await self._append(Append(lease, payloads, status, reason, blobs, listens, heard))
+        return None if waiting is None else Words(waiting[0], decode_words(waiting[1]))
 
     @abstractmethod
-    async def _append(self, append: Append) -> None:
-        """Write entries after those that are there, if the lease's token is the run's newest; see it through."""
+    async def _append(self, append: Append) -> tuple[int, bytes] | None:
+        """Write entries after those that are there, if the lease's token is the run's newest; see it through.
+
+        Returns:
+            The number and the payload of the words that wait longest, in place of a write that listens for them.
+        """
 
     @abstractmethod
     async def get(self, run_id: str) -> RunRecord:
@@ -154,11 +168,7 @@ class Journal(ABC):
         """The bytes that are stored under a hash."""
 
     async def load_blobs(self, entries: Iterable[Entry], run_id: str = "") -> None:
-        """Give the blobs in entries that were read their bytes: one after the other, and each is read once.
-
-        Args:
-            entries: The entries.
-            run_id: Their run, for error messages.
+        """Give the blobs in entries of a run their bytes: one after the other, and each is read once.
 
         Raises:
             JournalDamagedError: A blob is missing, or its bytes are not what they were.
@@ -172,11 +182,7 @@ class Journal(ABC):
                 await asyncio.to_thread(blob.load, same.data)
 
     async def load_blob(self, blob: Blob, run_id: str = "") -> None:
-        """Give a blob its bytes, whose hash is checked.
-
-        Raises:
-            JournalDamagedError: They are missing, or not what they were.
-        """
+        """Give a blob its bytes, or raise a JournalDamagedError if they are missing or not what they were."""
         data = await self._read_blob(blob.sha256)
         if data is None:
             raise damaged_blob(blob, run_id, "missing")
@@ -272,6 +278,36 @@ class Journal(ABC):
             f"{type(self).__name__} is not a database, so the run {lease.run_id!r} cannot use transactional tools. "
             "Use a SqliteJournal or a PostgresJournal."
         )
+
+    # Words for a run --------------------------------------------------------------------------------------------
+
+    async def say(
+        self, run_id: str, content: str | Iterable[str | Part], *, by: str = "", user_id: str | None = None
+    ) -> None:
+        """Leave words for a run: it takes them in, as a message of the user, before its next turn.
+
+        A run that is stopped, parked or whose process died takes them in when it is resumed.
+
+        Args:
+            run_id: The run.
+            content: The words, and images or documents.
+            by: Who says it.
+            user_id: The verified user on whose behalf; only that user's runs are found then.
+
+        Raises:
+            RunNotFoundError: There is no such run, or it is another user's.
+            InvalidInputError: It has come to its end, or there are too many words.
+        """
+        words = words_for(content, by, time.time())
+        record = await self.get(run_id)
+        if user_id is not None and record.user_id != user_id:
+            raise RunNotFoundError(run_id=run_id)
+        if not await self._say(run_id, encode_entry(words), blobs_in(words)):
+            raise unheard(await self.get(run_id))
+
+    @abstractmethod
+    async def _say(self, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> bool:
+        """Add words, unless the run is over for good or too many words wait; says whether they were added."""
 
     # Approvals --------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from maverick.loop.entries import (
     ModelFailed,
     ModelReplied,
     Resumed,
+    Said,
     ToolFinished,
 )
 from maverick.loop.tool_round import unwrapped
@@ -100,7 +101,7 @@ class Timeline:
     def _resumed(self, _: Resumed) -> None:
         self._note("resumed")
 
-    def _edited(self, entry: Edited) -> None:
+    def _edited(self, entry: Edited | Said) -> None:
         self._note(f"a person wrote: {entry.content}")
 
     def _note(self, text: str) -> None:
@@ -117,6 +118,7 @@ class Timeline:
         Interrupted: _interrupted,
         Resumed: _resumed,
         Edited: _edited,
+        Said: _edited,
     }
 
 

@@ -171,6 +171,17 @@ class Edited(_Entry, frozen=True, kw_only=True):
     content: str
 
 
+class Said(_Entry, frozen=True, kw_only=True):
+    """Words for the run while it goes on: the user's next message, before the next turn or in place of the end."""
+
+    content: str
+    """The words as text."""
+    parts: tuple[Part, ...] = ()
+    """All of it, when it is more than that text, such as an image."""
+    by: str = ""
+    """Who said it; the model is not told."""
+
+
 Entry: TypeAlias = (
     RunStarted
     | ModelCalled
@@ -183,4 +194,5 @@ Entry: TypeAlias = (
     | Interrupted
     | Resumed
     | Edited
+    | Said
 )

@@ -18,6 +18,7 @@ from maverick.loop.entries import (
     ModelReplied,
     Resumed,
     RunStarted,
+    Said,
     ToolFinished,
     ToolsStarted,
 )
@@ -89,8 +90,13 @@ class EventMapper:
         """The event of a run that is parked until a person has decided, or that had ended before."""
         return RunEnd(**self._who | {"at": at}, result=result)
 
-    def events_of(self, entry: Entry) -> Iterator[AgentActivityEvent]:
-        """The events of an entry that was just fed to the loop."""
+    def events_of(self, entry: Entry, *, goes_on: bool = False) -> Iterator[AgentActivityEvent]:
+        """The events of an entry that was just fed to the loop.
+
+        Args:
+            entry: The entry.
+            goes_on: Whether words for the run come after it, so that this is not the end.
+        """
         self._who["at"] = entry.at
         yield from self._RULES[type(entry)](self, entry)
         yield from self._closed_round()
@@ -100,7 +106,7 @@ class EventMapper:
         if self._open_turn and (over or (acted and isinstance(step, CallModel))):
             yield TurnEnd(**self._who, turn_number=self._open_turn)
             self._open_turn = 0
-        if isinstance(step, Finish):
+        if isinstance(step, Finish) and not goes_on:
             known = entry.error if isinstance(entry, ModelFailed) else None
             for error in step.result.errors:
                 if error is not known:
@@ -244,7 +250,7 @@ class EventMapper:
                 if planned.call.id not in self._asked:
                     yield self._ask(planned)
 
-    def _edited(self, entry: Edited) -> Iterator[AgentActivityEvent]:
+    def _edited(self, entry: Edited | Said) -> Iterator[AgentActivityEvent]:
         yield MessageAdded(**self._who, content=entry.content)
 
     _RULES: ClassVar[dict[type[Any], Any]] = {
@@ -259,4 +265,5 @@ class EventMapper:
         Interrupted: _nothing,
         Resumed: _resumed,
         Edited: _edited,
+        Said: _edited,
     }

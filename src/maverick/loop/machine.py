@@ -256,6 +256,13 @@ class AgentLoop(Generic[T]):
         self.conversation.edit(entry.content)
         return replace(step, request=replace(step.request, messages=self.conversation.history))
 
+    def _on_said(self, entry: entries.Said, step: CallModel | Finish) -> Step:
+        if self._in_flight or not step.listens:
+            raise InvalidInputError("Words can be taken in only between two turns.", field="entry")
+        self.conversation.say(Message.user(entry.parts or entry.content))
+        self._reopened = step.attempt - 1 if isinstance(step, CallModel) else 0
+        return self._next_turn()
+
     _RULES: ClassVar[dict[type[Any], tuple[tuple[type[Any], ...], Any]]] = {
         entries.RunStarted: ((type(None),), _on_run_started),
         entries.ModelCalled: ((CallModel,), _on_model_called),
@@ -268,6 +275,7 @@ class AgentLoop(Generic[T]):
         entries.Interrupted: ((CallModel, RunTools, AwaitApproval), _on_interrupted),
         entries.Resumed: ((CallModel, RunTools, AwaitApproval, Finish), _on_resumed),
         entries.Edited: ((CallModel,), _on_edited),
+        entries.Said: ((CallModel, Finish), _on_said),
     }
     """For each kind of entry, the steps it may follow and what it does."""
 

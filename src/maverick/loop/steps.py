@@ -9,9 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from maverick.exceptions import AgentError, RateLimitError, ServerError
-from maverick.loop.result import AgentResult
+from maverick.loop.result import AgentResult, TerminateReason
 from maverick.loop.tool_round import PlannedCall, ToolRound
-from maverick.model import Request
+from maverick.model import Request, Role
 
 _LONGEST_WAIT = 30.0
 
@@ -28,6 +28,11 @@ class CallModel(Struct, frozen=True):
     """Whether the provider named the delay, so that waiting less would be wrong."""
     compaction: bool = False
     """Whether it is the loop's own question, for a summary of the conversation."""
+
+    @property
+    def listens(self) -> bool:
+        """Whether words for the run can be taken in before it: not within a turn that paused, nor before a summary."""
+        return not self.compaction and self.request.messages[-1].role is not Role.ASSISTANT
 
     def retry(self, error: AgentError, first_delay: float) -> CallModel:
         """The next attempt after this one failed: when the provider says, or after a delay that doubles each time."""
@@ -71,6 +76,11 @@ class Finish(Struct, frozen=True):
     """The run is over."""
 
     result: AgentResult[Any]
+
+    @property
+    def listens(self) -> bool:
+        """Whether words for the run can be taken in instead: it ends with an answer, and was not stopped."""
+        return self.result.terminate_reason is TerminateReason.COMPLETE
 
 
 Step: TypeAlias = CallModel | RunTools | AwaitApproval | Finish

@@ -134,7 +134,7 @@ class Driver(Generic[T]):
     async def _call_model(self, step: CallModel) -> Step:
         if step.delay:
             await self._interruption.guard(asyncio.sleep(_jittered(step)))
-        await self.run.record(
+        recorded = await self.run.record(
             ModelCalled(
                 at=self.run.clock.now(),
                 turn=step.turn,
@@ -143,6 +143,8 @@ class Driver(Generic[T]):
                 native=step.request.compact,
             )
         )
+        if recorded is not step:  # words for the run came first
+            return recorded
         self._partial.clear()
         try:
             response = _whole(await self._interruption.guard(self._ask_model(step.request)))

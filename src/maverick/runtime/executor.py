@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
@@ -23,7 +23,7 @@ from maverick.loop.machine import AgentLoop
 from maverick.loop.policy import Policy
 from maverick.loop.result import AgentResult
 from maverick.loop.tool_round import PlannedCall
-from maverick.model import ExecutionMetrics, LLMClient, Message
+from maverick.model import ExecutionMetrics, LLMClient, Message, Part
 from maverick.model.client import own_model
 from maverick.model.history import check_conversation
 from maverick.runtime import replay
@@ -243,6 +243,12 @@ class AgentExecutor:
         clock = RunClock(after=entries[-1].at)
         driver = self._driver(agent, start, listeners_of(on_activity), writer, clock, entries)
         return await driver.drive(signal)
+
+    async def say(
+        self, run_id: str, content: str | Iterable[str | Part], *, by: str = "", user_id: str | None = None
+    ) -> None:
+        """Say something to a run that goes on, here or in another process: see :meth:`Journal.say`."""
+        await self._kept_runs().say(run_id, content, by=by, user_id=user_id)
 
     async def aclose(self) -> None:
         """Close the clients this executor has connected; not the one it was given."""

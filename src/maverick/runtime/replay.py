@@ -16,7 +16,7 @@ from maverick.journal.codec import decode_entry
 from maverick.journal.damage import damaged_run
 from maverick.journal.records import DAMAGED
 from maverick.loop.definition import AgentDefinition, AgentTool
-from maverick.loop.entries import Edited, Entry, ModelCalled, RunStarted
+from maverick.loop.entries import Edited, Entry, ModelCalled, RunStarted, Said
 from maverick.loop.event_mapper import EventMapper
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
@@ -151,9 +151,11 @@ def _replay(run_id: str, entries: Sequence[Entry], loop: AgentLoop[Any]) -> Iter
     start = beginning(run_id, entries)
     mapper = EventMapper(loop, start.run_id, start.trace_id, start.agent)
 
+    following = iter(entries[1:])
+
     def feed(entry: Entry) -> list[AgentActivityEvent]:
         loop.feed(entry)
-        return list(mapper.events_of(entry))
+        return list(mapper.events_of(entry, goes_on=isinstance(next(following, None), Said)))
 
     for events in follow(run_id, entries, feed):
         yield from events

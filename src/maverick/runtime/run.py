@@ -7,14 +7,16 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
+from msgspec.structs import replace
 from typing_extensions import TypeVar
 
-from maverick.loop.entries import Entry, RunStarted, ToolFinished
+from maverick.journal.records import Words
+from maverick.loop.entries import Entry, ModelCalled, RunStarted, ToolFinished
 from maverick.loop.event_mapper import EventMapper
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.machine import AgentLoop
 from maverick.loop.result import AgentResult
-from maverick.loop.steps import Finish, RunTools, Step
+from maverick.loop.steps import CallModel, Finish, RunTools, Step
 from maverick.model import LLMClient, Opaque, TextDelta, ThinkingDelta
 from maverick.runtime.event_log import Listener, ids_of, log_failure
 from maverick.runtime.run_writer import RunWriter
@@ -92,24 +94,36 @@ class Run(Generic[T]):
     async def record(self, entry: Entry) -> Step:
         """Record what happened, tell the listeners, and say what to do next.
 
+        Words for the run that wait in its journal come first: before the model is called, they are recorded in place of
+        the call; and a run does not end with its answer, but goes on with them.
+
         Raises:
             JournalError: It could not be written; nothing that follows from it may be done.
         """
-        writer = self.writer
+        writer, words = self.writer, None
         if writer is not None:
-            await writer.write(entry)
+            asked = self.loop.step if type(entry) is ModelCalled else None
+            if words := await writer.write(entry, listens=isinstance(asked, CallModel) and asked.listens):
+                return await self._take_in(writer, words)
         step = self.loop.feed(entry)
         if writer is not None:
             if isinstance(step, Finish):
-                await writer.finish(step.result)
+                words = await writer.finish(step.result, listens=step.listens)
             elif isinstance(entry, ToolFinished) and isinstance(step, RunTools):
                 writer.write_soon()
+        goes_on = words is not None
         if self.tracer is not None:
-            self.tracer.observe(entry, step)
+            self.tracer.observe(entry, step, goes_on=goes_on)
         if self._mapper is not None:
-            for event in self._mapper.events_of(entry):
+            for event in self._mapper.events_of(entry, goes_on=goes_on):
                 self._emit(event)
-        return step
+        return step if words is None or writer is None else await self._take_in(writer, words)
+
+    async def _take_in(self, writer: RunWriter, words: Words) -> Step:
+        """Record words for the run, and say what to do next."""
+        said = replace(words.said, at=self.clock.now())
+        await writer.take_in(words.number, said)
+        return await self.record(said)
 
     def recall(self, entry: Entry) -> Step:
         """Feed an entry that the journal has already; the listeners were told of it when it happened."""

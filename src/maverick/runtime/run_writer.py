@@ -14,7 +14,7 @@ from typing import Any
 
 from maverick.journal import Journal
 from maverick.journal.codec import blobs_in, encode_entry
-from maverick.journal.records import Approval, Lease, RunRecord, RunStatus
+from maverick.journal.records import Approval, Lease, RunRecord, RunStatus, Words
 from maverick.journal.transaction import Transaction
 from maverick.loop.entries import (
     ApprovalDecided,
@@ -22,6 +22,7 @@ from maverick.loop.entries import (
     ModelCalled,
     Resumed,
     RunStarted,
+    Said,
     ToolFinished,
     ToolsStarted,
 )
@@ -49,22 +50,40 @@ class RunWriter:
         self._pending: list[bytes] = []
         self._blobs: list[Blob] = []
         """The blobs that the pending entries name."""
-        self._unconfirmed: asyncio.Task[None] | None = None
+        self._unconfirmed: asyncio.Task[Words | None] | None = None
         self._written: set[int] = set()
         """The entries that a tool's transaction has already written."""
 
-    async def write(self, entry: Entry) -> None:
+    async def write(self, entry: Entry, *, listens: bool = False) -> Words | None:
         """Write an entry: an intent before this returns, anything else with the next intent.
+
+        Args:
+            entry: The entry.
+            listens: Whether words that wait for the run come before it.
+
+        Returns:
+            Such words, if there are some: then the intent was not written.
 
         Raises:
             JournalError: It could not be written; what it announces must not be done.
         """
         if id(entry) in self._written:
             self._written.discard(id(entry))
-            return
+            return None
         self.add(entry)
-        if isinstance(entry, _INTENTS):
-            await self._flush(type(entry).__name__)
+        if not isinstance(entry, _INTENTS):
+            return None
+        words = await self._flush(type(entry).__name__, listens=listens)
+        if words is not None:
+            self._pending.pop()
+        return words
+
+    async def take_in(self, number: int, said: Said) -> None:
+        """Write words that were said to the run, which no longer wait for it then."""
+        await self.journal.load_blobs([said])
+        self.add(said)
+        await self._flush("Said", heard=number)
+        self._written.add(id(said))
 
     def add(self, entry: Entry) -> None:
         """Have an entry written with the next intent."""
@@ -105,12 +124,12 @@ class RunWriter:
             # The next write raises what failed here; a run that ends before it has an error of its own.
             self._unconfirmed.add_done_callback(lambda task: task.cancelled() or task.exception())
 
-    async def finish(self, result: AgentResult[Any]) -> None:
-        """Write how the run ended."""
+    async def finish(self, result: AgentResult[Any], *, listens: bool = False) -> Words | None:
+        """Write how the run ended; with ``listens``, return words that wait for it instead, if there are some."""
         status = (
             RunStatus.COMPLETE if result.terminate_reason is TerminateReason.COMPLETE else RunStatus.STOPPED
         )
-        await self._flush("Finished", status, result.terminate_reason.value)
+        return await self._flush("Finished", status, result.terminate_reason.value, listens=listens)
 
     async def park(self, approvals: Sequence[Approval]) -> None:
         """Write what a person is asked, and that the run waits for it."""
@@ -120,14 +139,22 @@ class RunWriter:
         await self.journal.request_approvals(self.lease, approvals)
         self.journal.at_write_point("ApprovalRequested", before=False)
 
-    async def _flush(self, point: str, status: RunStatus = RunStatus.RUNNING, reason: str = "") -> None:
+    async def _flush(
+        self,
+        point: str,
+        status: RunStatus = RunStatus.RUNNING,
+        reason: str = "",
+        *,
+        listens: bool = False,
+        heard: int = 0,
+    ) -> Words | None:
         if self._unconfirmed is not None:
             earlier, self._unconfirmed = self._unconfirmed, None
             await _uninterrupted(earlier)
         if self.lease is None:
             await _uninterrupted(self._create(point, status, reason))
-        else:
-            await self._append(self.lease, point, status, reason)
+            return None
+        return await self._append(self.lease, point, status, reason, listens=listens, heard=heard)
 
     async def _create(self, point: str, status: RunStatus, reason: str) -> None:
         payloads, blobs = self._taken()
@@ -135,11 +162,25 @@ class RunWriter:
         self.lease = await self.journal.create(self._record(status, reason), payloads, self._caller, blobs)
         self.journal.at_write_point(point, before=False)
 
-    async def _append(self, lease: Lease, point: str, status: RunStatus, reason: str) -> None:
+    async def _append(
+        self,
+        lease: Lease,
+        point: str,
+        status: RunStatus,
+        reason: str,
+        *,
+        listens: bool = False,
+        heard: int = 0,
+    ) -> Words | None:
         payloads, blobs = self._taken()
         self.journal.at_write_point(point, before=True)
-        await self.journal.append(lease, payloads, status, reason, blobs=blobs)
+        words = await self.journal.append(
+            lease, payloads, status, reason, blobs=blobs, listens=listens, heard=heard
+        )
+        if words is not None:  # nothing was written
+            self._pending, self._blobs = payloads, blobs
         self.journal.at_write_point(point, before=False)
+        return words
 
     def _taken(self) -> tuple[list[bytes], list[Blob]]:
         """What is to be written now."""
@@ -165,7 +206,7 @@ class RunWriter:
         )
 
 
-async def _uninterrupted(writing: Awaitable[None]) -> None:
+async def _uninterrupted(writing: Awaitable[object]) -> None:
     """Wait for a write to end even when the waiting task is cancelled: its outcome has to be known."""
     task = asyncio.ensure_future(writing)
     try:

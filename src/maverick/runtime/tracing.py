@@ -55,8 +55,8 @@ class RunTracer:
         self._turns = 0
         self._usage = Usage()
 
-    def observe(self, entry: Entry, step: Step) -> None:
-        """Trace an entry and what the loop answered to it."""
+    def observe(self, entry: Entry, step: Step, *, goes_on: bool = False) -> None:
+        """Trace an entry and what the loop answered to it; ``goes_on`` if words for the run keep it from ending."""
         if self._run is None:
             self._run = self._begin(entry.at)
         match entry:
@@ -74,7 +74,7 @@ class RunTracer:
             case ToolFinished(index=index, outcome=outcome) if index in self._tools:
                 error_type = None if outcome is ToolOutcome.FINISHED else outcome.value
                 _end(self._tools.pop(index), entry.at, error_type)
-        if isinstance(step, Finish):
+        if isinstance(step, Finish) and not goes_on:
             self.end(entry.at, step.result)
 
     def enter(self, planned: PlannedCall, at: float) -> None:

@@ -1,4 +1,4 @@
-"""``maverick runs approve`` and ``deny``: a person's decision on a tool call that a run waits for."""
+"""``maverick runs approve``, ``deny`` and ``say``: what a person tells a run, from another process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.pending import pending_in
 from maverick.exceptions import ApprovalError, InvalidInputError
-from maverick.journal import Approval, Journal
+from maverick.journal import Approval, Journal, RunStatus
 
 
 async def approve(console: Console, *, request_id: str, by: str | None) -> int:
@@ -31,6 +31,30 @@ async def deny(console: Console, *, request_id: str, by: str | None, reason: str
     """
     asked = await _request(console, request_id)
     return await _tell(console, await console.journal.deny(asked, by=by or _user(), reason=reason))
+
+
+async def say(console: Console, *, run_id: str, text: str, by: str | None) -> int:
+    """Leave words for a run.
+
+    Raises:
+        RunNotFoundError: There is no such run.
+        InvalidInputError: It has ended, or there are too many words.
+    """
+    await console.journal.say(run_id, text, by=by or _user())
+    record = await console.journal.get(run_id)
+    if console.as_json:
+        console.write(record)
+    elif record.status is RunStatus.RUNNING:
+        console.say([f"The run {run_id} hears it before its next turn."])
+    else:
+        root = await _outermost(console.journal, run_id)
+        console.say(
+            [
+                f"The run {run_id} hears it when it is resumed.",
+                f"Resume with: {console.command('resume', root)}",
+            ]
+        )
+    return SUCCESS
 
 
 async def _request(console: Console, given: str) -> str:
@@ -79,5 +103,5 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError) as error:  # the user of a container may have no name
         raise InvalidInputError(
-            "--by: this computer's user has no name. Say who decides.", field="by"
+            "--by: this computer's user has no name. Say who you are.", field="by"
         ) from error

@@ -90,6 +90,13 @@ def _add_deciding(verbs: Verbs) -> None:
         "approve", "approve a tool call that a run waits for", f"Approve a tool call. {about}"
     )
     deny = verbs.add("deny", "deny a tool call that a run waits for", f"Deny a tool call. {about}")
+    say = verbs.add_for_run(
+        "say",
+        "say something to a run that goes on",
+        "Say something to a run, from any process. It is the user's message before the next turn; a run that is stopped or "
+        "waits hears it when it is resumed.",
+    )
+    say.add_argument("text", metavar="TEXT", type=unicode_text, help="what to say")
     for decision in (approve, deny):
         decision.add_argument(
             "request_id",
@@ -97,11 +104,12 @@ def _add_deciding(verbs: Verbs) -> None:
             type=unicode_text,
             help="the request's id, as in `runs show`, or the run's if it waits for only one decision",
         )
-        decision.add_argument(
+    for verb in (approve, deny, say):
+        verb.add_argument(
             "--by",
             metavar="NAME",
             type=unicode_text,
-            help="who decides; by default the user of this computer",
+            help="who you are; by default the user of this computer",
         )
     deny.add_argument(
         "--reason", metavar="TEXT", type=unicode_text, default="", help="the reason, which the model is told"

@@ -24,6 +24,7 @@ _VERBS: Mapping[str, tuple[str, str]] = {
     "prune": ("prune", "prune_runs"),
     "replay": ("resume", "replay_run"),
     "resume": ("resume", "resume_run"),
+    "say": ("approve", "say"),
     "show": ("show", "show_run"),
     "tail": ("tail", "show_tail"),
 }

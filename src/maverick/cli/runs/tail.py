@@ -24,6 +24,7 @@ from maverick.loop.entries import (
     ModelReplied,
     Resumed,
     RunStarted,
+    Said,
     ToolFinished,
     ToolsStarted,
 )
@@ -79,7 +80,7 @@ def _resumed(_: Resumed) -> str:
     return "resumed"
 
 
-def _edited(entry: Edited) -> str:
+def _edited(entry: Edited | Said) -> str:
     return f"a person wrote: {entry.content}"
 
 
@@ -95,6 +96,7 @@ _WORDS: Mapping[type, Callable[[Any], str]] = {
     Interrupted: _interrupted,
     Resumed: _resumed,
     Edited: _edited,
+    Said: _edited,
 }
 
 

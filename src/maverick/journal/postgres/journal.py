@@ -13,6 +13,7 @@ from maverick.journal.postgres.schema import Connection
 from maverick.journal.postgres.transaction import PostgresTransaction
 from maverick.journal.postgres.writer import (
     PostgresWriter,
+    add_words,
     check_held,
     claim_run,
     create_run,
@@ -86,8 +87,8 @@ class PostgresJournal(Journal):
         """Take the lease on a run."""
         return await self._writer.write(run_id, lambda db: claim_run(db, run_id, caller))
 
-    async def _append(self, append: Append) -> None:
-        await self._writer.append(append)
+    async def _append(self, append: Append) -> tuple[int, bytes] | None:
+        return await self._writer.append(append)
 
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""
@@ -136,7 +137,7 @@ class PostgresJournal(Journal):
             if not family:
                 raise RunNotFoundError(run_id=run_id)
             named = [row["sha256"] for row in await db.fetch(_BLOB_NAMES, family)]
-            for table in ("runs", "entries", "approvals", "run_blobs"):
+            for table in ("runs", "entries", "approvals", "run_blobs", "words"):
                 await db.execute(f"DELETE FROM maverick.{table} WHERE run_id = ANY($1)", family)  # noqa: S608 - our own names
             if named:
                 # Locked first: a process that is just naming one of them is waited for, and its run is then seen.
@@ -157,6 +158,9 @@ class PostgresJournal(Journal):
     def transaction(self, lease: Lease) -> PostgresTransaction:
         """A transaction for a tool's effect and its entry."""
         return PostgresTransaction(self._database, lease)
+
+    async def _say(self, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> bool:
+        return await self._writer.write(run_id, lambda db: add_words(db, run_id, payload, blobs))
 
     # Approvals --------------------------------------------------------------------------------------------------
 

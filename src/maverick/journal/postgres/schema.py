@@ -129,6 +129,16 @@ MIGRATIONS = (
     );
     CREATE INDEX run_blobs_by_hash ON maverick.run_blobs (sha256);
     """,
+    # What is said to a run until it takes it in, and how many of that wait.
+    """
+    ALTER TABLE maverick.runs ADD COLUMN words INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE maverick.words (
+        number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        run_id TEXT COLLATE "C" NOT NULL,
+        payload BYTEA NOT NULL
+    );
+    CREATE INDEX words_by_run ON maverick.words (run_id);
+    """,
 )
 
 _LOCK = 0x6D6176657269636B

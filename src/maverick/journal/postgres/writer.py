@@ -18,6 +18,7 @@ from maverick.journal.postgres.database import PostgresDatabase, SteppedTransact
 from maverick.journal.postgres.schema import Connection
 from maverick.journal.records import RUN_COLUMNS, Append, Lease, RunRecord
 from maverick.journal.transaction import PendingWrite
+from maverick.journal.words import HEARS, MOST_WAITING, RESUMABLE_REASONS
 from maverick.model import Blob
 
 R = TypeVar("R")
@@ -61,14 +62,28 @@ _INSERT_NAMES = (
     "INSERT INTO maverick.run_blobs (run_id, sha256) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING"
 )
 
+_FIRST_WORDS = """
+    SELECT number, payload FROM maverick.words JOIN maverick.runs USING (run_id)
+    WHERE run_id = $1 AND token = $2 ORDER BY number LIMIT 1
+"""
+_REMOVE_WORDS = "DELETE FROM maverick.words WHERE number = $1 AND run_id = $2"
+_COUNT_WORDS = "UPDATE maverick.runs SET words = (SELECT count(*) FROM maverick.words WHERE run_id = $1) WHERE run_id = $1"
+# It locks the run, so that words get their numbers in the order in which they are committed.
+_ADD_WORDS = """
+    UPDATE maverick.runs SET words = words + 1
+    WHERE run_id = $1 AND words < $2 AND (status = ANY($3::text[]) OR reason = ANY($4::text[]))
+"""
+_INSERT_WORDS = "INSERT INTO maverick.words (run_id, payload) VALUES ($1, $2)"
+
 # The token is checked by the statement that writes: there is no moment between the two. Runs are locked in the order of
 # their ids, so that two processes that write to the same runs do not wait for each other.
 _INSERT_ENTRIES = """
     WITH asked AS (
-        SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
-            AS asked (run_id, token, status, reason, count)
+        SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $11::int[])
+            AS asked (run_id, token, status, reason, count, most_words)
     ), leased AS (
-        SELECT run_id FROM maverick.runs JOIN asked USING (run_id, token) ORDER BY run_id FOR UPDATE OF runs
+        SELECT run_id FROM maverick.runs JOIN asked USING (run_id, token) WHERE words <= most_words
+        ORDER BY run_id FOR UPDATE OF runs
     ), changed AS (
         UPDATE maverick.runs
         SET status = asked.status, reason = asked.reason, updated_at = $6, entries = entries + count
@@ -139,14 +154,34 @@ async def check_held(connection: Connection, lease: Lease | None) -> None:
         raise LeaseLostError(run_id=lease.run_id)
 
 
-async def write_entries(connection: Connection, append: Append) -> None:
+async def write_entries(connection: Connection, append: Append) -> tuple[int, bytes] | None:
     """Add entries to one run.
+
+    Returns:
+        The words that wait for the run, in place of a write that listens for them.
 
     Raises:
         LeaseLostError: Another process has claimed the run.
     """
+    lease = append.lease
     if not await write_all(connection, [append]):
-        raise LeaseLostError(run_id=append.lease.run_id)
+        if words := await connection.fetch(_FIRST_WORDS, lease.run_id, lease.token):
+            return words[0]["number"], words[0]["payload"]
+        raise LeaseLostError(run_id=lease.run_id)
+    if append.heard:
+        await connection.execute(_REMOVE_WORDS, append.heard, lease.run_id)
+        await connection.execute(_COUNT_WORDS, lease.run_id)
+    return None
+
+
+async def add_words(connection: Connection, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> bool:
+    """Add words for a run; says whether it can still take them in."""
+    added = await connection.execute(_ADD_WORDS, run_id, MOST_WAITING, list(HEARS), RESUMABLE_REASONS)
+    if added != "UPDATE 1":
+        return False
+    await connection.execute(_INSERT_WORDS, run_id, payload)
+    await insert_blobs(connection, run_id, blobs)
+    return True
 
 
 async def insert_blobs(connection: Connection, run_id: str, blobs: Sequence[Blob]) -> None:
@@ -182,6 +217,7 @@ async def write_all(connection: Connection, appends: Sequence[Append]) -> set[st
         [run_id for run_id, _, _ in places],
         [place for _, place, _ in places],
         [payload for _, _, payload in places],
+        [0 if append.listens else MOST_WAITING for append in appends],
     )
     written = {row["run_id"] for row in changed}
     for append in appends:
@@ -223,9 +259,13 @@ class PostgresWriter:
         """Have a write of a run done; the server has it on its disk when this returns."""
         return await self._queued(_Job(run_id, work)).outcome()
 
-    async def append(self, append: Append) -> None:
+    async def append(self, append: Append) -> tuple[int, bytes] | None:
         """Have entries added to a run; the server has them on its disk when this returns."""
-        await self._queued(_Job(append.lease.run_id, lambda db: write_entries(db, append), append)).outcome()
+        # Words that are taken in are no entries like any other, which may be added together with those of other runs.
+        together = None if append.heard else append
+        return await self._queued(
+            _Job(append.lease.run_id, lambda db: write_entries(db, append), together)
+        ).outcome()
 
     def _queued(self, job: _Job[R]) -> _Job[R]:
         self._jobs.append(job)

@@ -95,6 +95,16 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE INDEX run_blobs_by_hash ON run_blobs (sha256);
     """,
+    # What is said to a run until it takes it in, and how many of that wait.
+    """
+    ALTER TABLE runs ADD COLUMN words INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE words (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        run_id TEXT NOT NULL,
+        payload BLOB NOT NULL
+    );
+    CREATE INDEX words_by_run ON words (run_id);
+    """,
 )
 
 

@@ -26,6 +26,7 @@ from maverick.journal.sqlite.database import WriteLock, journal_error, open_data
 from maverick.journal.sqlite.transaction import SqliteTransaction
 from maverick.journal.sqlite.writer import SqliteWriter, insert_blobs, insert_entries, write_entries
 from maverick.journal.store import Journal
+from maverick.journal.words import HEARS, MOST_WAITING, RESUMABLE_REASONS
 from maverick.model import Blob
 
 _FIELDS = RUN_COLUMNS.split(", ")
@@ -38,6 +39,10 @@ _FAMILY = """
     )
     SELECT run_id FROM family
 """
+_ADD_WORDS = f"""
+    UPDATE runs SET words = words + 1 WHERE run_id = ? AND words < ?
+    AND (status IN (?,?) OR reason IN ({",".join("?" * len(RESUMABLE_REASONS))}))
+"""  # noqa: S608 - placeholders
 _BLOB_NAMES = "SELECT sha256 FROM run_blobs WHERE run_id = ? ORDER BY sha256"
 
 
@@ -104,8 +109,8 @@ class SqliteJournal(Journal):
 
         return await self._writer.write(work)
 
-    async def _append(self, append: Append) -> None:
-        await self._writer.append(append)
+    async def _append(self, append: Append) -> tuple[int, bytes] | None:
+        return await self._writer.append(append)
 
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""
@@ -159,6 +164,7 @@ class SqliteJournal(Journal):
                 "DELETE FROM entries WHERE run = (SELECT number FROM runs WHERE run_id = ?)", family
             )
             db.executemany("DELETE FROM approvals WHERE run_id = ?", family)
+            db.executemany("DELETE FROM words WHERE run_id = ?", family)
             db.executemany("DELETE FROM runs WHERE run_id = ?", family)
             named = [row for run in family for row in db.execute(_BLOB_NAMES, run)]
             db.executemany("DELETE FROM run_blobs WHERE run_id = ?", family)
@@ -181,6 +187,16 @@ class SqliteJournal(Journal):
     def transaction(self, lease: Lease) -> SqliteTransaction:
         """A transaction for a tool's effect and its entry."""
         return SqliteTransaction(self._open, self._lock, lease, self._tool_seconds)
+
+    async def _say(self, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> bool:
+        def work(db: sqlite3.Connection) -> bool:
+            hears = db.execute(_ADD_WORDS, (run_id, MOST_WAITING, *HEARS, *RESUMABLE_REASONS)).rowcount == 1
+            if hears:
+                db.execute("INSERT INTO words (run_id, payload) VALUES (?,?)", (run_id, payload))
+                insert_blobs(db, run_id, blobs)
+            return hears
+
+        return await self._writer.write(work)
 
     # Approvals --------------------------------------------------------------------------------------------------
 

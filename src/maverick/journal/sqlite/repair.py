@@ -28,9 +28,10 @@ _OWN = {
     "approvals": "approval_id, run_id, status, requested_at, payload",
     "blobs": "rowid, sha256, data",
     "run_blobs": "run_id, sha256",
+    "words": "number, run_id, payload",
 }
 """The tables of a journal and what is copied of them."""
-_NEWER = {"blobs": 3, "run_blobs": 3}
+_NEWER = {"blobs": 3, "run_blobs": 3, "words": 4}
 """The form of a journal from which on it has a table."""
 _MOST_FAILURES = 20_000
 """How many stretches of a table may be unreadable before the rest of it is given up."""
@@ -77,6 +78,10 @@ def repair(source: str | Path, copy: str | Path) -> Repair:
             lost = list(_copy_tables(db))
             found = [*_save_records(db), *_cut_back(db)]
             _drop_approvals(db)
+            db.execute("DELETE FROM words WHERE run_id NOT IN (SELECT run_id FROM runs)")
+            db.execute(
+                "UPDATE runs SET words = (SELECT count(*) FROM words WHERE words.run_id = runs.run_id)"
+            )
             db.execute("DELETE FROM blobs WHERE sha256 NOT IN (SELECT sha256 FROM run_blobs)")
             whole = db.execute("SELECT count(*) FROM runs WHERE reason != ?", (DAMAGED,)).fetchone()[0]
             db.execute("COMMIT")

@@ -20,9 +20,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from maverick.exceptions import JournalError, LeaseLostError, MaverickError
 from maverick.journal.codec import VERSION
-from maverick.journal.records import Append
+from maverick.journal.records import Append, Lease
 from maverick.journal.sqlite.database import WriteLock, begin, journal_error
 from maverick.journal.transaction import PendingWrite
+from maverick.journal.words import MOST_WAITING
 from maverick.model import Blob
 
 R = TypeVar("R")
@@ -37,8 +38,11 @@ _MOST_ROWS = 1_024
 # Entries --------------------------------------------------------------------------------------------------------
 
 
-def write_entries(db: sqlite3.Connection, append: Append) -> None:
+def write_entries(db: sqlite3.Connection, append: Append) -> tuple[int, bytes] | None:
     """Add entries to a run whose lease is held.
+
+    Returns:
+        The words that wait for the run, in place of a write that listens for them.
 
     Raises:
         LeaseLostError: Another process has claimed the run.
@@ -46,14 +50,42 @@ def write_entries(db: sqlite3.Connection, append: Append) -> None:
     lease, count = append.lease, len(append.payloads)
     run = db.execute(
         "UPDATE runs SET status=?, reason=?, updated_at=?, entries=entries+? WHERE run_id=? AND token=? "
-        "RETURNING number, entries",
-        (append.status, append.reason, time.time(), count, lease.run_id, lease.token),
+        "AND words <= ? RETURNING number, entries",
+        (append.status, append.reason, time.time(), count, lease.run_id, lease.token, _most_words(append)),
     ).fetchone()
     if run is None:
-        raise LeaseLostError(run_id=lease.run_id)
+        return _first_words(db, lease)
+    if append.heard:
+        db.execute("DELETE FROM words WHERE number = ? AND run_id = ?", (append.heard, lease.run_id))
+        db.execute(
+            "UPDATE runs SET words = (SELECT count(*) FROM words WHERE run_id = ?1) WHERE run_id = ?1",
+            (lease.run_id,),
+        )
     number, entries = run
     insert_entries(db, number, entries - count + 1, append.payloads)
     insert_blobs(db, lease.run_id, append.blobs)
+    return None
+
+
+def _most_words(append: Append) -> int:
+    """How many words may wait for a run that is written to."""
+    return 0 if append.listens else MOST_WAITING
+
+
+def _first_words(db: sqlite3.Connection, lease: Lease) -> tuple[int, bytes]:
+    """The words that wait longest for a run that could not be written to.
+
+    Raises:
+        LeaseLostError: It was not because of them: another process has claimed the run.
+    """
+    words: tuple[int, bytes] | None = db.execute(
+        "SELECT words.number, payload FROM words JOIN runs USING (run_id) WHERE run_id = ? AND token = ? "
+        "ORDER BY words.number LIMIT 1",
+        (lease.run_id, lease.token),
+    ).fetchone()
+    if words is None:
+        raise LeaseLostError(run_id=lease.run_id)
+    return words
 
 
 def insert_entries(db: sqlite3.Connection, number: int, first: int, payloads: Sequence[bytes]) -> None:
@@ -77,7 +109,7 @@ def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> bool:
     """Add entries to many runs in few statements, which let other threads run meanwhile; one by one takes twice as long.
 
     Returns:
-        Whether all were added. If not, the caller rolls back: one of the leases is lost.
+        Whether all were added. If not, the caller rolls back: one of the leases is lost, or words wait for a run.
 
     Raises:
         sqlite3.IntegrityError: Two of them are for the same run.
@@ -99,13 +131,20 @@ def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> bool:
     )
     now = time.time()
     runs = [
-        (append.lease.run_id, append.lease.token, append.status, append.reason, len(append.payloads))
+        (
+            append.lease.run_id,
+            append.lease.token,
+            append.status,
+            append.reason,
+            len(append.payloads),
+            _most_words(append),
+        )
         for append in appends
     ]
     noted = sum(
         db.execute(
             f"UPDATE runs SET status = column3, reason = column4, entries = entries + column5, updated_at = ? "  # noqa: S608 - placeholders
-            f"FROM (VALUES {_placeholders(rows)}) WHERE run_id = column1 AND token = column2",
+            f"FROM (VALUES {_placeholders(rows)}) WHERE run_id = column1 AND token = column2 AND words <= column6",
             (now, *chain.from_iterable(rows)),
         ).rowcount
         for rows in _portions(runs)
@@ -171,9 +210,12 @@ class SqliteWriter:
         """
         return await self._queued(_Job(work)).outcome()
 
-    async def append(self, append: Append) -> None:
+    async def append(self, append: Append) -> tuple[int, bytes] | None:
         """Have entries added to a run; they are on the disk when this returns."""
-        await self._queued(_Job(lambda db: write_entries(db, append), append)).outcome()
+        # Words that are taken in are no entries like any other, which may be added together with those of other runs.
+        return await self._queued(
+            _Job(lambda db: write_entries(db, append), None if append.heard else append)
+        ).outcome()
 
     def _queued(self, job: _Job[R]) -> _Job[R]:
         with self._guard:
