@@ -9,6 +9,7 @@ from typing import Any
 
 from maverick.chat import phrases
 from maverick.exceptions import InvalidInputError, TimeoutError
+from maverick.model import Document, Image
 
 _ROLES = ("user", "assistant")
 
@@ -35,6 +36,13 @@ class MessageHistory:
             raise InvalidInputError(
                 f"content: expected a text, got {self.content!r}.", field="message_history.content"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class MessageWithAttachments(MessageHistory):
+    """A message that images and documents were sent with."""
+
+    attachments: Sequence[Image | Document] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +74,8 @@ class AgentContext:
         Args:
             user_id: The authenticated user.
             conversation_id: The conversation.
-            messages: The conversation so far, oldest first: ``role`` and ``content``, and perhaps ``timestamp`` and
-                ``tool_calls``.
+            messages: The conversation so far, oldest first: ``role`` and ``content``, and perhaps ``timestamp``,
+                ``tool_calls`` and ``attachments``.
 
         Raises:
             InvalidInputError: A message has no role or content, or an invalid one.
@@ -136,9 +144,7 @@ def _message(index: int, given: Mapping[str, Any]) -> MessageHistory:
         raise InvalidInputError(
             f"messages[{index}]: expected a mapping with 'role' and 'content'.", field="messages", cause=error
         ) from error
-    return MessageHistory(
-        role=role,
-        content=content,
-        timestamp=given.get("timestamp") or datetime.now(UTC),
-        tool_calls=given.get("tool_calls"),
-    )
+    at, calls = given.get("timestamp") or datetime.now(UTC), given.get("tool_calls")
+    if attachments := given.get("attachments"):
+        return MessageWithAttachments(role, content, at, calls, attachments)
+    return MessageHistory(role, content, at, calls)

@@ -14,6 +14,7 @@ from sqlmodel import select as select_rows
 
 from maverick.chat.contract import ToolCallRecord
 from maverick.chat.tables import (
+    Attachment,
     ChatMessage,
     Confirmation,
     Conversation,
@@ -22,9 +23,13 @@ from maverick.chat.tables import (
     now,
     storable,
 )
+from maverick.model import Document, Image
+from maverick.model.media import media_from_bytes
 
 _TITLE_LENGTH = 60
 _MOST_SHOWN = 100
+_MOST_ATTACHED = 2
+"""The newest messages with images or documents whose content is sent to the model again."""
 
 # A server executes these for every message, so they are built once: building them took most of its time.
 _conversations = SQLModel.metadata.tables[Conversation.__tablename__]
@@ -62,7 +67,13 @@ _ACTIVE_RUN = select(_conversations.c.active_run).where(*_of_user)
 _CREATE = insert(_conversations)
 _SAY = insert(_messages).returning(_messages.c.id)
 _RECALL = (
-    select(_messages.c.role, _messages.c.content, _messages.c.created_at)
+    select(
+        _messages.c.id,
+        _messages.c.role,
+        _messages.c.content,
+        _messages.c.created_at,
+        _messages.c.attachments.is_not(null()),
+    )
     .where(
         _messages.c.user_id == bindparam("owner"),
         _messages.c.conversation_id == bindparam("conversation"),
@@ -193,7 +204,20 @@ class ConversationStore:
         """The last of what was said before a message, oldest first, without the tool calls."""
         values = {"conversation": conversation_id, "before": before, "most": limit}
         rows = self._execute(_RECALL, values).all()
-        return [{"role": role, "content": content, "timestamp": at} for role, content, at in rows[::-1]]
+        with_media = [number for number, *_, has_media in rows if has_media][:_MOST_ATTACHED]
+        return [
+            {"role": role, "content": content, "timestamp": at}
+            | ({"attachments": self.attachments(number)} if number in with_media else {})
+            for number, role, content, at, _ in rows[::-1]
+        ]
+
+    def attachments(self, message_id: int) -> list[Image | Document]:
+        """What was sent with a message."""
+        query = select_rows(Attachment).where(
+            Attachment.user_id == self._user_id, Attachment.message_id == message_id
+        )
+        kept = self._session.exec(query.order_by(col(Attachment.id)))
+        return [media_from_bytes(each.data, name=each.name) for each in kept]
 
     def begin(
         self,
@@ -252,9 +276,10 @@ class ConversationStore:
         run_id: str | None,
         at: datetime,
         calls: Iterable[ToolCallRecord] = (),
+        attachments: Iterable[Image | Document] = (),
     ) -> int:
         """Write down what was said, and the tools that were called for it; returns the number of the message."""
-        said = {
+        said: dict[str, Any] = {
             "user_id": self._user_id,
             "conversation_id": conversation_id,
             "role": role,
@@ -262,10 +287,18 @@ class ConversationStore:
             "run_id": run_id,
             "created_at": at,
         }
+        media = [(storable(part.name), part) for part in attachments]
+        if media:
+            said["attachments"] = [{"name": name, "media_type": part.media_type} for name, part in media]
         number = int(self._session.connection().execute(_SAY, said).scalar_one())
         made = [ToolCall(user_id=self._user_id, message_id=number, **asdict(call)) for call in calls]
-        if made:
-            self._session.add_all(made)
+        sent = [
+            Attachment(user_id=self._user_id, message_id=number, name=name, data=part.blob.data)
+            for name, part in media
+            if part.blob is not None
+        ]
+        if made or sent:
+            self._session.add_all([*made, *sent])
             self._session.flush()
         return number
 
@@ -302,12 +335,13 @@ class ConversationStore:
         return self.say(conversation_id, role, content, None, at, calls)
 
     def _forget_messages(self, conversation_id: str, first: int = 0) -> None:
-        """Remove messages from a number on, and their tool calls."""
+        """Remove messages from a number on, with their tool calls and attachments."""
         later = (*self._in(conversation_id), col(ChatMessage.id) >= first)
         gone = select(col(ChatMessage.id)).where(*later)
-        self._session.execute(
-            delete(ToolCall).where(col(ToolCall.user_id) == self._user_id, col(ToolCall.message_id).in_(gone))
-        )
+        for table in (ToolCall, Attachment):
+            self._session.execute(
+                delete(table).where(col(table.user_id) == self._user_id, col(table.message_id).in_(gone))
+            )
         self._session.execute(delete(ChatMessage).where(*later))
 
     def _in(self, conversation_id: str) -> tuple[Any, Any]:

@@ -19,7 +19,13 @@ import msgspec
 
 from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
-from maverick.chat.contract import AgentContext, AgentResult, AnswerTimeoutError, ToolCallRecord
+from maverick.chat.contract import (
+    AgentContext,
+    AgentResult,
+    AnswerTimeoutError,
+    MessageWithAttachments,
+    ToolCallRecord,
+)
 from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent
 from maverick.chat.reply import compose, explain
@@ -31,7 +37,7 @@ from maverick.journal import Journal
 from maverick.loop import AgentDefinition, RunConfig, TerminateReason
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.result import ToolOutcome, ToolRecord
-from maverick.model import Effect, LLMClient, Message, Role, Tool, ToolContext
+from maverick.model import Document, Effect, Image, LLMClient, Message, Role, Tool, ToolContext
 from maverick.model.client import model_info, own_model, request_defaults
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener, log_failure
@@ -106,6 +112,7 @@ class AgentRunner:
         request_id: str | None = None,
         run_id: str | None = None,
         signal: AbortSignal | None = None,
+        attachments: Sequence[Image | Document] = (),
     ) -> AgentResult:
         """Answer a message.
 
@@ -116,6 +123,7 @@ class AgentRunner:
             run_id: The id of the run, instead of a request's id: for a server that has saved the message and checked
                 it for an open confirmation. It must differ from the ids of all other users' runs.
             signal: Stops the answer when it is aborted; the text so far is kept.
+            attachments: Images and documents that the user sends with the message.
 
         Returns:
             The answer, and the tool calls made for it. Errors are part of it, in words for the user.
@@ -124,7 +132,7 @@ class AgentRunner:
             AnswerTimeoutError: It took longer than the limits allow; what was done until then is in its ``result``.
             LeaseLostError: Another process has taken over the run ``run_id``.
         """
-        return await self._answer(context, message, request_id, run_id, signal, None)
+        return await self._answer(context, message, attachments, request_id, run_id, signal, None)
 
     async def stream(
         self,
@@ -134,13 +142,14 @@ class AgentRunner:
         request_id: str | None = None,
         run_id: str | None = None,
         signal: AbortSignal | None = None,
+        attachments: Sequence[Image | Document] = (),
     ) -> AsyncGenerator[AgentActivityEvent | AgentResult, None]:
         """Answer a message and yield events; the last item is the :class:`AgentResult`.
 
         Takes and raises what :meth:`run` does. Text comes in whole sentences that are final: together they are the
         beginning of the result's ``response``. Leaving the loop early stops the run.
         """
-        answer = partial(self._answer, context, message, request_id, run_id, signal)
+        answer = partial(self._answer, context, message, attachments, request_id, run_id, signal)
         async with EventStream(answer) as events:
             async for event in events:
                 yield event
@@ -192,6 +201,7 @@ class AgentRunner:
         self,
         context: AgentContext,
         message: str,
+        attachments: Sequence[Image | Document],
         request_id: str | None,
         run_id: str | None,
         signal: AbortSignal | None,
@@ -211,7 +221,7 @@ class AgentRunner:
                     if not is_given:
                         await run_in_thread(self._check_message, context, message, request_id and run_id)
                     agent = await self.agent(context.user_id)
-                return await self._run(agent, context, message, run_id, stop, on_activity)
+                return await self._run(agent, context, message, attachments, run_id, stop, on_activity)
         except AnswerTimeoutError:
             raise
         except Exception as error:  # the contract: whatever happens, the user gets a friendly reply
@@ -230,6 +240,7 @@ class AgentRunner:
         agent: AgentDefinition,
         context: AgentContext,
         message: str,
+        attachments: Sequence[Image | Document],
         run_id: str,
         stop: AbortSignal,
         on_activity: Listener | None,
@@ -239,7 +250,10 @@ class AgentRunner:
         try:
             result = await self._executor.execute(
                 agent,
-                inputs={"prompt": message, "today": f"{self._today():%A, %Y-%m-%d}"},
+                inputs={
+                    "prompt": [*attachments, message] if attachments else message,
+                    "today": f"{self._today():%A, %Y-%m-%d}",
+                },
                 messages=_messages(context),
                 run_id=run_id,
                 user_id=context.user_id,
@@ -321,7 +335,10 @@ def _run_id(context: AgentContext, request_id: str | None) -> str:
 def _messages(context: AgentContext) -> list[Message]:
     """The conversation as the model sees it: beginning with the user, and not all of a long one."""
     messages = [
-        Message(Role.USER if past.role == "user" else Role.ASSISTANT, past.content)
+        Message(
+            Role.USER if past.role == "user" else Role.ASSISTANT,
+            [*past.attachments, past.content] if isinstance(past, MessageWithAttachments) else past.content,
+        )
         for past in context.message_history[-REMEMBERED_MESSAGES:]
         if past.content.strip()
     ]

@@ -89,6 +89,22 @@ class ChatMessage(SQLModel, table=True):
     run_id: str | None = None
     """The run that answered it, or whose answer it is."""
     created_at: datetime = _time()
+    attachments: list[dict[str, str]] | None = Field(
+        default=None, sa_column=Column(JSON(none_as_null=True), nullable=True)
+    )
+    """The names and media types of what was sent with it, if anything was."""
+
+
+class Attachment(SQLModel, table=True):
+    """The content of an image or a document that was sent with a message."""
+
+    __tablename__ = "attachments"
+
+    id: int | None = Field(default=None, primary_key=True)
+    user_id: str = Field(index=True)
+    message_id: int = Field(index=True)
+    name: str
+    data: bytes
 
 
 class ToolCall(SQLModel, table=True):

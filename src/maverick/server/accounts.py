@@ -104,6 +104,7 @@ TABLES = (
     "conversations",
     "messages",
     "tool_calls",
+    "attachments",
     "changes",
     "confirmations",
     "heard_requests",

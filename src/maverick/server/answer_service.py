@@ -315,7 +315,13 @@ class AnswerService:
                 log_failure(logging.WARNING, "answers_out_of_touch", error, {"answers": len(running)})
 
     async def _run(self, answer: Answer, job: AnswerJob, run_id: str) -> AgentResult:
-        stream = self._runner.stream(job.context, job.message, run_id=run_id, signal=answer.signal)
+        stream = self._runner.stream(
+            job.context,
+            job.message,
+            run_id=run_id,
+            signal=answer.signal,
+            attachments=job.attachments,
+        )
         try:
             async with contextlib.aclosing(stream):
                 async for item in stream:

@@ -19,6 +19,7 @@ from maverick.chat.prompt import REMEMBERED_MESSAGES
 from maverick.chat.tables import ChatMessage, ToolCall, now, storable
 from maverick.exceptions import StorageError
 from maverick.journal import ApprovalStatus
+from maverick.model import Document, Image
 from maverick.server.answer_body import AnswerBody, AnswerStatus, ApprovalBody, ToolCallBody
 from maverick.server.answer_records import AnswerRecord, AnswerRecords
 from maverick.server.errors import RequestRefusedError, not_found, too_many
@@ -45,6 +46,8 @@ class Question:
     """The approval that this decides on."""
     approved: bool = False
     """Whether the user agrees."""
+    attachments: tuple[Image | Document, ...] = ()
+    """What is sent with the message."""
 
     @classmethod
     def deciding(cls, approval_id: str, *, approved: bool) -> Question:
@@ -54,7 +57,8 @@ class Question:
     def digest(self) -> str:
         """A hash, to tell the same request sent again from another one."""
         parts = (self.message, self.conversation_id, self.replaces, self.approval_id, self.approved)
-        said = "\0".join(str(part) for part in parts)
+        hashes = [part.blob.sha256 for part in self.attachments if part.blob is not None]
+        said = "\0".join(str(part) for part in (*parts, *hashes))
         return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -67,6 +71,7 @@ class AnswerJob:
     message: str
     user_message_id: int
     asked_at: datetime
+    attachments: Sequence[Image | Document] = ()
 
 
 class AnswerStore:
@@ -147,12 +152,15 @@ class AnswerStore:
             if question.replaces is not None and not conversations.rewind(conversation_id, question.replaces):
                 raise not_found("message")
             before = conversations.recall(conversation_id, REMEMBERED_MESSAGES)
-            number = conversations.say(conversation_id, "user", question.message, run_id, at)
+            number = conversations.say(
+                conversation_id, "user", question.message, run_id, at, attachments=question.attachments
+            )
             ConfirmationStore(session, user_id, conversation_id).check_message(question.message)
             record = AnswerRecord(run_id, conversation_id, digest, request_key)
             records.add(record)
             context = AgentContext.from_request(user_id, conversation_id, before)
-            return AnswerJob(record, context, storable(question.message), number, at)
+            words = storable(question.message)
+            return AnswerJob(record, context, words, number, at, question.attachments)
 
     def request_stop(self, user_id: str, run_id: str) -> None:
         """Ask for an answer to be stopped, whichever process makes it."""
@@ -228,11 +236,11 @@ class AnswerStore:
             asked = _messages(session, user_id, record.conversation_id, run_id).get("user")
             if asked is None or asked.id is None:
                 raise not_found("answer")
-            before = ConversationStore(session, user_id).recall(
-                record.conversation_id, REMEMBERED_MESSAGES, before=asked.id
-            )
+            conversations = ConversationStore(session, user_id)
+            before = conversations.recall(record.conversation_id, REMEMBERED_MESSAGES, before=asked.id)
+            sent = conversations.attachments(asked.id) if asked.attachments else ()
         context = AgentContext.from_request(user_id, record.conversation_id, before)
-        return record, AnswerJob(record, context, asked.content, asked.id, asked.created_at)
+        return record, AnswerJob(record, context, asked.content, asked.id, asked.created_at, sent)
 
 
 def later_event(asked_at: datetime) -> int:

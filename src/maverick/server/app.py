@@ -118,7 +118,8 @@ def create_app(
         app.include_router(module.router)
     app.include_router(chat.approvals)
     app.mount("/", _Page(directory=_PAGE, html=True), name="page")
-    app.add_middleware(BodyLimit, most=limits.body_bytes)
+    with_media = limits.body_bytes + limits.attachment_bytes * 4 // 3
+    app.add_middleware(BodyLimit, most=limits.body_bytes, most_at={"/api/chat": with_media})
     app.add_middleware(HostCheck, names=allowed_hosts)
     app.add_middleware(Observer, metrics=metrics)
     return app

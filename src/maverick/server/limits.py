@@ -39,6 +39,8 @@ class ServerLimits:
     """Attempts to sign in from each address."""
     body_bytes: int = 256 * 1024
     """The size of a request's body; some front ends send the whole conversation with each message."""
+    attachment_bytes: int = 5 * 2**20
+    """The size of the images and documents sent with a message; 0 takes none."""
     streams: int = 12
     """Streams a user may have open at once, over all tabs."""
     answers: int = 4

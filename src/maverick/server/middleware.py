@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -32,36 +33,39 @@ class BodyLimit:
     Args:
         app: The application.
         most: The largest body, in bytes.
+        most_at: The largest body at paths of their own.
     """
 
-    def __init__(self, app: ASGIApp, *, most: int) -> None:
+    def __init__(self, app: ASGIApp, *, most: int, most_at: Mapping[str, int]) -> None:
         self._app = app
         self._most = most
+        self._most_at = most_at
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
+        most = self._most_at.get(scope["path"], self._most)
         length = dict(scope["headers"]).get(b"content-length", b"0")
-        if not length.isdigit() or int(length[:20]) > self._most:
-            return await self._refuse(scope, receive, send)
-        body = b""
+        if not length.isdigit() or int(length[:20]) > most:
+            return await self._refuse(most, scope, receive, send)
+        body = bytearray()
         while True:  # bodies are small: reading all of it first proves its size before anything acts on it
             message = await receive()
             if message["type"] != "http.request":
                 return None  # the client has disconnected
             body += message.get("body", b"")
-            if len(body) > self._most:
-                return await self._refuse(scope, receive, send)
+            if len(body) > most:
+                return await self._refuse(most, scope, receive, send)
             if not message.get("more_body"):
                 break
-        return await self._app(scope, _replay(body, receive), send)
+        return await self._app(scope, _replay(bytes(body), receive), send)
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _refuse(self, most: int, scope: Scope, receive: Receive, send: Send) -> None:
         response = refusal_response(
             413,
             "too_large",
-            f"The body is too large. Send at most {self._most} bytes.",
+            f"The body is too large. Send at most {most} bytes.",
             headers={"Connection": "close"},
         )
         await response(scope, receive, send)

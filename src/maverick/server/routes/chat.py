@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, Base64Bytes, BaseModel, ConfigDict, Field
 
 from maverick.chat.confirmations import pending_confirmations
 from maverick.chat.database import owned_session
+from maverick.chat.tables import storable
+from maverick.exceptions import InvalidInputError
+from maverick.model import Document, Image
+from maverick.model.media import media_from_bytes
 from maverick.server.answer_body import AnswerBody, ApprovalBody
 from maverick.server.answer_service import Answer
 from maverick.server.answer_store import Question
@@ -29,6 +33,7 @@ from maverick.server.dependencies import (
     Words,
     stream_format,
 )
+from maverick.server.errors import RequestRefusedError
 from maverick.server.event_stream import EVENT_STREAM, StreamFormat, answer_stream
 from maverick.server.stream_encoders import StreamEncoder
 from maverick.server.tokens import Principal
@@ -43,6 +48,19 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 _DECIDED = {**_ANSWER, **NOT_FOUND, **CONFLICT}
 
 
+class Attachment(BaseModel):
+    """An image (PNG, JPEG, GIF or WebP), a PDF or a text; which of them is found from its content."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(max_length=200), AfterValidator(storable)] = ""
+    data: Base64Bytes
+
+    def part(self) -> Image | Document:
+        """It as a part of a message."""
+        return media_from_bytes(self.data, name=self.name)
+
+
 class ChatRequest(BaseModel):
     """What a user says."""
 
@@ -53,6 +71,8 @@ class ChatRequest(BaseModel):
     """The conversation; without one, a new one is started."""
     replaces: Number | None = None
     """A message of the user in this conversation to take back, with everything after it."""
+    attachments: Annotated[list[Attachment], Field(max_length=20)] = []
+    """What is sent with the message."""
 
 
 @router.post("/chat", response_model=None, responses=_ANSWER)
@@ -66,7 +86,14 @@ async def chat(
     last_event_id: LastEventId = None,
 ) -> Response:
     """Send a message. The answer is JSON, or a stream of events if the client accepts that."""
-    question = Question(body.message, body.conversation_id, body.replaces)
+    if sum(len(attached.data) for attached in body.attachments) > service.limits.attachment_bytes:
+        most = service.limits.attachment_bytes
+        raise RequestRefusedError(413, "too_large", f"Attachments may have {most} bytes together.")
+    try:
+        sent = tuple(attached.part() for attached in body.attachments)
+    except InvalidInputError as error:
+        raise RequestRefusedError(422, "invalid", f"attachments: {error}") from error
+    question = Question(body.message, body.conversation_id, body.replaces, attachments=sent)
     answer = await service.answers.start(user.user_id, question, idempotency_key)
     return await _answered(service, user, answer, stream_format(request, format), last_event_id)
 

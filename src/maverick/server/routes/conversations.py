@@ -46,6 +46,13 @@ class ConversationBody(BaseModel):
         return cls(**shown, running=conversation.active_run)
 
 
+class AttachmentBody(BaseModel):
+    """An image or a document that was sent with a message."""
+
+    name: str
+    media_type: str
+
+
 class MessageBody(BaseModel):
     """A message of a conversation."""
 
@@ -56,6 +63,7 @@ class MessageBody(BaseModel):
     """The answer it is, or the one it asked for."""
     created_at: datetime
     tool_calls: list[ToolCallBody]
+    attachments: list[AttachmentBody] | None = None
 
     @classmethod
     def of(cls, message: ChatMessage, calls: list[ToolCall]) -> MessageBody:
