@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError
 from maverick.model import (
@@ -22,6 +22,7 @@ from maverick.model import (
     Opaque,
     Part,
     Request,
+    RequestConfig,
     Role,
     Text,
     Thought,
@@ -33,7 +34,6 @@ from maverick.providers.http.wire_json import (
     HeadCache,
     add_extra,
     encode,
-    encode_tools,
     encoded_conversation,
     result_content,
 )
@@ -44,7 +44,7 @@ from maverick.providers.openai.wire import (
     file_of,
     has_media,
     reasoning_effort,
-    unknown_tool_choice,
+    tool_fields,
 )
 
 PROVIDER = "openai-chat"
@@ -73,10 +73,6 @@ class _AssistantMessage(Struct, tag_field="role", tag="assistant", omit_defaults
 class _ToolMessage(Struct, tag_field="role", tag="tool"):
     tool_call_id: str
     content: str
-
-
-class _TextPart(Struct, tag_field="type", tag="text"):
-    text: str
 
 
 class RequestEncoder:
@@ -131,7 +127,7 @@ class RequestEncoder:
         if stream:
             fields["stream"] = True
             fields["stream_options"] = {"include_usage": True}
-        fields |= _tool_fields(request)
+        fields |= tool_fields(request, _server_tools(config), _tool_form, _choice)
         if request.output is not None:
             answer = answer_format(request.output)
             fields["response_format"] = {"type": "json_schema", "json_schema": answer}
@@ -218,16 +214,8 @@ class _Conversation(JsonConversation):
             return encoded[:-1] + b"," + encode({self._thoughts_field: thoughts})[1:]
         return encoded
 
-    def _content(self, parts: tuple[Part, ...]) -> list[object]:
-        content: list[object] = []
-        for part in parts:
-            if isinstance(part, Text) and part.text:
-                content.append(_TextPart(part.text))
-            elif isinstance(part, Image):
-                content.append(self._image(part))
-            elif isinstance(part, Document):
-                content.append(self._document(part))
-        return content
+    def _text(self, text: str) -> object:
+        return {"type": "text", "text": text}
 
     def _image(self, image: Image) -> object:
         if image.file_id:
@@ -242,7 +230,7 @@ class _Conversation(JsonConversation):
             return {"type": "file", "file": {"file_id": document.file_id}}
         if document.media_type == "text/plain":
             text = document.blob.data.decode("utf-8", "replace")
-            return _TextPart(f"{document.name}:\n\n{text}" if document.name else text)
+            return self._text(f"{document.name}:\n\n{text}" if document.name else text)
         return {"type": "file", "file": file_of(document, self._data_url(document))}
 
 
@@ -257,8 +245,7 @@ def _encode_call(call: ToolCall) -> object:
     return _Call(call.id, _Function(call.tool_name, encode(call.arguments).decode()))
 
 
-def _tool_fields(request: Request) -> dict[str, Any]:
-    config = request.config
+def _server_tools(config: RequestConfig) -> list[Any]:
     for tool in config.server_tools:
         if isinstance(tool, str):
             raise InvalidInputError(
@@ -266,19 +253,13 @@ def _tool_fields(request: Request) -> dict[str, Any]:
                 "openai-responses:, or a dictionary as the server documents it.",
                 field="server_tools",
             )
-    if not request.tools and not config.server_tools:
-        return {}
-    functions = encode_tools(request.tools, _tool_form)[1:-1]
-    own = [encode(tool) for tool in config.server_tools]
-    fields: dict[str, Any] = {"tools": Raw(b"[" + b",".join([functions, *own] if functions else own) + b"]")}
-    choice = config.tool_choice
-    if choice in ("auto", "required", "none"):
-        fields["tool_choice"] = choice
-    elif choice is not None:
-        if all(tool.name != choice for tool in request.tools):
-            raise unknown_tool_choice(choice)
-        fields["tool_choice"] = {"type": "function", "function": {"name": choice}}
-    return fields
+    return list(config.server_tools)
+
+
+def _choice(name: str, request: Request) -> dict[str, Any] | None:
+    if any(tool.name == name for tool in request.tools):
+        return {"type": "function", "function": {"name": name}}
+    return None
 
 
 def _tool_form(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -10,11 +10,11 @@ one at the end of an answer that was cut off is left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError
 from maverick.model import (
@@ -24,6 +24,7 @@ from maverick.model import (
     Opaque,
     Part,
     Request,
+    RequestConfig,
     Role,
     Text,
     Thought,
@@ -35,7 +36,6 @@ from maverick.providers.http.wire_json import (
     HeadCache,
     add_extra,
     encode,
-    encode_tools,
     encoded_conversation,
     result_content,
 )
@@ -48,7 +48,7 @@ from maverick.providers.openai.wire import (
     reasoning_effort,
     reasons,
     server_tools,
-    unknown_tool_choice,
+    tool_fields,
 )
 from maverick.providers.strict_schema import openai_tool_schema
 
@@ -61,10 +61,6 @@ _ENCRYPTED = "reasoning.encrypted_content"
 class _EasyMessage(Struct):
     role: str
     content: str
-
-
-class _InputText(Struct, tag_field="type", tag="input_text"):
-    text: str
 
 
 class _FunctionCall(Struct, tag_field="type", tag="function_call"):
@@ -126,7 +122,7 @@ class ResponsesEncoder:
             fields["reasoning"] = reasoning
         if request.output is not None:
             fields["text"] = {"format": {"type": "json_schema", **answer_format(request.output)}}
-        fields |= _tool_fields(request)
+        fields |= tool_fields(request, server_tools(config), _tool_form, _choice)
         extra = dict(self._extra)
         add_extra(extra, config.extra)
         include = extra.pop("include", [])  # which only adds to what is sent
@@ -190,23 +186,18 @@ class _Conversation(JsonConversation):
                 items.append(encode(_EasyMessage("user", text)))
         return items
 
-    def _content(self, parts: tuple[Part, ...]) -> list[object]:
-        """The texts and media of a message."""
-        content: list[object] = []
-        for part in parts:
-            if isinstance(part, Text) and part.text:
-                content.append(_InputText(part.text))
-            elif isinstance(part, Image):
-                where = {"file_id": part.file_id} if part.file_id else {"image_url": self._data_url(part)}
-                content.append({"type": "input_image", "detail": "auto", **where})
-            elif isinstance(part, Document):
-                content.append({"type": "input_file", **self._file(part)})
-        return content
+    def _text(self, text: str) -> object:
+        return {"type": "input_text", "text": text}
 
-    def _file(self, document: Document) -> dict[str, Any]:
+    def _image(self, image: Image) -> object:
+        where = {"file_id": image.file_id} if image.file_id else {"image_url": self._data_url(image)}
+        return {"type": "input_image", "detail": "auto", **where}
+
+    def _document(self, document: Document) -> object:
         if document.blob is not None:
-            return file_of(document, self._data_url(document))
-        return {"file_id": document.file_id} if document.file_id else {"file_url": document.url}
+            return {"type": "input_file", **file_of(document, self._data_url(document))}
+        where = {"file_id": document.file_id} if document.file_id else {"file_url": document.url}
+        return {"type": "input_file", **where}
 
 
 def _reasoning(request: Request, model: str) -> dict[str, Any]:
@@ -221,28 +212,13 @@ def _reasoning(request: Request, model: str) -> dict[str, Any]:
     return fields
 
 
-def _tool_fields(request: Request) -> dict[str, Any]:
-    own = server_tools(request.config)
-    if not request.tools and not own:
-        return {}
-    functions = encode_tools(request.tools, _tool_form)[1:-1]
-    tools = b",".join([functions, *map(encode, own)] if functions else map(encode, own))
-    fields: dict[str, Any] = {"tools": Raw(b"[" + tools + b"]")}
-    choice = request.config.tool_choice
-    if choice in ("auto", "required", "none"):
-        fields["tool_choice"] = choice
-    elif choice is not None:
-        fields["tool_choice"] = _named_choice(choice, request, own)
-    return fields
-
-
-def _named_choice(name: str, request: Request, own: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _choice(name: str, request: Request) -> dict[str, Any] | None:
     if any(tool.name == name for tool in request.tools):
         return {"type": "function", "name": name}
-    kind = {"code_execution": "code_interpreter"}.get(name, name)
-    if any(tool.get("type") == kind for tool in own):
-        return {"type": "allowed_tools", "mode": "required", "tools": [{"type": kind}]}
-    raise unknown_tool_choice(name)
+    if name in request.config.server_tools:
+        (tool,) = server_tools(RequestConfig(server_tools=(name,)))
+        return {"type": "allowed_tools", "mode": "required", "tools": [{"type": tool["type"]}]}
+    return None
 
 
 def _tool_form(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:

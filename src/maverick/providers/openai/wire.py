@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from abc import ABC
-from collections.abc import Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Raw
 
 from maverick.exceptions import InvalidInputError
-from maverick.model import Document, Image, OutputSchema, Part, RequestConfig
-from maverick.providers.http.wire_json import EncodedConversation, nothing_to_send
+from maverick.model import Document, Image, OutputSchema, Part, Request, RequestConfig, Text, Tool
+from maverick.providers.http.wire_json import EncodedConversation, encode, encode_tools, nothing_to_send
 from maverick.providers.media_limits import OPENAI, MediaTally
 from maverick.providers.strict_schema import openai_schema
 
@@ -115,12 +115,38 @@ def answer_format(output: OutputSchema) -> dict[str, Any]:
     return wanted | ({"schema": output.schema} if strict is None else {"schema": strict, "strict": True})
 
 
-def unknown_tool_choice(name: str) -> InvalidInputError:
-    """The error for a choice that is not one of the tools on offer."""
-    return InvalidInputError(
-        f"tool_choice: there is no tool named {name!r}. Use auto, required, none or the name of a tool on offer.",
-        field="tool_choice",
-    )
+def tool_fields(
+    request: Request,
+    own: Sequence[Mapping[str, Any]],
+    form: Callable[[Tool, dict[str, Any]], dict[str, Any]],
+    choice: Callable[[str, Request], dict[str, Any] | None],
+) -> dict[str, Any]:
+    """The tools of a request, and which of them the model has to call.
+
+    Args:
+        request: The request.
+        own: The tools that the server runs itself.
+        form: A tool in the words of the API, given the tool and the JSON Schema of its parameters.
+        choice: The choice of a tool by its name in the words of the API; ``None`` if it is not on offer.
+
+    Raises:
+        InvalidInputError: The tool to call is not on offer.
+    """
+    functions = encode_tools(request.tools, form)[1:-1]
+    tools = [functions, *map(encode, own)] if functions else [*map(encode, own)]
+    if not tools:
+        return {}
+    fields: dict[str, Any] = {"tools": Raw(b"[" + b",".join(tools) + b"]")}
+    wanted = request.config.tool_choice
+    if wanted is not None:
+        chosen = wanted if wanted in ("auto", "required", "none") else choice(wanted, request)
+        if chosen is None:
+            raise InvalidInputError(
+                f"tool_choice: there is no tool named {wanted!r}. Use auto, required, none or the name of a tool on offer.",
+                field="tool_choice",
+            )
+        fields["tool_choice"] = chosen
+    return fields
 
 
 def _version(model: str) -> tuple[int, int]:
@@ -157,6 +183,30 @@ class JsonConversation(EncodedConversation, ABC):
         if len(self._pieces) >= self._MOST_PIECES:
             self._pieces = [b"".join(self._pieces)]
         self._pieces += [message + b"," for message in messages]
+
+    def _content(self, parts: Iterable[Part]) -> list[object]:
+        """The texts and media of a message."""
+        content: list[object] = []
+        for part in parts:
+            if isinstance(part, Text) and part.text:
+                content.append(self._text(part.text))
+            elif isinstance(part, Image):
+                content.append(self._image(part))
+            elif isinstance(part, Document):
+                content.append(self._document(part))
+        return content
+
+    @abstractmethod
+    def _text(self, text: str) -> object:
+        """A text in the words of the API."""
+
+    @abstractmethod
+    def _image(self, image: Image) -> object:
+        """An image in the words of the API."""
+
+    @abstractmethod
+    def _document(self, document: Document) -> object:
+        """A document in the words of the API."""
 
     def _data_url(self, media: Image | Document) -> Raw | str:
         """Where the content of the media is: in a data URL, or at the address that it has."""
