@@ -10,7 +10,14 @@ from typing import Any
 
 import msgspec
 
-from maverick.loop.events import AgentActivityEvent, ContentChunk, ToolCallEnd, ToolCallStart
+from maverick.loop.events import (
+    AgentActivityEvent,
+    ContentChunk,
+    ServerToolUsed,
+    SourcesCited,
+    ToolCallEnd,
+    ToolCallStart,
+)
 
 
 class EventName(StrEnum):
@@ -24,6 +31,10 @@ class EventName(StrEnum):
     """A tool is called: ``id``, ``name``, ``arguments``."""
     TOOL_END = "tool_end"
     """A tool has answered: ``id``, ``outcome``, ``result``, ``duration_ms``."""
+    SERVER_TOOL = "server_tool"
+    """The provider used a tool of its own: ``name``, ``text``, which is a line that says so."""
+    SOURCES = "sources"
+    """What the answer cites: ``sources``, each with ``title`` and ``url``, which is empty for a file."""
     APPROVAL = "approval"
     """The user is asked to confirm: ``id``, ``conversation_id``, ``tool_name``, ``question``, ``phrase``, ``expires_at``."""
     DONE = "done"
@@ -94,8 +105,11 @@ class EventLog:
 
 def stream_event(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any]] | None:
     """The name and data of an event of the loop in the stream; ``None`` if it is not streamed."""
-    if len(event.agent) > 1:  # a subagent's words are for its caller
-        return None
+    # A subagent's words are for its caller.
+    return _streamed(event) if len(event.agent) == 1 else None
+
+
+def _streamed(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any]] | None:
     match event:
         case ContentChunk(content=content):
             return EventName.TEXT, {"text": content}
@@ -108,6 +122,11 @@ def stream_event(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any
                 "result": _value(event.result) if event.data is None else event.data,
                 "duration_ms": event.duration_ms,
             }
+        case ServerToolUsed(use=use):
+            return EventName.SERVER_TOOL, {"name": use.name, "text": str(use)}
+        case SourcesCited(citations=citations):
+            sources = [{"title": cited.title, "url": cited.url} for cited in citations]
+            return EventName.SOURCES, {"sources": sources}
     return None
 
 

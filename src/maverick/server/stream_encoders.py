@@ -57,7 +57,9 @@ class _ProtocolEncoder(StreamEncoder, ABC):
 
     def encode(self, event: StreamEvent) -> list[Frame]:
         """The messages that are sent for the next event."""
-        return [Frame(data) for data in self._encode(event.name, event.data)]
+        is_note = event.name in (EventName.SERVER_TOOL, EventName.SOURCES)
+        encode = self._note if is_note else self._encode
+        return [Frame(data) for data in encode(event.name, event.data)]
 
     def _encode(self, name: EventName, data: Mapping[str, Any]) -> list[Json]:
         match name:
@@ -105,6 +107,9 @@ class _ProtocolEncoder(StreamEncoder, ABC):
 
     @abstractmethod
     def _approval(self, data: Mapping[str, Any]) -> list[Json]: ...
+
+    @abstractmethod
+    def _note(self, name: EventName, data: Mapping[str, Any]) -> list[Json]: ...
 
     @abstractmethod
     def _done(self, data: Mapping[str, Any]) -> list[Json]: ...
@@ -165,6 +170,9 @@ class AgUiEncoder(_ProtocolEncoder):
             interrupt["toolCallId"] = call_id
         self._interrupts.append(interrupt)
         return []
+
+    def _note(self, name: EventName, data: Mapping[str, Any]) -> list[Json]:
+        return [{"type": "CUSTOM", "name": name.value, "value": dict(data)}]
 
     def _done(self, data: Mapping[str, Any]) -> list[Json]:
         if data["status"] == AnswerStatus.FAILED:
@@ -246,6 +254,15 @@ class AiSdkEncoder(_ProtocolEncoder):
             return [asked]
         self._asking = [output for output in self._asking if output["toolCallId"] != call_id]
         return [asked, {"type": "tool-approval-request", "approvalId": data["id"], "toolCallId": call_id}]
+
+    def _note(self, name: EventName, data: Mapping[str, Any]) -> list[Json]:
+        if name is EventName.SERVER_TOOL:
+            return [{"type": "data-server-tool", "data": dict(data)}]
+        return [
+            {"type": "source-url", "sourceId": source["url"], **source}
+            for source in data["sources"]
+            if source["url"]
+        ]
 
     def _done(self, data: Mapping[str, Any]) -> list[Json]:
         frames = [*self._asking, {"type": "finish-step"}]

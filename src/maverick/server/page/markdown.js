@@ -70,6 +70,7 @@ function marked([whole, code, strong, emphasis, named]) {
   return link(address, label);
 }
 
-function link(address, label) {
+/** A link that tells the page it leads to nothing. */
+export function link(address, label) {
   return element("a", { href: address, target: "_blank", rel: "noopener noreferrer nofollow", text: label });
 }

@@ -1,7 +1,7 @@
 // Messages of a conversation: the user's, and answers, also those in progress.
 
 import { element, icon, iconButton } from "./element.js";
-import { rendered } from "./markdown.js";
+import { link, rendered } from "./markdown.js";
 import { ToolCard } from "./tool-card.js";
 
 /** Something the user said. */
@@ -38,6 +38,7 @@ export class AnswerMessage {
     this.tools = new Map();
     this.text = "";
     this.block = null;
+    this.sources = null;
     this.waiting = element("div", { class: "waiting" }, element("span"), element("span"), element("span"));
     this.waiting.setAttribute("aria-hidden", "true");
     this.content.replaceChildren(this.waiting);
@@ -50,6 +51,8 @@ export class AnswerMessage {
     else if (name === "text") this.say(data.text);
     else if (name === "tool_start") this.call(data);
     else if (name === "tool_end") this.tools.get(data.id)?.end(data.result, data.duration_ms, data.outcome);
+    else if (name === "server_tool") this.note(data.text);
+    else if (name === "sources") this.cite(data.sources);
     else if (name === "approval") this.ask(data);
     else if (name === "done") this.end(data);
   }
@@ -89,6 +92,24 @@ export class AnswerMessage {
     this.content.append(card.node, this.waiting);
   }
 
+  /** Say what a tool of the model's provider did. */
+  note(text) {
+    const line = element("p", { class: "note", text });
+    if (this.block) this.block.before(line);
+    else this.content.append(line, this.waiting);
+  }
+
+  /** List what the answer cites, below it. */
+  cite(sources) {
+    const items = sources.map(({ title, url }) => {
+      const safe = /^https?:/.test(url);
+      return element("li", {}, safe ? link(url, title) : title);
+    });
+    this.sources?.remove();
+    this.sources = element("ol", { class: "sources note", "aria-label": "Sources" }, ...items);
+    this.content.append(this.sources);
+  }
+
   /** Ask the user whether to go ahead. */
   ask(approval) {
     this.question?.remove();
@@ -117,6 +138,7 @@ export class AnswerMessage {
     this.waiting.remove();
     for (const card of this.tools.values()) card.leave();
     if (response) this.show(response);
+    if (this.sources) this.content.append(this.sources);
     if (this.question) this.content.append(this.question);
     this.node.classList.toggle("failed", status === "failed");
     const note = { stopped: "Stopped.", failed: reason || "Something went wrong." }[status];
