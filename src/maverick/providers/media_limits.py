@@ -83,11 +83,15 @@ class MediaTally:
         parts = message.parts
         if len(parts) == 1 and type(parts[0]) is Text:  # nearly always
             return parts
-        return tuple([self._admitted(part, message.role) for part in parts])
+        return tuple(
+            [
+                self.admit_part(part, message.role) if isinstance(part, Image | Document) else part
+                for part in parts
+            ]
+        )
 
-    def _admitted(self, part: Part, role: Role) -> Part:
-        if not isinstance(part, Image | Document):
-            return part
+    def admit_part(self, part: Image | Document, role: Role) -> Image | Document | Text:
+        """The same for one part of a message of this role."""
         refusal = self._refusal(part)
         if not refusal:
             self._count(part)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from maverick.model import Opaque, Part, Text, TextDelta, ThinkingDelta, Thought, ToolCall
@@ -48,56 +47,51 @@ class Delta(Struct, frozen=True, gc=False):
     stop_reason: str | None = None
 
 
-class _Block(Struct, frozen=True):
-    """A content block of a type that is read; each type uses some of the fields."""
-
-    text: str = ""
-    thinking: str = ""
-    signature: str = ""
-    data: str = ""
-    id: str = ""
-    name: str = ""
-    input: Any = None
-
-
 def part_of(data: dict[str, Any]) -> Part | None:
     """The part that a block makes; ``None`` for an empty text."""
-    kind = _kind(data)
+    kind = _text(data, "type")
     if kind not in _FIELDS:
         return Opaque(PROVIDER, data)
-    block = msgspec.convert(data, _Block)
-    if kind == "tool_use":
-        if type(block.input) is dict:
-            return ToolCall(block.id, block.name, block.input, block=_own_form(data))
-        return ToolCall(block.id, block.name, malformed=encode(block.input).decode())
+    own_form = _own_form(data) if len(data) > len(_FIELDS[kind]) else None
     if kind == "text":
-        return Text(block.text, _own_form(data)) if block.text else None
+        text = _text(data, "text")
+        return Text(text, own_form) if text else None
+    if kind == "tool_use":
+        call_id, name, arguments = _text(data, "id"), _text(data, "name"), data.get("input")
+        if type(arguments) is dict:
+            return ToolCall(call_id, name, arguments, block=own_form)
+        return ToolCall(call_id, name, malformed=encode(arguments).decode())
     if kind == "thinking":
-        return Thought(block.thinking, block.signature, block=_own_form(data))
-    return Thought("", redacted=block.data, block=_own_form(data))
+        return Thought(_text(data, "thinking"), _text(data, "signature"), block=own_form)
+    return Thought("", redacted=_text(data, "data"), block=own_form)
 
 
 def open_block(data: dict[str, Any]) -> OpenBlock:
     """The block that begins like this."""
-    return OpenBlock(data) if _kind(data) in _FIELDS else _OpaqueBlock(data)
+    return OpenBlock(data) if _text(data, "type") in _FIELDS else _OpaqueBlock(data)
 
 
 class OpenBlock:
     """A content block that is still arriving."""
 
-    __slots__ = ("_begun", "_block", "_kind", "_pieces", "_signature")
+    __slots__ = ("_begun", "_kind", "_pieces", "_signature")
 
     def __init__(self, begun: dict[str, Any]) -> None:
+        part_of(begun)  # which checks it
         self._begun = begun
-        self._block = msgspec.convert(begun, _Block)
         self._kind = begun["type"]
         self._pieces: list[str] = []
         self._signature = ""
 
     def begin(self) -> Deltas:
         """What the block already had when it began."""
+        begun = self._begun
         return self.add(
-            Delta(text=self._block.text, thinking=self._block.thinking, signature=self._block.signature)
+            Delta(
+                text=_text(begun, "text"),
+                thinking=_text(begun, "thinking"),
+                signature=_text(begun, "signature"),
+            )
         )
 
     def add(self, delta: Delta) -> Deltas:
@@ -139,11 +133,10 @@ class OpenBlock:
             not added
         ):  # a tool without arguments streams none, and they may also come with the start of the block
             return part_of(begun)
-        arguments = decode_object(added.encode())
+        call_id, name, arguments = _text(begun, "id"), _text(begun, "name"), decode_object(added.encode())
         if arguments is None:
-            return ToolCall(self._block.id, self._block.name, malformed=added)
-        own_form = _own_form(begun, input=arguments)
-        return ToolCall(self._block.id, self._block.name, arguments, block=own_form)
+            return ToolCall(call_id, name, malformed=added)
+        return ToolCall(call_id, name, arguments, block=_own_form(begun, input=arguments))
 
 
 class _OpaqueBlock(OpenBlock):
@@ -182,16 +175,17 @@ class _OpaqueBlock(OpenBlock):
         return self._whole
 
 
-def _kind(data: dict[str, Any]) -> str:
-    kind = data.get("type")
-    if type(kind) is not str:
-        raise ValueError("a block has no type")
-    return kind
+def _text(data: dict[str, Any], name: str) -> str:
+    text = data.get(name, "")
+    if type(text) is not str or (name == "type" and not text):
+        raise ValueError(f"{name} is no text")
+    return text
 
 
 def _own_form(data: dict[str, Any], **fields: object) -> Opaque | None:
     """The block as the API sent it, if it says more than our part does."""
     known = _FIELDS[data["type"]]
-    if all(name in known or value in _UNREMARKABLE for name, value in data.items()):
-        return None
-    return Opaque(PROVIDER, {**data, **fields})
+    for name, value in data.items():
+        if name not in known and value not in _UNREMARKABLE:
+            return Opaque(PROVIDER, {**data, **fields})
+    return None

@@ -78,7 +78,7 @@ class Conversation(EncodedConversation):
         """The id of the container that server tools of the conversation use, if they use one."""
 
     def _add(self, message: Message) -> None:
-        parts = self._tally.admit(message)
+        parts = message.parts
         if message.role is Role.TOOL_RESULT:
             result = self._encode_result(message, parts)
             self._open(_USER)
@@ -115,7 +115,7 @@ class Conversation(EncodedConversation):
 
     def _encode_part(self, part: Part, role: Role) -> bytes:
         """The block of a part with a comma before it, or nothing for a part that the API would not take back."""
-        block = part if type(part) is Opaque else getattr(part, "block", None)
+        block = part if isinstance(part, Opaque) else getattr(part, "block", None)
         if block is not None and block.provider == PROVIDER:
             return self._encode_own(block)
         if isinstance(part, ToolCall):
@@ -123,7 +123,7 @@ class Conversation(EncodedConversation):
         if isinstance(part, Text):
             return b"," + encode(_TextBlock(part.text)) if part.text.strip() else b""
         if isinstance(part, Image | Document) and role is not Role.ASSISTANT:
-            return b"," + encode(self._media(part))
+            return b"," + encode(self._media(part, role))
         if isinstance(part, Thought) and block is None:
             return _encode_thought(part)
         self._leave_out(part)
@@ -149,14 +149,17 @@ class Conversation(EncodedConversation):
         if isinstance(part, Text):
             return _TextBlock(part.text) if part.text.strip() else None
         if isinstance(part, Image | Document):
-            return self._media(part)
+            return self._media(part, Role.TOOL_RESULT)
         if isinstance(part, Opaque) and part.provider == PROVIDER:
             return part.data
         self._leave_out(part)
         return None
 
-    def _media(self, part: Image | Document) -> dict[str, Any]:
+    def _media(self, part: Image | Document, role: Role) -> object:
         """The block of an image or a document; its bytes are not copied into it."""
+        admitted = self._tally.admit_part(part, role)
+        if isinstance(admitted, Text):  # which says why it cannot be sent
+            return _TextBlock(admitted.text)
         if part.url:
             source: dict[str, Any] = {"type": "url", "url": part.url}
         elif part.blob is None:

@@ -172,7 +172,10 @@ class MessageAccumulator(StreamAccumulator):
         except BAD_JSON:
             event = self._read_unusual(data)
         if event.type == "content_block_delta":
-            return self._continue(event, data)
+            block, delta = self._blocks.get(event.index), event.delta
+            if block is not None and delta.type in _PIECE_TYPES and not delta.partial_json:
+                return block.add(delta)
+            return self._continue(block, delta, data)
         if event.type == "content_block_start":
             return self._open(event, data)
         if event.type == "content_block_stop":
@@ -180,10 +183,7 @@ class MessageAccumulator(StreamAccumulator):
         if event.type == "message_start":
             self._start(event, data)
         elif event.type == "message_delta":
-            self._stop_reason = event.delta.stop_reason
-            self._usage = _merged(self._usage, event.usage)
-            if b'"container"' in data:
-                self._container = self._delta_in(data).get("container")
+            self._near_end(event, data)
         elif event.type == "message_stop":
             self._finish(data)
         elif event.type == "error":
@@ -213,13 +213,12 @@ class MessageAccumulator(StreamAccumulator):
             raise self._exchange.malformed("a content block that is not valid", data) from None
         return block.begin()
 
-    def _continue(self, event: _Event, data: bytes) -> Deltas:
-        block, delta = self._blocks.get(event.index), event.delta
+    def _continue(self, block: OpenBlock | None, delta: Delta, data: bytes) -> Deltas:
+        """Add a delta that is not text to its block."""
         if block is None:
             raise self._exchange.malformed("a piece of a content block that had not begun", data)
         if delta.type in _PIECE_TYPES:
-            if delta.partial_json:
-                self._count_arguments(delta.partial_json, data)
+            self._count_arguments(delta.partial_json, data)
             return block.add(delta)
         if delta.type == "citations_delta":
             block.add_citation(self._delta_in(data).get("citation"))
@@ -228,6 +227,12 @@ class MessageAccumulator(StreamAccumulator):
         else:
             logger.warning("Claude sent a piece of a block of a type that is not known, %r", delta.type)
         return ()
+
+    def _near_end(self, event: _Event, data: bytes) -> None:
+        self._stop_reason = event.delta.stop_reason
+        self._usage = _merged(self._usage, event.usage)
+        if b'"container"' in data:
+            self._container = self._delta_in(data).get("container")
 
     def _delta_in(self, data: bytes) -> dict[str, Any]:
         """The delta of an event with all its fields."""
@@ -312,13 +317,14 @@ def _counted(counts: _Counts) -> Usage:
     """What was used. The API counts cached tokens separately, we as part of the input."""
     cache_read = counts.cache_read_input_tokens or 0
     cache_write = counts.cache_creation_input_tokens or 0
-    for_an_hour = counts.cache_creation.ephemeral_1h_input_tokens if counts.cache_creation else 0
+    for_an_hour = counts.cache_creation.ephemeral_1h_input_tokens or 0 if counts.cache_creation else 0
     return Usage(
         (counts.input_tokens or 0) + cache_read + cache_write,
         counts.output_tokens or 0,
         cache_read,
         cache_write,
-        cache_write_1h_tokens=min(for_an_hour or 0, cache_write),
+        None,
+        min(for_an_hour, cache_write),
     )
 
 
