@@ -10,6 +10,7 @@ import pytest
 
 import maverick
 from canary import CANARY
+from maverick import AgentDefinition, AgentExecutor, ModelConfig
 from maverick.exceptions import (
     AuthenticationError,
     ErrorKind,
@@ -20,6 +21,7 @@ from maverick.exceptions import (
 )
 from maverick.model import (
     Message,
+    Opaque,
     Price,
     Request,
     RequestConfig,
@@ -31,6 +33,7 @@ from maverick.model import (
 from maverick.providers.claude.client import ClaudeClient, connect
 from maverick.providers.http.aiohttp_transport import AiohttpTransport
 from maverick.providers.network import allow_network, forbid_network
+from wire.claude_blocks import KEPT, READ
 from wire.claude_server import HELLO, ClaudeServer
 
 MODEL = "claude-sonnet-4-5"
@@ -246,3 +249,22 @@ async def test_a_key_with_a_line_break_in_it_is_an_invalid_input(server: ClaudeS
         with pytest.raises(InvalidInputError) as caught:
             await client.run(HI)
     assert CANARY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_turn_of_server_tools_that_pauses_goes_on_with_its_blocks_as_they_came(
+    server: ClaudeServer, streamed: bool
+) -> None:
+    settings = ModelConfig(server_tools=("web_search",), cache="off")
+    searcher = AgentDefinition(name="searcher", description="Searches.", model_config=settings)
+    heard: list[object] = []
+    async with connect(MODEL, base_url=server.at("paused_search"), api_key="k") as client:
+        result = await AgentExecutor(client).execute(
+            searcher, inputs={"prompt": "When is high water?"}, on_activity=heard.append if streamed else None
+        )
+
+    assert result.output == "High water is at noon."
+    first, second = (received.body for received in server.received)
+    paused = {"role": "assistant", "content": [READ[0], KEPT[0]]}
+    assert second == {**first, "messages": [*first["messages"], paused]}
+    assert Opaque("claude", KEPT[1]) in result.messages[-1].parts

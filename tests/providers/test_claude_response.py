@@ -94,6 +94,22 @@ def test_input_is_the_whole_request_and_costs_what_the_table_says() -> None:
     assert usage.cost_usd == pytest.approx(cost)
 
 
+def test_web_searches_and_a_cache_of_an_hour_cost_more() -> None:
+    usage = {
+        "input_tokens": 0,
+        "output_tokens": 0,
+        "cache_creation_input_tokens": 1000,
+        "cache_creation": {"ephemeral_1h_input_tokens": 400, "ephemeral_5m_input_tokens": 600},
+        "server_tool_use": {"web_search_requests": 3, "web_fetch_requests": 1},
+    }
+    price = Price(1, 1, cache_write=2, cache_write_1h=4)
+    exchange = Exchange(SERVICE, API, "mine", {}, PriceTable({"mine": price}))
+    message = Answer([text("Hi.")]).message("mine") | {"usage": usage}
+    counted = read_message(json.dumps(message).encode(), exchange).usage
+    assert counted.cache_write_1h_tokens == 400
+    assert counted.cost_usd == pytest.approx((600 * 2 + 400 * 4) / 1e6 + 0.03)
+
+
 @pytest.mark.parametrize(
     ("asked", "answered", "cost"),
     [

@@ -113,6 +113,12 @@ def _echo(body: Body) -> Answer:
     return Answer([text(_said(body))], piece=100_000)
 
 
+def _paused_search(body: Body) -> Answer:
+    if body["messages"][-1]["role"] == "user":
+        return Answer([READ[0], KEPT[0]], "pause_turn")
+    return Answer([KEPT[1], READ[4]])
+
+
 def _loop(body: Body) -> Answer:
     results = json.dumps(body["messages"]).count('"tool_result"')
     if results >= LOOP_TURNS:
@@ -167,6 +173,7 @@ ANSWERS: Mapping[str, Callable[[Body], Answer]] = {
             text("Known."),
         ]
     ),
+    "paused_search": _paused_search,
     "server_tools": lambda _: Answer([*READ, *KEPT]),
     "empty": lambda _: Answer([text("")]),
     "half_a_character": lambda _: Answer([text("broken \ud83d here")], piece=1000),

@@ -44,6 +44,9 @@ _PIECE_TYPES = frozenset({"text_delta", "thinking_delta", "signature_delta", "in
 
 _DELTA_TYPES = _PIECE_TYPES | {"citations_delta", "compaction_delta"}
 
+_SEARCH_USD = 0.01
+"""What a web search costs besides the tokens of its results; the other server tools cost nothing else."""
+
 _MOST_KEPT_BYTES = 32 * 1024 * 1024
 """The most that the blocks of an answer may have when they begin: a request, too, may have 32 MB."""
 
@@ -64,6 +67,10 @@ class _CacheCreation(Struct, frozen=True):
     ephemeral_1h_input_tokens: TokenCount | None = None
 
 
+class _ServerToolUse(Struct, frozen=True):
+    web_search_requests: TokenCount | None = None
+
+
 class _Counts(Struct, frozen=True):
     """The tokens of an answer, or of one step of it, as far as it gives them."""
 
@@ -81,6 +88,7 @@ class _Iteration(_Counts, frozen=True):
 class _Usage(_Counts, frozen=True):
     iterations: list[_Iteration] | None = None
     """The steps of the answer; the counts above do not include those of a compaction."""
+    server_tool_use: _ServerToolUse | None = None
 
 
 class _Message(Struct, frozen=True):
@@ -310,7 +318,10 @@ def _response(
     for step in usage.iterations or ():
         if step.type == "compaction":
             counts += _counted(step)
-    return complete_response(exchange, parts, counts, _STOP_REASONS.get(stop_reason), model)
+    searches = usage.server_tool_use.web_search_requests or 0 if usage.server_tool_use else 0
+    return complete_response(
+        exchange, parts, counts, _STOP_REASONS.get(stop_reason), model, fees_usd=searches * _SEARCH_USD
+    )
 
 
 def _counted(counts: _Counts) -> Usage:

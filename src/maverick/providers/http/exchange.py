@@ -128,6 +128,8 @@ def complete_response(
     usage: Usage | None,
     stop_reason: StopReason | None,
     model: str,
+    *,
+    fees_usd: float = 0.0,
 ) -> Response:
     """The answer, once all of it is known.
 
@@ -137,6 +139,7 @@ def complete_response(
         usage: How many tokens that took, if the service reported it.
         stop_reason: Why it stopped; ``None`` where that follows from the parts.
         model: The model that answered; if empty, the one that was asked for.
+        fees_usd: What the answer cost besides its tokens.
 
     Raises:
         MalformedResponseError: It calls a tool without a name, which no service would accept back.
@@ -150,7 +153,7 @@ def complete_response(
     if usage is None:
         usage = NO_USAGE
     elif price := exchange.prices.find(exchange.model).price or exchange.prices.find(model).price:
-        usage = msgspec.structs.replace(usage, cost_usd=price.cost(usage))
+        usage = msgspec.structs.replace(usage, cost_usd=price.cost(usage) + fees_usd)
     return Response(parts, usage=usage, stop_reason=stop_reason, model=model, request_id=exchange.request_id)
 
 
