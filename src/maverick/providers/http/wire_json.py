@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Meta
 
 from maverick.exceptions import InvalidInputError, InvalidToolError
-from maverick.model import History, Message, Opaque, Part, Request, Tool
+from maverick.model import History, Message, Opaque, Part, Request, RequestConfig, Tool
 from maverick.model.message import describe_part
 from maverick.telemetry import logger
 
@@ -113,10 +113,12 @@ class HeadCache:
     CAPACITY = 256
     """The oldest is forgotten when there are more."""
 
-    __slots__ = ("_heads",)
+    __slots__ = ("_config", "_heads", "_settings")
 
     def __init__(self) -> None:
         self._heads: dict[Hashable, tuple[bytes, object]] = {}
+        self._config: RequestConfig | None = None
+        self._settings: Hashable = ()
 
     def get(self, request: Request, options: Hashable, make: Callable[[], bytes]) -> bytes:
         """The head of the request: a kept one, or what ``make`` returns.
@@ -126,7 +128,17 @@ class HeadCache:
             options: What else the head depends on, besides the settings of the request.
             make: Makes the head.
         """
-        key = (options, _settings_key(request), request.system, id(request.tools), id(request.output))
+        config = request.config
+        if config is not self._config:  # most turns have the settings of the one before
+            self._config, self._settings = config, _settings_key(config)
+        key = (
+            options,
+            request.compact,
+            self._settings,
+            request.system,
+            id(request.tools),
+            id(request.output),
+        )
         kept = self._heads.get(key)
         if kept is not None:
             return kept[0]
@@ -138,10 +150,8 @@ class HeadCache:
         return head
 
 
-def _settings_key(request: Request) -> Hashable:
-    config = request.config
+def _settings_key(config: RequestConfig) -> Hashable:
     return (
-        request.compact,
         config.max_tokens,
         config.temperature,
         config.effort,
