@@ -10,7 +10,10 @@ import pytest
 
 from cli.command import run
 from cli.runs_command import WILD, Runs, fits, is_safe, table
+from maverick import AgentDefinition, AgentExecutor
 from maverick.journal import Journal, RunStatus
+from maverick.model import Response, ToolCall, Usage
+from maverick.testing import ScriptedClient
 
 ALL = ["crash", "fail", "wild", "limit", "deep", "two", "wait", "nest", "sum"]
 
@@ -111,6 +114,25 @@ def test_a_run_is_shown_turn_by_turn_with_its_tools(runs: Runs) -> None:
     assert "· calculate(expression='12 * 7') → 12 * 7 = 84." in tool
     assert second.split()[:2] == ["2", "12"]
     assert fits(done.stdout)
+
+
+def test_cached_tokens_are_told_from_others_and_a_changed_prompt_with_its_reason(runs: Runs) -> None:
+    answers = [
+        Response("Hm.", [ToolCall("c1", "look")], Usage(900, 10), model="one"),
+        Response("Done.", usage=Usage(1_100, 10, cache_read_tokens=400), model="two"),
+    ]
+
+    async def keep(journal: Journal) -> None:
+        await AgentExecutor(ScriptedClient(answers), journal=journal).execute(
+            AgentDefinition("walker", "Walks."), inputs={"prompt": "Go."}, run_id="cached"
+        )
+
+    runs.use(keep)
+    shown = runs.run("show", "cached").stdout
+
+    assert "2,020 tokens (2,000 in, 400 cached, 20 out)" in shown
+    assert "1,110, 400 cached" in shown
+    assert "(model changed: about 700 tokens not " in shown
 
 
 def test_subagents_are_shown_where_they_were_called(runs: Runs) -> None:

@@ -12,6 +12,7 @@ from maverick.loop.events import (
     Compacted,
     ContentChunk,
     MessageAdded,
+    PrefixChanged,
     RetryScheduled,
     RunResumed,
     ServerToolUsed,
@@ -85,5 +86,7 @@ def _remarks_on(event: AgentActivityEvent) -> Iterator[str]:
             yield f"(a person wrote: {shortened(text)})"
         case Compacted():
             yield "(the conversation was condensed)"
+        case PrefixChanged(reason=reason, tokens=tokens) if tokens:
+            yield f"({reason}: about {tokens:,} tokens not cached)"
         case RunResumed():
             yield "(resumed)"

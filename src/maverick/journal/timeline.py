@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
+from maverick.exceptions import InvalidInputError
+from maverick.journal.playback import bare_loop
 from maverick.loop.entries import (
     ApprovalDecided,
     CallRuled,
@@ -20,6 +22,8 @@ from maverick.loop.entries import (
     Said,
     ToolFinished,
 )
+from maverick.loop.event_mapper import EventMapper
+from maverick.loop.events import AgentActivityEvent, PrefixChanged
 from maverick.loop.tool_round import unwrapped
 from maverick.model import ToolCall, Usage
 
@@ -53,8 +57,11 @@ class Timeline:
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.turns: list[TurnLine] = []
         self.usage = Usage()
+        self._loop = bare_loop()
+        self._mapper: EventMapper | None = EventMapper(self._loop, "", "", ())
+        """Works out where requests do not extend the one before; ``None`` once entries need the agent to be followed."""
         self._called_at = 0.0
-        self._condensing = False
+        self._condensing = self._native = False
         for entry in entries:
             self.add(entry)
 
@@ -63,16 +70,28 @@ class Timeline:
         handle = self._HANDLERS.get(type(entry))
         if handle is not None:
             handle(self, entry)
+        if self._mapper is not None:
+            try:
+                self._loop.feed(entry)
+            except InvalidInputError:
+                self._mapper = None
+            else:
+                self._note_changes(self._mapper.events_of(entry))
+
+    def _note_changes(self, events: Iterable[AgentActivityEvent]) -> None:
+        for event in events:
+            if isinstance(event, PrefixChanged):
+                self._note(f"{event.reason}: about {event.tokens:,} tokens not cached")
 
     def _called(self, entry: ModelCalled) -> None:
-        self._called_at, self._condensing = entry.at, entry.compaction
+        self._called_at, self._condensing, self._native = entry.at, entry.compaction, entry.native
         if entry.attempt == 1 and not entry.compaction:
             self.turns.append(TurnLine(number=entry.turn, at=entry.at))
 
     def _replied(self, entry: ModelReplied) -> None:
         self.usage += entry.response.usage
         if self._condensing:
-            self._note("the conversation was condensed")
+            self._note(f"the conversation was condensed{' by the provider' if self._native else ''}")
             return
         turn = self.turns[-1]
         turn.model_ms = round((entry.at - self._called_at) * 1000)

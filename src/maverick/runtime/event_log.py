@@ -31,6 +31,7 @@ _FIGURES = (
     "attempt",
     "delay",
     "context_tokens",
+    "tokens",
     "approved",
 )
 

@@ -20,6 +20,7 @@ from maverick.journal.damage import damaged_run
 from maverick.journal.store import ENDED
 from maverick.journal.timeline import Timeline, ToolLine, TurnLine
 from maverick.loop.entries import RunStarted
+from maverick.model import Usage
 from maverick.model.untrusted import unmarked
 
 _COLUMNS = (
@@ -94,7 +95,7 @@ def _head(story: Story) -> Iterator[str]:
         "part of": record.parent,
         "began": _times(record),
         "used": f"{counted(len(story.timeline.turns), 'turn')}, {counted(tools, 'tool call')}, "
-        f"{counted(usage.total_tokens, 'token')} ({usage.input_tokens:,} in, {usage.output_tokens:,} out), "
+        f"{counted(usage.total_tokens, 'token')} ({usage.input_tokens:,} in{_cached(usage)}, {usage.output_tokens:,} out), "
         f"cost {money(usage.cost_usd)}",
         "asked": story.task,
     }
@@ -132,9 +133,14 @@ def _turn_row(turn: TurnLine, indent: str) -> tuple[str, ...]:
         "" if indent else str(turn.number),
         f"{indent}{turn.number}: {said}" if indent else said,
         duration(turn.model_ms / 1000),
-        f"{usage.total_tokens:,}",
+        f"{usage.total_tokens:,}{_cached(usage)}",
         money(usage.cost_usd),
     )
+
+
+def _cached(usage: Usage) -> str:
+    """How many of the tokens were read from the provider's cache, if any."""
+    return f", {usage.cache_read_tokens:,} cached" if usage.cache_read_tokens else ""
 
 
 def _told(tool: ToolLine) -> str:
