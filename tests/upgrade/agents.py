@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -9,8 +10,17 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
-from maverick import AgentDefinition, OutputConfig, PromptConfig, RunConfig, ToolConfig, ToolContext, tool
-from maverick.model import Request, Role, ToolCall
+from maverick import (
+    AgentDefinition,
+    ModelConfig,
+    OutputConfig,
+    PromptConfig,
+    RunConfig,
+    ToolConfig,
+    ToolContext,
+    tool,
+)
+from maverick.model import Request, Response, Role, Text, Thought, ToolCall
 from maverick.testing import Turn
 from maverick.tools import Workspace, coding_tools
 
@@ -128,6 +138,42 @@ manager = AgentDefinition(
     run_config=RunConfig(retry_delay_ms=0),
     tool_config=ToolConfig(tools=[reporter.as_tool(), send]),
 )
+
+
+@tool(effect="pure")
+async def read_page(number: int) -> str:
+    """Read a page of a long book."""
+    acted.append(f"read {number}")
+    return f"page {number}: " + "so it goes, " * 120
+
+
+reader = AgentDefinition(
+    name="reader",
+    description="Reads a book that is longer than its context window.",
+    model_config=ModelConfig(model="scripted:", context_window=2_000),
+    run_config=RunConfig(max_turns=20, retry_delay_ms=0),
+    tool_config=ToolConfig(tools=[read_page]),
+)
+
+
+def reading(pages: int, *, thinks: bool) -> Callable[[Request], Response]:
+    """A model that reads page after page, and condenses when it is asked to; any process can give the next answer."""
+
+    def answer(request: Request) -> Response:
+        if not request.tools:
+            return Response(f"Read so far: {_newest_page(request)}.")
+        number = _newest_page(request) + 1
+        thought = [Thought(f"Now page {number}.", signature=f"signed-{number}")] if thinks else []
+        if number > pages:
+            return Response([*thought, Text("The end.")])
+        return Response([*thought, ToolCall(f"read-{number}", "read_page", {"number": number})])
+
+    return answer
+
+
+def _newest_page(request: Request) -> int:
+    found = [int(n) for m in request.messages for n in re.findall(r"(?:page|far:) (\d+)", m.content)]
+    return max(found, default=0)
 
 
 def coder(folder: Path) -> AgentDefinition[str]:

@@ -28,7 +28,7 @@ from maverick.model import Message, ModelInfo, Price, Request
 from maverick.server import TokenSigner, client_protocol, create_app
 from maverick.testing import RecordingClient, ScriptedClient, Turn, call, calls, fail, reply
 from maverick.tools import Permissions
-from upgrade.agents import PASSWORD, Says, by_turn, clerk, coder, manager, reporter
+from upgrade.agents import PASSWORD, Says, by_turn, clerk, coder, manager, reader, reading, reporter
 
 Step: TypeAlias = Callable[[Path], Coroutine[Any, Any, None]]
 
@@ -175,6 +175,25 @@ async def coding(folder: Path) -> None:
         await executor.execute(coder(workspace), inputs={"prompt": "Write."}, run_id="coding")
 
 
+async def condensed(folder: Path) -> None:
+    """Runs that are condensed several times, with thoughts and without, and are killed in the middle, or not."""
+    for run_id, thinks, kill_at in (
+        ("thought", True, 0),
+        ("thought-cut", True, 5),
+        ("thought-cut-later", True, 8),
+        ("thoughtless", False, 0),
+        ("thoughtless-cut", False, 6),
+    ):
+        async with SqliteJournal(folder / "condensed.db") as journal:
+            client = ScriptedClient(reading(8, thinks=thinks))
+            if kill_at:
+                journal.on_write = _fail_at("ModelCalled", kill_at)
+            with suppress(RuntimeError):
+                await AgentExecutor(client, journal=journal).execute(
+                    reader, inputs={"prompt": "Read."}, run_id=run_id
+                )
+
+
 def _fail_at(write: str, number: int) -> Callable[[str, bool], None]:
     left = number
 
@@ -270,6 +289,7 @@ STEPS: dict[str, Step] = {
     step.__name__: step
     for step in (
         *(finished, typed, failed, aborted, denied, killed, killed_again, waiting, managed, managing, coding),
+        condensed,
         *(recorded, chatted),
     )
 }

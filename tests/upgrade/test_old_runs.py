@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import typing
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from maverick.exceptions import NetworkError, RateLimitError, RunChangedError, S
 from maverick.journal import ApprovalStatus, RunStatus, SqliteJournal
 from maverick.journal.timeline import Timeline
 from maverick.loop.entries import Entry
-from maverick.model import LLMClient, Message, Request, Response, Text, TextDelta
+from maverick.loop.events import Compacted, RunEnd
+from maverick.model import LLMClient, Message, Request, Response, Text, TextDelta, Thought
 from maverick.providers import Client, connect
 from maverick.testing import ScriptedClient, call, forbid_network, reply
+from scenario import assert_valid
 from upgrade import agents
-from upgrade.agents import Says, by_turn, clerk, coder, manager, reporter
+from upgrade.agents import Says, by_turn, clerk, coder, manager, reader, reading, reporter
 
 DATA = Path(__file__).parents[1] / "data" / "0.1.0"
 TASK = {"boss": "Ana", "prompt": "the usual"}
@@ -178,6 +181,59 @@ async def test_an_agent_that_changed_with_the_upgrade_is_named(journal: SqliteJo
 
     with pytest.raises(RunChangedError, match="the prompt has changed"):
         await executor(journal).resume("killed", other)
+
+
+# Condensed runs -------------------------------------------------------------------------------------------------
+
+CONDENSED = ("thought", "thoughtless")
+
+
+@pytest.fixture
+async def condensed(tmp_path: Path) -> AsyncIterator[SqliteJournal]:
+    """The journal of runs whose conversation was longer than the context window."""
+    shutil.copy(DATA / "condensed.db", tmp_path)
+    agents.acted.clear()
+    async with SqliteJournal(tmp_path / "condensed.db") as journal:
+        yield journal
+
+
+@pytest.mark.parametrize("run_id", CONDENSED)
+async def test_a_condensed_run_is_replayed_and_gives_its_answer_again(
+    condensed: SqliteJournal, run_id: str
+) -> None:
+    reopened = AgentExecutor(ScriptedClient([]), journal=condensed)
+
+    events = [event async for event in reopened.replay(run_id, reader)]
+    result = await reopened.resume(run_id, reader)
+
+    assert sum(isinstance(event, Compacted) for event in events) >= 2
+    assert isinstance(events[-1], RunEnd)
+    assert (result.output, result.turn_count) == ("The end.", 9)
+    assert result.messages == events[-1].result.messages
+    assert agents.acted == []
+
+
+@pytest.mark.parametrize("run_id", ["thought-cut", "thought-cut-later", "thoughtless-cut"])
+@pytest.mark.parametrize("fork", [False, True])
+async def test_a_condensed_run_that_was_killed_goes_on(
+    condensed: SqliteJournal, run_id: str, fork: bool
+) -> None:
+    client = ScriptedClient(reading(8, thinks=run_id.startswith("thought-")))
+    reopened = AgentExecutor(client, journal=condensed)
+
+    if fork:
+        result = await reopened.fork(run_id, reader, turn=3)
+    else:
+        result = await reopened.resume(run_id, reader)
+
+    assert (result.output, result.turn_count) == ("The end.", 9)
+    read = [record.arguments["number"] for record in result.tool_calls]
+    assert read == list(range(1, 9))
+    for before, request in pairwise(request for request in client.requests if request.tools):
+        assert_valid(request.messages)
+        thoughts = [part for message in request.messages for part in message.parts if type(part) is Thought]
+        is_extended = list(request.messages[: len(before.messages)]) == list(before.messages)
+        assert is_extended or len(thoughts) <= 1
 
 
 # The cassette ---------------------------------------------------------------------------------------------------
