@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maverick import Image
 from maverick.agents.markdown import AgentFile, read_agent
 from maverick.exceptions import InvalidInputError
 from maverick.loop.inputs import REQUIRED
+from maverick.model import Message
+from media_files import png
 
 REPORTER = """\
 ---
@@ -47,6 +50,16 @@ EVERY_PROBLEM = {
     "wrong name": ("---\nname: 2 words\ndescription: b\n---\nx\n", 2, "name: expected a letter"),
     "unknown tool": ("---\ndescription: b\ntools: [grepp]\n---\nx\n", 3, "Did you mean 'grep'?"),
     "tools no list": ("---\ndescription: b\ntools: {a: 1}\n---\nx\n", 3, "tools: expected names"),
+    "nothing attached": (
+        "---\ndescription: b\nattachments: a.png\n---\nx\n",
+        3,
+        "a.png cannot be read: No such file",
+    ),
+    "attached from elsewhere": (
+        "---\ndescription: b\nattachments: [../a.png]\n---\nx\n",
+        3,
+        "attachments: ../a.png is not in the folder",
+    ),
     "wrong limit": ("---\ndescription: b\nmax_turns: 0\n---\nx\n", 3, "max_turns: expected"),
     "wrong time": ("---\ndescription: b\ntimeout: soon\n---\nx\n", 3, "timeout: expected seconds"),
     "wrong temperature": ("---\ndescription: b\ntemperature: hot\n---\nx\n", 3, "temperature: expected"),
@@ -135,6 +148,16 @@ def test_an_answer_has_the_schema_the_file_gives(tmp_path: Path) -> None:
 
     assert output is not None
     assert output.format.json_schema == {"type": "object", "required": ["city"]}
+
+
+def test_images_and_documents_beside_the_file_go_before_its_message(tmp_path: Path) -> None:
+    (tmp_path / "logo.png").write_bytes(png())
+    text = "---\ndescription: b\nattachments: [logo.png]\nmessage: Find ${what}.\n---\nx\n"
+
+    definition = read_agent(write(tmp_path, text)).definition
+
+    logo = Image.from_bytes(png(), name="logo.png")
+    assert definition.render({"what": "it"})[1] == (Message.user([logo, "Find it."]),)
 
 
 def test_windows_line_ends_and_a_byte_order_mark_do_no_harm(tmp_path: Path) -> None:

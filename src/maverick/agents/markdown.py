@@ -12,6 +12,7 @@ Two kinds are read. A file of ours, in ``.maverick/agents``, has these settings,
       audience: Who reads it.
       days: {type: integer, default: 3}
     message: Report on ${days} days.   # by default ${prompt}
+    attachments: [logo.png]            # images and documents before the message, from the folder of this file
     max_turns: 10                      # and timeout, max_cost_usd, max_total_tokens, max_tool_calls
     effort: high                       # and max_tokens, thinking, server_tools: the settings of ModelConfig
     output: {type: object, …}          # a JSON Schema of the answer
@@ -46,11 +47,13 @@ from maverick.loop import (
     ToolConfig,
 )
 from maverick.loop.inputs import REQUIRED, Template
+from maverick.model import Message, Part
+from maverick.model.media import media_from_path
 
 _INPUT_TYPES = {"text": str, "string": str, "integer": int, "number": float, "boolean": bool}
 _LIMITS = ("max_turns", "max_cost_usd", "max_total_tokens", "max_tool_calls", "max_calls_per_turn")
 _FIELDS = (
-    "name", "description", "model", "tools", "mcpServers", "inputs", "message", "timeout", "output", *MODEL_SETTINGS, *_LIMITS,
+    "name", "description", "model", "tools", "mcpServers", "inputs", "message", "attachments", "timeout", "output", *MODEL_SETTINGS, *_LIMITS,
 )  # fmt: skip
 _WRITTEN_AS = {"timeout_ms": "timeout", "initial_messages[0]": "message", "system_prompt": "body"}
 """How a file calls what a definition calls otherwise."""
@@ -92,7 +95,7 @@ def _own_agent(front: FrontMatter) -> AgentFile:
             lambda: AgentDefinition(
                 name=_text(front, "name", front.path.stem),
                 description=_text(front, "description"),
-                prompt_config=PromptConfig(front.body, [_text(front, "message", "${prompt}")]),
+                prompt_config=PromptConfig(front.body, [_message(front)]),
                 model_config=ModelConfig(
                     model=_text(front, "model", "") or None,
                     **{name: front.fields.get(name) for name in MODEL_SETTINGS},  # type: ignore[arg-type]  # it checks them
@@ -166,6 +169,21 @@ def _run_config(front: FrontMatter) -> RunConfig:
             )
         limits["timeout_ms"] = round(seconds * 1000)
     return RunConfig(**limits)  # type: ignore[arg-type]  # it checks the types of all its values
+
+
+def _message(front: FrontMatter) -> str | Message:
+    """The first message; what is attached to it lies beside the agent's file, so that no file can send another's."""
+    text, folder = _text(front, "message", "${prompt}"), front.path.parent.resolve()
+    attached: list[str | Part] = []
+    for name in _names(front, "attachments"):
+        file = (folder / name).resolve()
+        if not file.is_relative_to(folder):
+            front.refuse("attachments", f"attachments: {name} is not in the folder of this file.")
+        try:
+            attached.append(media_from_path(file))
+        except InvalidInputError as error:
+            front.refuse("attachments", f"attachments: {error}", error)
+    return Message.user([*attached, text]) if attached else text
 
 
 def _own_tools(front: FrontMatter) -> tuple[str, ...]:
