@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attacks.stranger import Machine
-from maverick import AgentDefinition, AgentExecutor, ModelConfig
+from maverick import AgentDefinition, AgentExecutor, ModelConfig, connect
 from maverick.config import AgentConfig, Secret
 from maverick.exceptions import ConfigError
 from maverick.providers.resolve import resolve
@@ -120,3 +120,18 @@ def test_the_ways_to_claude_share_a_key_and_others_do_not() -> None:
     ):
         found = resolve(settings, named=model, environ={})
         assert (found.api_key is not None, found.base_url is not None) == (shared, shared), model
+
+
+@pytest.mark.requirement("KEY-OWNER")
+def test_a_key_for_openai_is_not_sent_to_another_vendor_that_speaks_its_protocol(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-0123456789abcdef")
+    google = "https://generativelanguage.googleapis.com/v1beta/openai/"
+
+    with pytest.raises(ConfigError, match=r"generativelanguage\.googleapis\.com"):
+        connect("openai:gemini-3.5-flash", base_url=google)
+
+    for base_url in ("http://localhost:4000", "https://mine.openai.azure.com/openai/v1"):
+        connect("openai:gpt-6-luna", base_url=base_url)
+    connect("openai:gemini-3.5-flash", base_url=google, api_key="key-of-google")

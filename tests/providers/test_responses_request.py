@@ -219,6 +219,7 @@ def test_a_tool_is_strict_if_every_parameter_is_required() -> None:
         ({"effort": "max", "model": "o3"}, {"reasoning": {"effort": "high"}}),
         ({"thinking": "adaptive"}, {"reasoning": {"summary": "auto"}}),
         ({"thinking": "off"}, {"reasoning": {"effort": "none"}}),
+        ({"thinking": "off", "model": "gpt-4.1"}, {}),
         ({"cache": "5m"}, {}),
         ({"cache": "1h"}, {"prompt_cache_options": {"ttl": "12h"}}),
         ({"cache": "1h", "model": "gpt-5.4"}, {"prompt_cache_retention": "24h"}),

@@ -12,6 +12,7 @@ of each of them.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -85,7 +86,8 @@ def connect(model: str | None = None, /, *, settings: AgentConfig | None = None,
     """
     resolved = resolve(load_config().agent if settings is None else settings, wanted=model)
     if "api_key" not in options:
-        resolved.check() if model is None else resolved.check_key_owner()
+        used = dataclasses.replace(resolved, base_url=options.get("base_url") or resolved.base_url)
+        used.check() if model is None else used.check_key_owner()
     return open_client(resolved, **options)
 
 

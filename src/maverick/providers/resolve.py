@@ -21,6 +21,7 @@ from maverick.config.settings import TIMEOUTS, shown_setting
 from maverick.exceptions import ConfigError, InvalidInputError, describe_unknown
 from maverick.model.request import RequestConfig
 from maverick.providers.http.transport import Timeouts
+from maverick.providers.prices import vendor_at
 
 OFFLINE = "offline:"
 """The model that needs no key and no network."""
@@ -92,16 +93,20 @@ class ResolvedModel:
         vendor, other = _vendor(self.provider), None
         if vendor == "openai" and key.startswith("sk-ant-") and not host.endswith("anthropic.com"):
             other = "Claude"
-        elif vendor == "claude" and _OPENAI_KEY.match(key):
+        elif _OPENAI_KEY.match(key) and (vendor == "claude" or self._is_at_another_vendor()):
             other = "OpenAI"
         if other is not None:
             source = self.sources["api_key"]
+            owner = _NAMES[vendor] if _NAMES[vendor] != other else host
             raise ConfigError(
                 f"The key from {source} is a key for {other}, and {self.model} needs another. Set {key_variable(vendor)} to a "
-                f"key for {_NAMES[vendor]}, or choose another model.",
+                f"key for {owner}, or choose another model.",
                 source=source,
                 field="agent.api_key",
             )
+
+    def _is_at_another_vendor(self) -> bool:
+        return vendor_at(self.base_url or "") not in ("", "openai", "azure")
 
     def describe(self) -> list[Setting]:
         """Each setting with its source; the key is hidden."""

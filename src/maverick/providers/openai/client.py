@@ -113,7 +113,7 @@ class OpenAIClient(HttpClient):
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model. It supports structured output; of other servers' models no more is known."""
         known = self._prices.find(model.removeprefix(f"{self.provider}:"))
-        return replace(known, thinks=False, native_output=True, native_compaction=self._speaks_responses)
+        return replace(known, native_output=True, native_compaction=self._speaks_responses)
 
     def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""

@@ -57,6 +57,8 @@ def reasoning_effort(config: RequestConfig, model: str, *, most: str = "max") ->
             raise InvalidInputError(
                 "thinking: it cannot be off while effort is set. Leave one of them out.", field="thinking"
             )
+        if not reasons(model):
+            return None
         if _version(model) < (5, 1):
             raise InvalidInputError(
                 f"thinking: {model} cannot answer without reasoning. Set effort to 'low' instead.",
