@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from canary import CANARY
-from maverick import connect
+from maverick import AgentDefinition, AgentExecutor, ToolConfig, connect, tool
 from maverick.exceptions import (
     AgentError,
     CassetteMissError,
@@ -24,9 +24,12 @@ from maverick.exceptions import (
 )
 from maverick.journal.redaction import REDACTED
 from maverick.model import (
+    Blob,
     History,
+    Image,
     Message,
     ModelInfo,
+    Opaque,
     OutputSchema,
     Part,
     Price,
@@ -37,6 +40,7 @@ from maverick.model import (
     StreamItem,
     Text,
     TextDelta,
+    ThinkingDelta,
     Thought,
     ToolCall,
     Usage,
@@ -98,6 +102,43 @@ async def test_a_stream_comes_back_in_the_same_pieces(path: Path) -> None:
     await record(path, [story], ask("hi"), way="stream")
 
     assert await collect(cassette(path), ask("hi")) == live
+
+
+async def test_blocks_of_the_provider_come_back_in_their_place_in_the_stream(path: Path) -> None:
+    search = Opaque("claude", {"type": "server_tool_use", "name": "web_search", "input": {"query": "tides"}})
+    whole = Response([search, Text("High at noon.")])
+
+    class Searching(ScriptedClient):
+        async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+            for item in (ThinkingDelta("Hm."), search, TextDelta("High at noon."), whole):
+                yield item
+
+    live = await collect(RecordingClient(Searching([]), path), ask("hi"))
+
+    assert await collect(cassette(path), ask("hi")) == live
+    assert live == [ThinkingDelta("Hm."), search, TextDelta("High at noon."), whole]
+
+
+async def test_a_run_with_images_is_recorded_as_one_and_played_back_by_their_hashes(path: Path) -> None:
+    image = Image(media_type="image/png", blob=Blob(b"pixels"), pixels=(8, 8))
+
+    @tool
+    def look() -> list[str | Image]:
+        """Look at the shelf."""
+        return ["The shelf:", image]
+
+    viewer = AgentDefinition(name="viewer", description="Views.", tool_config=ToolConfig(tools=[look]))
+    seen = [Message.user(["Like this one?", image]), Message.assistant("Which?")]
+    script = ScriptedClient([call("look"), call("look"), reply("Books.")])
+    await AgentExecutor(RecordingClient(script, path)).execute(
+        viewer, inputs={"prompt": "Look."}, messages=seen
+    )
+
+    result = await AgentExecutor(cassette(path)).execute(viewer, inputs={"prompt": "Look."}, messages=seen)
+
+    assert result.output == "Books."
+    assert sum("run" in line for line in lines(path)) == 1
+    assert b"cGl4ZWxz" not in content(path)
 
 
 async def test_an_answer_recorded_whole_can_be_streamed(path: Path) -> None:

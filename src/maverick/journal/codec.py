@@ -136,12 +136,21 @@ def to_plain(value: object) -> Any:  # noqa: ANN401 - JSON of any shape
     return msgspec.to_builtins(value, enc_hook=_encode_foreign)
 
 
+def from_plain(value: object, kind: type[R]) -> R:
+    """The value of a type that was made plain.
+
+    Raises:
+        ValueError: It is not of that type.
+    """
+    return msgspec.convert(value, kind, dec_hook=_decode_foreign)
+
+
 def _decode(payload: bytes, decoder: msgspec.json.Decoder[R]) -> R:
     try:
         return decoder.decode(payload)
     except _UNREADABLE as strict:
         try:  # the standard library reads the escape of a lone surrogate, which msgspec refuses
-            return msgspec.convert(json.loads(payload), decoder.type, dec_hook=_decode_foreign)
+            return from_plain(json.loads(payload), decoder.type)
         except _UNREADABLE as error:
             raise JournalDamagedError(f"A journal entry is damaged: {strict}.", cause=error) from error
 

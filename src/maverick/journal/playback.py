@@ -22,11 +22,11 @@ from maverick.loop.entries import Entry, Interrupted, ModelFailed, ModelReplied,
 from maverick.loop.fingerprint import Fingerprint, hash_output, hash_tools
 from maverick.loop.machine import AgentLoop
 from maverick.loop.steps import CallModel
-from maverick.model import History, Message, Request, Response, Text
+from maverick.model import History, Message, Opaque, Request, Response, Text
 
 Json: TypeAlias = dict[str, Any]
-Delta: TypeAlias = tuple[Literal["text", "thinking"], str]
-"""A piece of a streamed answer."""
+Delta: TypeAlias = tuple[Literal["text", "thinking", "block"], str | Opaque]
+"""A piece of a streamed answer: words, or a block of the provider's own."""
 
 _PLAIN_MESSAGES = object()  # the key of the JSON form of a history's messages
 _SHOWN = 160  # characters of a value in an error message

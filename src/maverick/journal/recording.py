@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 from msgspec.structs import replace
 
 from maverick.exceptions import AgentError, InvalidInputError
-from maverick.journal.codec import VERSION, decode_entry, encode_json, to_plain
+from maverick.journal.codec import VERSION, decode_entry, encode_json, from_plain, to_plain
 from maverick.journal.export import entry_line, file_errors, read_recording, run_line
 from maverick.journal.playback import Delta, Json, bare_loop, plain_messages
 from maverick.journal.records import RunRecord, RunStatus
@@ -40,7 +40,8 @@ from maverick.loop.limits import Limits
 from maverick.loop.result import TerminateReason, ToolOutcome
 from maverick.loop.run_settings import RunSettings, ToolOffer
 from maverick.loop.steps import CallModel, Finish, RunTools
-from maverick.model import ModelInfo, Request, Response, Role
+from maverick.model import ModelInfo, Part, Request, Response
+from maverick.model.message import text_of
 
 Existing: TypeAlias = Literal["refuse", "append", "replace", "reuse"]
 """What to do with a file that is there already; ``reuse`` answers from it, and records what it does not have."""
@@ -167,13 +168,19 @@ class _LiveRun:
         if not isinstance(step, RunTools):
             return not new
         ids = [planned.call.id for planned in step.calls]
-        if [message.get("tool_call_id") for message in new] != ids or not all(map(_is_result, new)):
+        if [message.get("tool_call_id") for message in new] != ids:
             return False
         self._feed(ToolsStarted(at=time.time(), turn=step.turn))
         for index, message in enumerate(new):
             outcome = ToolOutcome.FAILED if message.get("is_error") else ToolOutcome.FINISHED
             content = message["content"] or ""
-            self._feed(ToolFinished(at=time.time(), index=index, outcome=outcome, content=content))
+            parts: tuple[Part, ...] = ()
+            if not isinstance(content, str):
+                parts = from_plain(content, tuple[Part, ...])
+                content = text_of(parts)
+            self._feed(
+                ToolFinished(at=time.time(), index=index, outcome=outcome, content=content, parts=parts)
+            )
         return True
 
     def answer(self, answer: Response | AgentError | None, deltas: Sequence[Delta] | None) -> None:
@@ -209,17 +216,14 @@ class _LiveRun:
         self._lines.append(entry_line(self.record.entries, VERSION, payload, deltas))
 
 
-def _is_result(message: Json) -> bool:
-    return message["role"] == Role.TOOL_RESULT and (
-        not message["content"] or isinstance(message["content"], str)
-    )
-
-
 def _without_secrets(deltas: Sequence[Delta]) -> Iterator[Delta]:
     """The deltas; those of one kind in a row are joined where a secret would be cut in two."""
     for kind, run in groupby(deltas, key=itemgetter(0)):
         pieces = list(run)
-        whole = "".join(text for _, text in pieces)
+        if kind == "block":
+            yield from from_plain(redact(to_plain(pieces)), list[Delta])
+            continue
+        whole = "".join(str(text) for _, text in pieces)
         clean = redact_text(whole)
         if clean == whole:
             yield from pieces

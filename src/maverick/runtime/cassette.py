@@ -123,7 +123,9 @@ class RecordingClient(ClientWrapper):
                     if isinstance(item, Response):
                         recorded = True
                         self._writer.add(request, asked, info, item, deltas)
-                    elif not isinstance(item, Opaque):
+                    elif isinstance(item, Opaque):
+                        deltas.append(("block", item))
+                    else:
                         deltas.append(("text" if isinstance(item, TextDelta) else "thinking", item.text))
                     yield item
         except AgentError as error:
@@ -166,8 +168,11 @@ def _replayed(exchange: RecordedExchange) -> Iterator[StreamItem]:
         AgentError: The error that was recorded.
     """
     if exchange.deltas is not None:
-        for kind, text in exchange.deltas:
-            yield TextDelta(text) if kind == "text" else ThinkingDelta(text)
+        for kind, piece in exchange.deltas:
+            if isinstance(piece, Opaque):
+                yield piece
+            else:
+                yield TextDelta(piece) if kind == "text" else ThinkingDelta(piece)
     elif isinstance(exchange.answer, Response):
         yield from deltas_of(exchange.answer)
     yield _outcome(exchange)
