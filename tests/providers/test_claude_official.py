@@ -319,11 +319,11 @@ def _base64(media_type: str, data: bytes) -> dict[str, Any]:
 async def test_each_feature_is_asked_for_as_the_sdk_asks_for_it(
     server: ClaudeServer, request_: Request, arguments: dict[str, Any]
 ) -> None:
-    address = server.at("text")
+    address, model = server.at("text"), "claude-next"  # of a model that is not known, nothing is refused
     official = anthropic.AsyncAnthropic(base_url=address, api_key="k", max_retries=0)
-    lean = connect(MODEL, base_url=address, api_key="k")
-    async with official, lean, connect_sdk(MODEL, base_url=address, api_key="k") as ours_by_sdk:
-        await official.beta.messages.create(model=MODEL, max_tokens=DEFAULT_MAX_TOKENS, **arguments)
+    lean = connect(model, base_url=address, api_key="k")
+    async with official, lean, connect_sdk(model, base_url=address, api_key="k") as ours_by_sdk:
+        await official.beta.messages.create(model=model, max_tokens=DEFAULT_MAX_TOKENS, **arguments)
         await lean.run(request_)
         await ours_by_sdk.run(request_)
     theirs, *ours = server.received

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import date
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from maverick import AgentDefinition, AgentExecutor, ModelConfig, RunConfig, ToolConfig, connect
+from maverick.cli.run.arguments import EFFORTS, THINKING_MODES
 from maverick.cli.run_options import RunOptions
 from maverick.config import AgentConfig
-from maverick.config.model_settings import MODEL_SETTINGS
+from maverick.config.model_settings import MODEL_SETTINGS, Effort, ThinkingMode
 from maverick.exceptions import InvalidInputError
 from maverick.loop import TerminateReason
 from maverick.model import Message, ModelInfo, Price, Request, RequestConfig
-from maverick.model.client import RequestDefaults
+from maverick.model.client import RequestDefaults, check_media, check_settings, common_info
 from maverick.model.media import Image
-from maverick.model.support import check_media, check_settings, common_info
 from maverick.testing import ScriptedClient, call, reply
 from wire.claude_server import ClaudeServer
 from wire.openai_server import OpenAIServer
@@ -99,6 +99,8 @@ def test_the_command_line_replaces_the_settings_of_a_definition() -> None:
 
     assert changed == ModelConfig("offline:", effort="max", thinking=2000, cache="1h")
     assert options.words() == ["--effort", "max", "--thinking", "2000"]
+    assert get_args(Effort) == EFFORTS
+    assert get_args(get_args(ThinkingMode)[0]) == THINKING_MODES
 
 
 def test_a_default_costs_a_request_nothing_that_has_all_of_it() -> None:

@@ -282,6 +282,23 @@ def add_config(parser: CommandParser) -> None:
     init.set_defaults(command="maverick.cli.config:write_file")
 
 
+def add_models(parser: CommandParser) -> None:
+    """Add the arguments of ``models``."""
+    parser.description = (
+        "List models: how many tokens they read, what they cost (US dollars per million tokens), when they are retired, and "
+        "what they take. Prices are those of the vendors' lists."
+    )
+    parser.add_argument(
+        "pattern",
+        metavar="PATTERN",
+        nargs="?",
+        type=unicode_text,
+        help="part of a name, or a pattern such as x-ai/grok-4*; default: the current models of Claude and OpenAI",
+    )
+    _add_json(parser)
+    parser.set_defaults(command="maverick.cli.models:list_models")
+
+
 def add_doctor(parser: CommandParser) -> None:
     """Add the arguments of ``doctor``."""
     parser.description = (

@@ -82,7 +82,11 @@ def _model(settings: AgentConfig) -> Finding:
         if setting.source != DEFAULT
     )
     from_where = answering.sources["model"]
-    return Finding("model", Health.GOOD, f"{answering.model} ({from_where}){said and f'; {said}'}")
+    detail = f"{answering.model} ({from_where}){said and f'; {said}'}"
+    if notice := answering.retirement():
+        health = Health.WRONG if "was retired" in notice else Health.GOOD
+        return Finding("model", health, f"{detail}; {notice}", "name another model in the settings")
+    return Finding("model", Health.GOOD, detail)
 
 
 def examine_keys() -> Iterator[Finding]:

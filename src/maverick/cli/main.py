@@ -85,6 +85,7 @@ COMMANDS = (
         extra="server",
     ),
     Command("trust", "trust a project's settings, servers and agents", "maverick.cli.arguments:add_trust"),
+    Command("models", "list models with their prices", "maverick.cli.arguments:add_models"),
     Command("config", "show settings, and write a settings file", "maverick.cli.arguments:add_config"),
     Command("doctor", "check the settings, keys, programs and packages", "maverick.cli.arguments:add_doctor"),
     Command("completion", "complete commands in your shell", "maverick.cli.arguments:add_completion"),

@@ -28,11 +28,12 @@ from maverick.model.client import (
     UNKNOWN_MODEL,
     RequestDefaults,
     RunScope,
+    check_media,
+    check_settings,
     own_model,
     request_defaults,
     run_scope,
 )
-from maverick.model.support import check_media, check_settings
 
 _WORD = re.compile(r"\s*\S+\s*|\s+")  # a word and the space around it, so that the pieces add up to the text
 

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -21,7 +22,7 @@ from maverick.config.settings import TIMEOUTS, shown_setting
 from maverick.exceptions import ConfigError, InvalidInputError, describe_unknown
 from maverick.model.request import RequestConfig
 from maverick.providers.http.transport import Timeouts
-from maverick.providers.prices import vendor_at
+from maverick.providers.prices import PriceTable, retirement_notice, vendor_at
 
 OFFLINE = "offline:"
 """The model that needs no key and no network."""
@@ -120,6 +121,17 @@ class ResolvedModel:
             "base_url": self.base_url,
         }
         return [Setting(f"agent.{name}", value, self.sources[name]) for name, value in shown.items()]
+
+    def retirement(self, today: date | None = None) -> str:
+        """What to say if the model is retired, or will be soon; empty if it is not.
+
+        Args:
+            today: The day; by default, this one.
+        """
+        vendor = {"claude": "anthropic", "openai": "openai"}.get(_vendor(self.provider), "")
+        if vendor == "openai" and self.base_url is not None:
+            vendor = vendor_at(self.base_url)
+        return retirement_notice(self.model, PriceTable(vendor=vendor).find(self.name), today)
 
     @property
     def is_stand_in(self) -> bool:

@@ -18,8 +18,14 @@ from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
 from maverick.loop.model_config import ModelConfig
 from maverick.model import LLMClient, Message, ModelInfo, model_info
-from maverick.model.client import NO_DEFAULTS, RequestDefaults, own_model, request_defaults
-from maverick.model.support import check_media, check_settings
+from maverick.model.client import (
+    NO_DEFAULTS,
+    RequestDefaults,
+    check_media,
+    check_settings,
+    own_model,
+    request_defaults,
+)
 from maverick.providers import Client
 from maverick.providers.catalog import open_client
 from maverick.providers.prices import warn_of_retirement

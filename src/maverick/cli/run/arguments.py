@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import get_args
 
 from maverick.cli.parser import CommandParser, dollars, seconds, unicode_text, whole_number
-from maverick.config.model_settings import Effort, ThinkingMode
 
+EFFORTS = ("low", "medium", "high", "max")
+THINKING_MODES = ("adaptive", "between_tools", "off")
+"""As ``maverick.config.model_settings`` has them, which would load msgspec for no more than a help text."""
 _MOST_TOKENS = 1_000_000_000
 _DESCRIPTION = """\
 Run an agent. The answer is streamed, with each tool call; a last line says what
@@ -84,7 +85,7 @@ def add_changes(parser: CommandParser, when: str) -> None:
     parser.add_argument("--model", metavar="PROVIDER:MODEL", help=f"the model, {when}")
     parser.add_argument(
         "--effort",
-        choices=get_args(Effort),
+        choices=EFFORTS,
         help=f"how much work the model puts into an answer, {when}",
     )
     parser.add_argument(
@@ -139,13 +140,12 @@ def _add_limits(parser: CommandParser) -> None:
 
 
 def _thinking(text: str) -> str | int:
-    modes = get_args(get_args(ThinkingMode)[0])
-    if text in modes:
+    if text in THINKING_MODES:
         return text
     try:
         return int(whole_number(1)(text))
     except argparse.ArgumentTypeError as error:
-        problem = f"expected {', '.join(modes)} or a number of tokens, got {text!r}"
+        problem = f"expected {', '.join(THINKING_MODES)} or a number of tokens, got {text!r}"
         raise argparse.ArgumentTypeError(problem) from error
 
 

@@ -52,8 +52,8 @@ def run_agent(options: argparse.Namespace) -> int:
     )
     changes = RunOptions.from_options(vars(options))
     answering = who_answers(own, changes.model, config.agent)
-    if answering.is_stand_in:
-        screen.remark(f"({explain_stand_in(answering)})")
+    for remark in filter(None, (explain_stand_in(answering), answering.retirement())):
+        screen.remark(f"({remark})")
     definition = changes.applied_to(own, answering.model)
     return asyncio.run(_run(definition, inputs, changes, options, config, screen))
 

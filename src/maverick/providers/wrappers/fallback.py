@@ -19,8 +19,7 @@ from maverick.model import (
     Thought,
     model_info,
 )
-from maverick.model.client import RunScope, own_model, run_scope
-from maverick.model.support import common_info
+from maverick.model.client import RunScope, common_info, own_model, run_scope
 from maverick.providers.client import Client, close_client, open_stream
 
 ANOTHER_MAY_SUCCEED = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.NETWORK, ErrorKind.TIMEOUT, ErrorKind.AGENT})

@@ -1,0 +1,82 @@
+"""``maverick models``: what is known of models, such as what they cost and when they are retired."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from fnmatch import fnmatch
+
+from msgspec import to_builtins
+
+from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.formatting import Column, counted, lay_out, terminal_width
+from maverick.cli.json_text import json_text
+from maverick.cli.screen import Screen
+from maverick.model import ModelInfo
+from maverick.providers.prices import listed_models, prices_as_of
+
+_COLUMNS = (
+    Column("MODEL"),
+    Column("WINDOW", right=True),
+    Column("IN", right=True),
+    Column("OUT", right=True),
+    Column("CACHED", right=True),
+    Column("RETIRES"),
+    Column("TAKES", shrinks=True),
+)
+_PREFIXES = {"anthropic": "claude:", "openai": "openai:"}
+"""The providers of the vendors that are reached without an address; of another one, the name is shown."""
+
+
+def list_models(options: argparse.Namespace) -> int:
+    """List models: the current ones of Claude and OpenAI, or those of any vendor that match a pattern."""
+    found = [(_full_name(vendor, name), info) for vendor, name, info in listed_models()]
+    if options.pattern is None:
+        shown = [(name, info) for name, info in found if info.media is not None]
+    else:
+        pattern = options.pattern if "*" in options.pattern else f"*{options.pattern}*"
+        shown = [(name, info) for name, info in found if fnmatch(name, pattern)]
+    screen = Screen.of_process(interactive=False)
+    if options.as_json:
+        screen.say(f"{json_text([{'model': name, **_fields(info)} for name, info in shown])}\n")
+        return SUCCESS
+    rows = [_row(name, info) for name, info in shown]
+    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, terminal_width())))
+    screen.remark(
+        f"US dollars per million tokens, as of {prices_as_of()}; {counted(len(found), 'model')} are known"
+    )
+    return SUCCESS
+
+
+def _full_name(vendor: str, name: str) -> str:
+    return f"{_PREFIXES.get(vendor, f'{vendor}/')}{name}"
+
+
+def _fields(info: ModelInfo) -> dict[str, object]:
+    known: dict[str, object] = to_builtins(info)
+    known.pop("needs_price", None)
+    return known
+
+
+def _row(name: str, info: ModelInfo) -> tuple[str, ...]:
+    price = info.price
+    figures = (None, None, None) if price is None else (price.input, price.output, price.cache_read)
+    return (
+        name,
+        "?" if info.context_window is None else f"{info.context_window:,}",
+        *("?" if figure is None else f"{figure:g}" for figure in figures),
+        "" if info.retires is None else str(info.retires),
+        ", ".join(_takes(info)),
+    )
+
+
+def _takes(info: ModelInfo) -> Iterator[str]:
+    yield from (f"{kind}s" for kind in info.media or ())
+    if info.effort:
+        yield f"effort {info.effort[0]} to {info.effort[-1]}"
+    if info.thinking:
+        yield f"thinking {'/'.join(info.thinking)}"
+    if info.sampling is False:
+        yield "no temperature"
+    if info.forced_tools is False:
+        yield "no forced tools"
