@@ -345,13 +345,17 @@ def test_there_is_a_fixture_for_each_type_of_block_and_it_is_what_the_sdk_declar
 
 async def test_the_sdk_reads_the_same_blocks_of_every_type(server: ClaudeServer) -> None:
     official = anthropic.AsyncAnthropic(base_url=server.at("server_tools"), api_key="k", max_retries=0)
-    async with official, connect(MODEL, base_url=server.at("server_tools"), api_key="k") as ours:
+    by_sdk = connect_sdk(MODEL, base_url=server.at("server_tools"), api_key="k")
+    async with official, by_sdk, connect(MODEL, base_url=server.at("server_tools"), api_key="k") as ours:
         whole = await official.beta.messages.create(max_tokens=100, **QUESTION)
         async with official.beta.messages.stream(max_tokens=100, **QUESTION) as stream:
             streamed = await stream.get_final_message()
         request = Request([Message.user("hi")])
         our_whole = await ours.run(request)
-        *_, our_stream = [item async for item in ours.stream(request)]
+        our_items = [item async for item in ours.stream(request)]
+        assert [item async for item in by_sdk.stream(request)] == our_items
+        assert await by_sdk.run(request) == our_whole
+    our_stream = our_items[-1]
     assert isinstance(our_stream, Response)
     for theirs, mine in ((whole, our_whole), (streamed, our_stream)):
         assert [_as_part(block.to_dict(use_api_names=True)) for block in theirs.content] == list(mine.parts)

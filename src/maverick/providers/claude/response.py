@@ -10,6 +10,7 @@ arguments that are not a JSON object make a ``ToolCall`` that says ``malformed``
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -100,10 +101,6 @@ class _Message(Struct, frozen=True):
     input_transformations: list[dict[str, Any]] | None = None
 
 
-class _Typed(Struct, frozen=True):
-    type: str
-
-
 class _Start(Struct, frozen=True):
     model: str = ""
     usage: _Usage = _Usage()
@@ -124,17 +121,14 @@ class _Event(Struct, frozen=True):
 class _OpenEvent(Struct, frozen=True):
     """An event whose delta is not only a piece of text."""
 
-    type: str = ""
-    index: int = 0
-    delta: dict[str, Any] = {}
+    type: str
+    index: Any = 0
+    delta: Any = None
 
-
-_IGNORED_EVENT = _Event("")
 
 _events = msgspec.json.Decoder(_Event)
 _open_events = msgspec.json.Decoder(_OpenEvent)
 _messages = msgspec.json.Decoder(_Message)
-_typed = msgspec.json.Decoder(_Typed)
 
 
 def read_message(body: bytes, exchange: Exchange) -> Response:
@@ -246,9 +240,10 @@ class MessageAccumulator(StreamAccumulator):
         """The delta of an event with all its fields."""
         self._count_kept(data)
         try:
-            return decode(data, _open_events).delta
+            delta: dict[str, Any] = decode(data, _open_events).delta
         except BAD_JSON:
             raise self._exchange.malformed("an event that is not valid", data) from None
+        return delta
 
     def _count_kept(self, data: bytes) -> None:
         """Refuse more than any answer has: what is kept as parsed JSON takes many times its size."""
@@ -281,18 +276,15 @@ class MessageAccumulator(StreamAccumulator):
 
     def _read_unusual(self, data: bytes) -> _Event:
         """Decode an unusual event: replace characters that UTF-8 cannot carry, or ignore what is of an unknown type."""
-        try:
+        with suppress(*BAD_JSON):
             return decode(data, _events)
-        except BAD_JSON:
-            if _is_unknown_type(data):
-                return _IGNORED_EVENT
-        try:
+        with suppress(*BAD_JSON):
             event = decode(data, _open_events)
-            kind = event.delta.get("type")
+            if event.type not in _EVENT_TYPES:
+                return _Event("")
+            kind = event.delta.get("type") if type(event.delta) is dict else None
             if event.type == "content_block_delta" and type(kind) is str and kind not in _DELTA_TYPES:
-                return _Event(event.type, event.index, Delta(kind))
-        except BAD_JSON:
-            pass
+                return _Event(event.type, event.index if type(event.index) is int else -1, Delta(kind))
         raise self._exchange.malformed("an event that is not valid", data) from None
 
 
@@ -337,14 +329,6 @@ def _counted(counts: _Counts) -> Usage:
         None,
         min(for_an_hour, cache_write),
     )
-
-
-def _is_unknown_type(data: bytes) -> bool:
-    """Whether this is JSON with a ``type`` that is not one of an event we know."""
-    try:
-        return decode(data, _typed).type not in _EVENT_TYPES
-    except BAD_JSON:
-        return False
 
 
 def _log_transformations(transformations: list[dict[str, Any]] | None) -> None:
