@@ -6,12 +6,15 @@ what is expected in words for an error, so that all of them accept and refuse th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
 import msgspec
 from msgspec import Meta
+
+from maverick.exceptions import InvalidInputError
 
 Effort: TypeAlias = Literal["low", "medium", "high", "max"]
 ThinkingMode: TypeAlias = Literal["adaptive", "between_tools", "off"] | Annotated[int, Meta(ge=1)]
@@ -47,15 +50,16 @@ MODEL_SETTINGS = (
 )  # fmt: skip
 """The names of these settings; ``None`` is the provider's default for all of them."""
 
+_PATH = re.compile(r"\$\.(\w+)")
 _DEFAULTS: Mapping[str, tuple[object, ...]] = {"max_tokens": (0, "0"), "temperature": (-1, "-1")}
 """Values, also as texts, that stand for the provider's default as ``None`` does."""
-_EMPTY: Mapping[str, object] = {"stop_sequences": (), "server_tools": (), "extra": {}}
+EMPTY: Mapping[str, object] = {"stop_sequences": (), "server_tools": (), "extra": {}}
 
 
 def normalized(name: str, value: object) -> object:
     """A value as it is kept: what stands for the default is ``None`` or empty, and YAML's ``off`` is ``"off"``."""
     if value is None:
-        return _EMPTY.get(name)
+        return EMPTY.get(name)
     if value is False and name in ("thinking", "cache"):
         return "off"
     if name in _DEFAULTS and not isinstance(value, bool) and value in _DEFAULTS[name]:
@@ -76,14 +80,25 @@ def annotated_settings(owner: type) -> dict[str, tuple[Any, str]]:
     return {name: (hints[name], meta.description) for name, meta in described.items()}
 
 
-def checked(owner: type, name: str, value: object) -> object:
-    """A value of a setting that a program has passed.
+def checked(owner: type, given: dict[str, object]) -> Any:  # noqa: ANN401 - a struct with these fields
+    """The values of settings that a program has passed, as fields of a struct.
 
     Raises:
-        ValueError: It does not fit; the text says what is expected.
+        InvalidInputError: One does not fit; the message names it, and says what is expected.
     """
-    kind, expected = annotated_settings(owner)[name]
+    given = {name: normalized(name, value) for name, value in given.items()}
     try:
-        return msgspec.convert(value, kind)
-    except (msgspec.ValidationError, OverflowError):
-        raise ValueError(expected) from None
+        return msgspec.convert(given, _struct(owner))
+    except (msgspec.ValidationError, OverflowError) as error:
+        path = _PATH.search(str(error))
+        name = path[1] if path is not None and path[1] in given else next(iter(given))
+    expected = annotated_settings(owner)[name][1]
+    problem = f"{name}: expected {expected}, or None for the default, got {given[name]!r}."
+    raise InvalidInputError(problem, field=name)
+
+
+@cache
+def _struct(owner: type) -> type:
+    """A struct with the settings of a class: what is checked against it is understood once, and not each time."""
+    kinds = annotated_settings(owner).items()
+    return msgspec.defstruct(f"{owner.__name__}Settings", [(name, kind, None) for name, (kind, _) in kinds])

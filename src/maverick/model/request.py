@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from maverick.config.model_settings import (
+    EMPTY,
     MODEL_SETTINGS,
     Cache,
     EffortSetting,
@@ -21,10 +22,7 @@ from maverick.config.model_settings import (
     ToolChoice,
     TopP,
     checked,
-    is_set,
-    normalized,
 )
-from maverick.exceptions import InvalidInputError
 from maverick.model.message import Message
 from maverick.model.tool import Tool
 
@@ -56,18 +54,21 @@ class RequestConfig(Struct, frozen=True, omit_defaults=True):
     """Fields for the request as the provider names them; one that is set by other means is refused."""
 
     def __post_init__(self) -> None:
+        given: dict[str, object] = {}
         for name in MODEL_SETTINGS:
-            written = getattr(self, name)
-            value = normalized(name, written)
-            if is_set(value):
-                try:
-                    value = checked(RequestConfig, name, value)
-                except ValueError as error:
-                    raise InvalidInputError(
-                        f"{name}: expected {error}, or None for the default, got {written!r}.", field=name
-                    ) from error
-            if value is not written:
-                force_setattr(self, name, value)
+            value = getattr(self, name)
+            if value is None:
+                if name in EMPTY:
+                    force_setattr(self, name, EMPTY[name])
+            elif value not in _NOTHING:
+                given[name] = value
+        if given:
+            values = checked(RequestConfig, given)
+            for name in given:
+                force_setattr(self, name, getattr(values, name))
+
+
+_NOTHING: tuple[object, ...] = ((), {})
 
 
 class OutputSchema(Struct, frozen=True):
