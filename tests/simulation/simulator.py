@@ -17,6 +17,7 @@ from maverick.loop.entries import (
     ModelReplied,
     Resumed,
     RunStarted,
+    Said,
     ToolFinished,
     ToolsStarted,
 )
@@ -95,6 +96,8 @@ class Simulation:
             self.check_misplaced_entries_are_refused()
             if world.crashes():
                 step = self.resume()
+            elif isinstance(step, CallModel) and step.listens and world.rng.random() < 0.05:
+                step = self.feed(Said(at=world.tick(), content="One more thing: hurry.", by="ana"))
             else:
                 step = self.interrupt() if world.interrupts() else self.act(step)
         self.check_finished(step)
