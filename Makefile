@@ -66,8 +66,8 @@ simulate: $(VENV)/.dev ## Simulate many runs with faults (make simulate RUNS=100
 chaos: $(VENV)/.dev ## Kill runs at every write point, and N more at random (make chaos N=1000)
 	@CHAOS_FULL=1 CHAOS_N=$(N) $(BIN)/python -m pytest -n $(WORKERS) tests/chaos
 
-fuzz: $(VENV)/.dev ## Feed damaged streams to the wire codecs (make fuzz EXAMPLES=1000000)
-	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -n $(WORKERS) tests/fuzz
+fuzz: $(VENV)/.dev ## Feed damaged streams to the wire codecs, and N runs to strict services (make fuzz EXAMPLES=1000000)
+	@FUZZ_EXAMPLES=$(EXAMPLES) STRICT_RUNS=$(N) $(BIN)/python -m pytest -n $(WORKERS) tests/fuzz tests/strict
 
 docs: $(VENV)/.dev ## Build the API reference and the map of requirements into build/docs
 	@$(BIN)/python docs/build.py

@@ -6,8 +6,11 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 from typing import Any, ClassVar
+
+from anthropic.types.beta import BetaContentBlock, BetaToolUseBlock
 
 from canary import CANARY
 from fuzz.prepared import Answer, PreparedTransport
@@ -18,6 +21,8 @@ from maverick.providers.claude.request import RequestEncoder as ClaudeEncoder
 from maverick.providers.http.transport import Transport
 from maverick.providers.openai import client as openai
 from maverick.providers.openai.chat_request import RequestEncoder as OpenAIEncoder
+from strict.claude_server import claude_events, sse
+from strict.examples import example_of, members_of
 from wire import claude_answers, openai_answers
 
 KEY = CANARY
@@ -68,6 +73,14 @@ class Codec(ABC):
         """The messages of the request as they would be sent."""
 
 
+@cache
+def _claude_blocks() -> list[dict[str, Any]]:
+    """Many blocks of every kind that the SDK knows; made once, as making one takes longer than reading it."""
+    rng = Random(15)
+    kinds = [kind for kind in members_of(BetaContentBlock) if kind is not BetaToolUseBlock]
+    return [example_of(kind, rng) for kind in kinds for _ in range(20)]
+
+
 class ClaudeCodec(Codec):
     """The Claude Messages API."""
 
@@ -79,16 +92,15 @@ class ClaudeCodec(Codec):
         self._encoder = ClaudeEncoder()
 
     def sample(self, rng: Random) -> Sample:
-        makers = (self._text, self._thinking, self._redacted, self._tool_use, self._tool_use, self._unknown)
+        known = (self._text, self._thinking, self._redacted, self._tool_use, self._tool_use)
+        makers = (*known, self._unknown, self._own, self._own, self._own, self._own)
         content = [rng.choice(makers)(rng, index) for index in range(rng.choice((0, 1, 1, 2, 3, 4)))]
         calls = any(block["type"] == "tool_use" for block in content)
         usual = "tool_use" if calls else "end_turn"
-        reason = rng.choice((usual, usual, usual, "max_tokens", "refusal", "pause_turn", "stop_sequence"))
-        answer = claude_answers.Answer(content, reason, piece=rng.choice((5, 12, 40)))
-        return Sample(
-            [claude_answers.sse(event) for event in answer.events(_CLAUDE)],
-            json.dumps(answer.message(_CLAUDE)).encode(),
-        )
+        others = ("max_tokens", "refusal", "pause_turn", "stop_sequence", "compaction")
+        reason = rng.choice((usual, usual, usual, *others))
+        message = claude_answers.Answer(content, reason).message(_CLAUDE)
+        return Sample([*map(sse, claude_events(message, rng))], json.dumps(message).encode())
 
     def connect(self, transport: Transport) -> Client:
         return claude.connect(_CLAUDE, api_key=KEY, base_url="http://localhost", transport=transport)
@@ -112,6 +124,10 @@ class ClaudeCodec(Codec):
 
     def _unknown(self, rng: Random, _: int) -> dict[str, Any]:
         return {"type": "hologram", "rows": [1, 2]}
+
+    def _own(self, rng: Random, _: int) -> dict[str, Any]:
+        """A block of a kind that only Claude has: a server tool's, a citation, a compaction."""
+        return rng.choice(_claude_blocks())
 
 
 class OpenAICodec(Codec):

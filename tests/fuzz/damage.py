@@ -36,6 +36,12 @@ _STRAY_EVENTS = (
     b'data: {"choices": [{"index": 1, "delta": {"content": "other"}}]}\n\n',
     b"data: " + b"[" * 5_000 + b"\n\n",
     b'data: {"type": "content_block_delta", "index": 0, "delta": {"partial_json": "{"}}\n\n',
+    b'data: {"type": "content_block_delta", "index": 0, "delta": {"type": "citations_delta", "citation": 5}}\n\n',
+    b'data: {"type": "content_block_delta", "index": 1, "delta": {"type": "compaction_delta", "content": []}}\n\n',
+    b'data: {"type": "content_block_delta", "index": 0, "delta": {"type": "hologram_delta", "rows": [1]}}\n\n',
+    b'data: {"type": "content_block_start", "index": 0, "content_block": {"type": "compaction"}}\n\n',
+    b'data: {"type": "content_block_start", "index": 0, "content_block": {"type": ["text"], "text": 3}}\n\n',
+    b'data: {"type": "content_block_start", "index": 0, "content_block": {"type": "server_tool_use"}}\n\n',
     b'\xef\xbb\xbfdata: {"choices": []}\n\n',
     b"data: \xff\xfe\n\n",
 )  # fmt: skip

@@ -10,8 +10,6 @@ _REASONS = {
     Ending.DONE: "end_turn",
     Ending.TOOLS: "tool_use",
     Ending.PAUSE: "pause_turn",
-    Ending.REFUSAL: "refusal",
-    Ending.CUT: "max_tokens",
 }
 
 

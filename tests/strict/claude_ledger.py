@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -20,6 +20,13 @@ from strict.claude_rules import MODELS, Body, ModelRules, RefusedError, content_
 THINKING = frozenset({"thinking", "redacted_thinking"})
 _READ_BY_ALL = frozenset({"claude-haiku-5-5"})
 _UNCHECKED = frozenset({"cache_control"})
+_SAYING_NOTHING: Sequence[tuple[str, Any]] = [("citations", []), ("caller", {"type": "direct"})]
+
+_CHANGED = (
+    "`thinking` blocks cannot be used because the conversation before them has changed since they were created. "
+    "Send the conversation unchanged, leave the blocks out, or set thinking.block_binding.prefix_mismatch_behavior "
+    "to drop_block."
+)
 
 State = frozenset[str]
 """Hashes that each stand for a conversation up to a place; after compaction there are two ways to see it."""
@@ -61,6 +68,8 @@ class ClaudeLedger:
     """The blocks that came back."""
     left_out: int = 0
     """How many times an answer came back without some of its thinking."""
+    with_tools: list[bool] = field(default_factory=list)
+    """Whether each answer could call tools: a run goes on from such an answer."""
     _thinking: dict[str, _Thinking] = field(default_factory=dict)
     _compactions: dict[str, _Compaction] = field(default_factory=dict)
     _answer_of: dict[str, int] = field(default_factory=dict)
@@ -82,6 +91,7 @@ class ClaudeLedger:
         state, rules = conversation.end, MODELS[body["model"]]
         number = len(self.answers)
         self.answers.append([])
+        self.with_tools.append(bool(body.get("tools")))
         for block in content:
             text = canonical(block)
             if block["type"] in THINKING:
@@ -118,26 +128,24 @@ class ClaudeLedger:
         dropped: list[str] = []
         failed = False
         last_role = "user"
-        messages = body["messages"]
-        for number, message in enumerate(messages):
-            role = last_role = message["role"]
-            for index, block in enumerate(content_of(message)):
-                path, text = f"messages.{number}.content.{index}", canonical(block)
-                if block["type"] in THINKING:
-                    issued = self._issued(path, block, text)
-                    if not _reads(body["model"], issued.model):
-                        dropped.append(path)
-                    elif rules.preserved and (failed or not issued.behind & state):
-                        failed = True
-                        if not dropping:
-                            raise RefusedError(
-                                f"{path}: `thinking` blocks cannot be used because the conversation before them has "
-                                "changed since they were created. Send the conversation unchanged, leave the blocks "
-                                "out, or set thinking.block_binding.prefix_mismatch_behavior to drop_block."
-                            )
-                        dropped.append(path)
-                following = messages[number + 1]["role"] if number + 1 < len(messages) else ""
-                state = self._behind(block, text, state, role, following, first=number == index == 0)
+        places = [
+            (f"messages.{number}.content.{index}", message["role"], block)
+            for number, message in enumerate(body["messages"])
+            for index, block in enumerate(content_of(message))
+        ]
+        for number, (path, role, block) in enumerate(places):
+            text, last_role = canonical(block), role
+            if block["type"] in THINKING:
+                issued = self._issued(path, block, text)
+                if not _reads(body["model"], issued.model):
+                    dropped.append(path)
+                elif rules.preserved and (failed or not issued.behind & state):
+                    failed = True
+                    if not dropping:
+                        raise RefusedError(f"{path}: {_CHANGED}")
+                    dropped.append(path)
+            following = places[number + 1][1] if number + 1 < len(places) else ""
+            state = self._behind(block, text, state, role, following, first=number == 0)
         return Conversation(start, state, last_role, tuple(dropped))
 
     def _behind(
@@ -176,7 +184,7 @@ def _without_marks(value: Any) -> Any:
         return {
             name: _without_marks(item)
             for name, item in value.items()
-            if name not in _UNCHECKED and item is not None
+            if name not in _UNCHECKED and item is not None and (name, item) not in _SAYING_NOTHING
         }
     if isinstance(value, list):
         return [_without_marks(item) for item in value]

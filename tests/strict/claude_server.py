@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from aiohttp import web
 
-from strict.claude_ledger import THINKING, ClaudeLedger, canonical
+from strict.claude_ledger import ClaudeLedger
 from strict.claude_rules import BINDING_BETA, Body, RefusedError, check_request
 
 
@@ -42,10 +42,12 @@ class StrictClaude:
     Args:
         author: What the model answers.
         seed: Decides where a stream is cut into pieces, and where pings come.
+        failing: How often it is overloaded, from 0 to 1.
     """
 
-    def __init__(self, author: Author, *, seed: int = 0) -> None:
+    def __init__(self, author: Author, *, seed: int = 0, failing: float = 0) -> None:
         self._author = author
+        self._failing = failing
         self._rng = Random(seed)
         self._ids = count(1)
         self._runner: web.AppRunner | None = None
@@ -79,6 +81,9 @@ class StrictClaude:
 
     async def _messages(self, request: web.Request) -> web.StreamResponse:
         raw = await request.read()
+        if self._rng.random() < self._failing:
+            error = {"type": "overloaded_error", "message": "Overloaded"}
+            return web.json_response({"type": "error", "error": error}, status=529)
         try:
             message = self._answer(request, raw)
         except RefusedError as refusal:
@@ -89,7 +94,7 @@ class StrictClaude:
             return web.json_response(message)
         response = web.StreamResponse(headers={"content-type": "text/event-stream", "request-id": "req_1"})
         await response.prepare(request)
-        for piece in self._pieces(b"".join(map(_sse, self._events(message)))):
+        for piece in self._pieces(b"".join(map(sse, claude_events(message, self._rng)))):
             await response.write(piece)
         return response
 
@@ -133,30 +138,32 @@ class StrictClaude:
                 return {**block, "content": f"Summary {number}.", "signature": f"compaction-{number:06d}"}
         return block
 
-    def _events(self, message: Body) -> Iterator[Body]:
-        usage = {**message["usage"], "output_tokens": 1}
-        yield {
-            "type": "message_start",
-            "message": {**message, "content": [], "stop_reason": None, "usage": usage},
-        }
-        for index, block in enumerate(message["content"]):
-            start, deltas = _split(block, self._rng)
-            yield {"type": "content_block_start", "index": index, "content_block": start}
-            for delta in deltas:
-                if self._rng.random() < 0.1:
-                    yield {"type": "ping"}
-                yield {"type": "content_block_delta", "index": index, "delta": delta}
-            yield {"type": "content_block_stop", "index": index}
-        delta = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-        yield {"type": "message_delta", "delta": delta, "usage": message["usage"]}
-        yield {"type": "message_stop"}
-
     def _pieces(self, whole: bytes) -> Iterator[bytes]:
         place = 0
         while place < len(whole):
             size = self._rng.choice((7, 100, 1_000, 100_000))
             yield whole[place : place + size]
             place += size
+
+
+def claude_events(message: Body, rng: Random) -> Iterator[Body]:
+    """A message as the events of a stream."""
+    usage = {**message["usage"], "output_tokens": 1}
+    yield {
+        "type": "message_start",
+        "message": {**message, "content": [], "stop_reason": None, "usage": usage},
+    }
+    for index, block in enumerate(message["content"]):
+        start, deltas = _split(block, rng)
+        yield {"type": "content_block_start", "index": index, "content_block": start}
+        for delta in deltas:
+            if rng.random() < 0.1:
+                yield {"type": "ping"}
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    delta = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": delta, "usage": message["usage"]}
+    yield {"type": "message_stop"}
 
 
 _COMPACTED: Body = {"type": "compaction", "content": "", "encrypted_content": None, "tool_changes": []}
@@ -179,7 +186,7 @@ def _split(block: Body, rng: Random) -> tuple[Body, list[Body]]:
                 {"type": "input_json_delta", "partial_json": bit} for bit in ["", *_bits(whole, rng)]
             ]
         case "compaction":
-            brought = {name: block[name] for name in ("content", "encrypted_content")}
+            brought = {name: block.get(name) for name in ("content", "encrypted_content")}
             return {**block, "content": None}, [{"type": "compaction_delta", **brought}]
     return block, []
 
@@ -189,16 +196,6 @@ def _bits(text: str, rng: Random) -> list[str]:
     return [text[place : place + size] for place in range(0, len(text), size)]
 
 
-def _sse(event: Body) -> bytes:
+def sse(event: Body) -> bytes:
+    """An event as it is sent."""
     return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
-
-
-def lost_blocks(service: StrictClaude, kept: Any) -> list[str]:
-    """The blocks that were issued, came back in no request and are not in what a run has kept."""
-    have = service.ledger.returned | {canonical(block) for block in kept}
-    return [
-        text
-        for answer in service.ledger.answers
-        for text in answer
-        if text not in have and json.loads(text)["type"] not in THINKING
-    ]

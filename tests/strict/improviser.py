@@ -1,4 +1,4 @@
-"""What a model might answer, drawn from a seed: thoughts, words, tool calls, searches with sources, pauses, refusals.
+"""What a model might answer, drawn from a seed: thoughts, words, tool calls, searches with sources, pauses.
 
 The moves are the same for every vendor; each service says them in its own blocks. Every text is said only once, so that
 a block that comes back is known by what it says.
@@ -31,8 +31,6 @@ class Ending(StrEnum):
     DONE = "done"
     TOOLS = "tools"
     PAUSE = "pause"
-    REFUSAL = "refusal"
-    CUT = "cut"
 
 
 @dataclass(frozen=True)
@@ -61,14 +59,15 @@ class Improviser:
     Args:
         seed: Decides everything.
         turns: About how many answers it gives before it is done.
-        odd_endings: Whether an answer may be refused or cut off, which ends a run.
+        first: The number of its first move; two that speak in one run have to have numbers of their own.
+        ends: Whether it is ever done before its turns are up.
     """
 
-    def __init__(self, seed: int, *, turns: int = 12, odd_endings: bool = False) -> None:
+    def __init__(self, seed: int, *, turns: int = 12, first: int = 1, ends: bool = True) -> None:
         self._rng = Random(seed)
         self._turns = turns
-        self._odd_endings = odd_endings
-        self._numbers = count(1)
+        self._ends = ends
+        self._numbers = count(first)
         self._paused = False
         self.answers = 0
         """How many it gave."""
@@ -90,9 +89,7 @@ class Improviser:
                 return Plan(moves, Ending.PAUSE)
             moves.append(self._move(Kind.CITE, "According to a page, "))
         self._paused = False
-        if self._odd_endings and rng.random() < 0.1:
-            return Plan([*moves, self._move(Kind.SAY)], rng.choice((Ending.REFUSAL, Ending.CUT)))
-        if tools and self.answers % self._turns and rng.random() < 0.9:
+        if tools and self.answers % self._turns and (rng.random() < 0.9 or not self._ends):
             if rng.random() < 0.4:
                 moves.append(self._move(Kind.SAY))
             moves += [self._call(rng.choice(tools)) for _ in range(rng.choice((1, 1, 2, 4)))]

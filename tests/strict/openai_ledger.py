@@ -7,10 +7,14 @@ that it was issued with and with the item that it led to. An item that names its
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from strict.openai_rules import Body, RefusedError
+
+_REASONING = re.compile(r'"type": "reasoning"')
+_BOUND = re.compile(r'"type": "(reasoning|[a-z_]+_search_call)"')
 
 
 @dataclass
@@ -23,6 +27,8 @@ class ResponsesLedger:
     """The items that came back."""
     left_out: int = 0
     """How many times an answer came back without some of its reasoning."""
+    with_tools: list[bool] = field(default_factory=list)
+    """Whether each answer could call tools: a run goes on from such an answer."""
     _by_id: dict[str, str] = field(default_factory=dict)
     _answer_of: dict[str, int] = field(default_factory=dict)
 
@@ -44,8 +50,9 @@ class ResponsesLedger:
         self._check_answers(items)
         _check_calls(items)
 
-    def issue(self, output: list[Body]) -> None:
+    def issue(self, output: list[Body], *, with_tools: bool = False) -> None:
         """Note the items of an answer, in order."""
+        self.with_tools.append(with_tools)
         number = len(self.answers)
         self.answers.append([canonical(item) for item in output])
         for item in output:
@@ -92,18 +99,26 @@ class ResponsesLedger:
                 )
 
     def _check_answers(self, items: list[Body]) -> None:
-        """Of an answer, all comes back or nothing does, in order; reasoning may be missing where ids are, too."""
+        """Of an answer, all comes back or nothing does, in order.
+
+        Reasoning may be left out, and then what only refers to it by its id, too.
+        """
+        exact = {canonical(item) for item in items}
         sent = [_known_as(canonical(item)) for item in items]
-        self.returned.update(sent)
         plain = {_known_as(text): number for text, number in self._answer_of.items()}
         known = [(text, plain[text]) for text in sent if text in plain]
         for number in dict.fromkeys(number for _, number in known):
+            self.returned.update(self.answers[number])
             came = [text for text, its in known if its == number]
             whole = [_known_as(text) for text in self.answers[number]]
-            kept = [text for text in whole if text in came or '"type": "reasoning"' not in text]
+            reasoned = any(map(_REASONING.search, whole)) and not any(map(_REASONING.search, came))
+            may_go = _BOUND if reasoned else _REASONING
+            kept = [text for text in whole if text in came or not may_go.search(text)]
             if came != kept:
                 lost = next((text for text in kept if text not in came), "their order")
                 raise RefusedError(f"Items of a response were lost or changed: {lost[:200]}", "input")
+            if not reasoned and not exact.issuperset(self.answers[number]):
+                raise RefusedError("Items of a response came back without their own form.", "input")
             self.left_out += kept != whole
 
 
@@ -125,12 +140,9 @@ def _known_as(text: str) -> str:
     item: Body = json.loads(text)
     kind = item.get("type", "message")
     if kind == "function_call":
-        return canonical({name: item.get(name) for name in ("type", "call_id", "name", "arguments")})
-    if (
-        kind == "message"
-        and item.get("role") == "assistant"
-        and "annotations" not in text.replace('"annotations": []', "")
-    ):
+        said = {name: item.get(name) for name in ("type", "call_id", "name")}
+        return canonical({**said, "arguments": json.loads(item["arguments"])})
+    if kind == "message" and item.get("role") == "assistant":
         content = item.get("content")
         words = (
             content if isinstance(content, str) else "".join(part.get("text", "") for part in content or [])

@@ -156,6 +156,10 @@ def check_chat(body: Body) -> ModelRules:
 
 
 def _check_types(kind: Any, body: Body) -> None:
+    """The types of the SDK, but for one thing: a user's message that compaction gave back goes in with its id."""
+    items = body.get("input")
+    if isinstance(items, list):
+        body = {**body, "input": [_without_id(item) for item in items]}
     try:
         check_typed(kind, body)
     except DoesNotFitError as failure:
@@ -166,6 +170,11 @@ def _check_types(kind: Any, body: Body) -> None:
             message = f"Missing required parameter: '{path}'."
             raise RefusedError(message, path, "missing_required_parameter") from failure
         raise RefusedError(f"Invalid value: '{path}'. {failure.reason}", path, "invalid_value") from failure
+
+
+def _without_id(item: Any) -> Any:
+    given_back = isinstance(item, dict) and item.get("role") == "user"
+    return {name: value for name, value in item.items() if name != "id"} if given_back else item
 
 
 def _rules_of(body: Body) -> ModelRules:

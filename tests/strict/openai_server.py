@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from strict.improviser import Ending, Improviser, Kind, Move, Plan
+from strict.improviser import Improviser, Kind, Move, Plan
 from strict.openai_items import opened, progress
 from strict.openai_ledger import ResponsesLedger
 from strict.openai_rules import (
@@ -34,10 +34,12 @@ class StrictOpenAI:
     Args:
         improviser: What the model answers.
         seed: Decides where a stream is cut into pieces.
+        failing: How often it is unavailable, from 0 to 1.
     """
 
-    def __init__(self, improviser: Improviser, *, seed: int = 0) -> None:
+    def __init__(self, improviser: Improviser, *, seed: int = 0, failing: float = 0) -> None:
         self._improviser = improviser
+        self._failing = failing
         self._rng = Random(seed)
         self._ids = count(1)
         self._runner: web.AppRunner | None = None
@@ -73,6 +75,8 @@ class StrictOpenAI:
     def _served(self, answer: Callable[[Body], Body]) -> Any:
         async def serve(request: web.Request) -> web.StreamResponse:
             raw = await request.read()
+            if self._rng.random() < self._failing:
+                return web.json_response({"error": {"message": "The server is overloaded."}}, status=503)
             try:
                 check_headers(request.headers, len(raw))
                 body = _read(raw)
@@ -119,18 +123,17 @@ class StrictOpenAI:
             for move in _with_an_end(plan).moves
             if thinks or move.kind is not Kind.THINK
         ]
-        return self._made(body, output, plan.ending)
+        return self._made(body, output)
 
-    def _made(self, body: Body, output: list[Body], ending: Ending = Ending.DONE) -> Body:
-        self.ledger.issue(output)
-        cut = ending is Ending.CUT
+    def _made(self, body: Body, output: list[Body]) -> Body:
+        self.ledger.issue(output, with_tools=bool(body.get("tools")))
         return {
             "id": f"resp_{next(self._ids)}",
             "object": "response",
             "created_at": 1,
             "model": body["model"],
-            "status": "incomplete" if cut else "completed",
-            "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
+            "status": "completed",
+            "incomplete_details": None,
             "error": None,
             "output": output,
             "parallel_tool_calls": True,
@@ -255,7 +258,7 @@ class StrictOpenAI:
         ]
         said = "".join(move.text for move in plan.moves if move.kind is Kind.SAY)
         message = {"role": "assistant", "content": said or None} | ({"tool_calls": calls} if calls else {})
-        reason = "length" if plan.ending is Ending.CUT else "tool_calls" if calls else "stop"
+        reason = "tool_calls" if calls else "stop"
         usage = _usage(body)
         return {
             "id": f"chatcmpl_{next(self._ids)}",

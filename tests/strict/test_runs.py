@@ -1,0 +1,88 @@
+"""Whatever a run goes through, a strict service refuses none of its requests and loses none of its blocks.
+
+``make fuzz`` plays ``STRICT_RUNS`` runs with each provider.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from maverick import AgentDefinition, AgentExecutor, ModelConfig, PromptConfig, RunConfig, ToolConfig, connect
+from maverick.journal import MemoryJournal
+from maverick.loop.events import AgentActivityEvent, Compacted
+from maverick.model import Tool
+from strict.campaign import Outcome, Service, count, play, read
+from strict.claude_author import ClaudeAuthor
+from strict.claude_rules import Body
+from strict.claude_server import Said, StrictClaude
+from strict.improviser import Improviser
+from strict.openai_server import StrictOpenAI
+
+BATCHES = 2
+RUNS = {"claude": 8, "openai-responses": 8, "claude-sdk": 2, "openai-chat": 2}
+"""How many runs of each provider belong to the suite."""
+
+
+def agent(*tools: Tool, window: int | None = None, max_turns: int | None = None) -> AgentDefinition[Any]:
+    return AgentDefinition(
+        name="reader",
+        description="Reads pages.",
+        prompt_config=PromptConfig(system_prompt="You read.", initial_messages=["${prompt}"]),
+        model_config=ModelConfig(context_window=window, max_tokens=500),
+        run_config=RunConfig(max_turns=max_turns, retry_delay_ms=1),
+        tool_config=ToolConfig(tools=tools),
+    )
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("provider", RUNS)
+async def test_no_request_is_refused_and_no_block_is_lost(provider: str, batch: int) -> None:
+    runs = int(os.environ.get("STRICT_RUNS", RUNS[provider]))
+    seen: Counter[str] = Counter()
+
+    for seed in range(batch, runs, BATCHES):
+        outcome = await play(provider, seed)
+        assert outcome == Outcome(seen=outcome.seen), f"{provider}, seed {seed}"
+        seen += outcome.seen
+
+    assert seen["requests"]
+
+
+@pytest.mark.parametrize("model", ["claude:claude-opus-5-5", "openai-responses:gpt-6.1-sol"])
+async def test_a_run_that_is_condensed_three_times_can_be_forked(model: str) -> None:
+    events: list[AgentActivityEvent] = []
+    improviser = Improviser(2, turns=1000, ends=False)
+    service: Service = (
+        StrictClaude(ClaudeAuthor(improviser)) if "claude" in model else StrictOpenAI(improviser)
+    )
+    async with service, connect(model, base_url=service.url, api_key="key") as client:
+        executor = AgentExecutor(client, journal=MemoryJournal())
+        reader = agent(read, window=4_000, max_turns=40)
+        await executor.execute(reader, inputs={"prompt": "Read."}, run_id="run", on_activity=events.append)
+        for turn in (1, 12, 30):
+            await executor.fork("run", reader, turn=turn, edit="Only the first page, please.")
+
+    assert service.refused == []
+    assert sum(isinstance(event, Compacted) for event in events) >= 3
+
+
+async def test_thinking_behind_other_tools_is_left_out_once_it_was_refused() -> None:
+    def author(_: Body) -> Said:
+        said = f"So it is. ({len(service.accepted)})"
+        return Said([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": said}])
+
+    service = StrictClaude(author)
+    async with service, connect("claude:claude-opus-5-5", base_url=service.url, api_key="key") as client:
+        executor = AgentExecutor(client)
+        first = await executor.execute(agent(read), inputs={"prompt": "Hi."})
+        second = await executor.execute(
+            agent(read, count), inputs={"prompt": "And?"}, messages=first.messages
+        )
+
+    assert second.success
+    assert len(service.refused) == 1
+    assert service.ledger.left_out == 1
