@@ -255,15 +255,16 @@ def _read(path: Path) -> bytes:
     """The bytes of a regular file that is not too large, which is known before it is read."""
     try:
         found = path.stat()
-        if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for a writer
-            raise InvalidInputError(f"{path} is not a file.", field="path")
-        if found.st_size > MAX_BYTES:
-            raise _too_large(str(path), found.st_size)
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+        is_file = stat.S_ISREG(found.st_mode)  # opening a pipe would wait for a writer
+        if is_file and found.st_size <= MAX_BYTES:
+            with path.open("rb") as file:
+                return file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InvalidInputError(f"{path} cannot be read: {reason}.", field="path", cause=error) from error
+    if is_file:
+        raise _too_large(str(path), found.st_size)
+    raise InvalidInputError(f"{path} is not a file.", field="path")
 
 
 def _checked_content(data: bytes, name: str) -> str:

@@ -58,7 +58,7 @@ async def test_an_image_or_a_pdf_is_shown_as_it_is_and_a_damaged_one_is_an_error
     files = FileTools(desk.workspace)
 
     assert files.read_file("shelf.png") == [
-        mark_untrusted("shelf.png", "[image: shelf.png]"),
+        mark_untrusted("shelf.png", "It follows as it is."),
         Image.from_bytes(png(), name="shelf.png"),
     ]
     assert files.read_file("docs/list.pdf")[1] == Document.from_bytes(pdf(), name="list.pdf")

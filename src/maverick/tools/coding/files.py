@@ -12,7 +12,6 @@ from maverick.exceptions import ToolError
 from maverick.model import Document, Image, Outcome, ToolContext
 from maverick.model.image_header import image_type
 from maverick.model.media import media_from_bytes
-from maverick.model.message import describe_part
 from maverick.model.untrusted import mark_untrusted
 from maverick.tools.coding.workspace import Workspace
 from maverick.tools.glob import PathGlob
@@ -109,7 +108,7 @@ class FileTools:
         data = self._workspace.read(path, LARGEST_FILE)
         if image_type(data) or data.startswith(b"%PDF-"):
             media = media_from_bytes(data, name=path.rpartition("/")[2])
-            return [mark_untrusted(path, describe_part(media)), media]
+            return [mark_untrusted(path, "It follows as it is."), media]
         content = _lines(_decoded(path, data))
         begin = max(first_line, 1) - 1
         wanted = content[begin : begin + max(lines, 1)]
