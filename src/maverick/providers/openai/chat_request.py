@@ -186,12 +186,13 @@ class _Conversation(JsonConversation):
         self._shown += shown
 
     def _question(self, parts: tuple[Part, ...]) -> bytes | None:
-        for part in parts:
-            if isinstance(part, Opaque):
-                self._leave_out(part)
-        if has_media(parts):
-            return encode(_UserMessage(self._content(parts)))
         text = text_of(parts)
+        if len(parts) > 1 or not text:
+            for part in parts:
+                if isinstance(part, Opaque):
+                    self._leave_out(part)
+            if has_media(parts):
+                return encode(_UserMessage(self._content(parts)))
         return encode(_UserMessage(text)) if text else None
 
     def _answer(self, parts: tuple[Part, ...]) -> bytes | None:

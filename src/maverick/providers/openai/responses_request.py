@@ -143,10 +143,9 @@ class _Conversation(JsonConversation):
         parts = self._media.admit(message)
         if message.role is Role.TOOL_RESULT:
             self._append(encode(self._result(message, parts)))
-        elif message.role is Role.ASSISTANT:
-            self._append(*self._answer(parts))
-        else:
-            self._append(*self._question(parts))
+            return
+        for item in self._answer(parts) if message.role is Role.ASSISTANT else self._question(parts):
+            self._append(item)
 
     def _result(self, message: Message, parts: tuple[Part, ...]) -> object:
         call_id = message.tool_call_id or ""
@@ -175,6 +174,8 @@ class _Conversation(JsonConversation):
 
     def _question(self, parts: tuple[Part, ...]) -> list[bytes]:
         """What a user said; between it may be items of this API, where a conversation was condensed."""
+        if len(parts) == 1 and type(parts[0]) is Text:  # nearly always
+            return [encode(_EasyMessage("user", parts[0].text))] if parts[0].text else []
         items: list[bytes] = []
         for is_item, group in groupby(parts, lambda part: isinstance(part, Opaque)):
             said = tuple(group)

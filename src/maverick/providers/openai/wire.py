@@ -15,6 +15,7 @@ from maverick.providers.http.wire_json import EncodedConversation, encode, encod
 from maverick.providers.media_limits import OPENAI, MediaTally
 from maverick.providers.strict_schema import openai_schema
 
+_MEDIA = frozenset({Image, Document})
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
 _ANSWERS_AT_ONCE = re.compile(r"(ft:)?(gpt-[34]|chatgpt-)|.*-chat(-|$)")
@@ -181,10 +182,10 @@ class JsonConversation(EncodedConversation, ABC):
         pieces[-1] = pieces[-1][:-1]  # no comma after the last one
         return self._filled(pieces)
 
-    def _append(self, *messages: bytes) -> None:
+    def _append(self, message: bytes) -> None:
         if len(self._pieces) >= self._MOST_PIECES:
             self._pieces = [b"".join(self._pieces)]
-        self._pieces += [message + b"," for message in messages]
+        self._pieces.append(message + b",")
 
     def _content(self, parts: Iterable[Part]) -> list[object]:
         """The texts and media of a message."""
@@ -219,7 +220,7 @@ class JsonConversation(EncodedConversation, ABC):
 
 def has_media(parts: Iterable[Part]) -> bool:
     """Whether any of the parts is an image or a document."""
-    return any(isinstance(part, Image | Document) for part in parts)
+    return not _MEDIA.isdisjoint(map(type, parts))
 
 
 def file_of(document: Document, data: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON that was made before
