@@ -43,6 +43,18 @@ CLAUDE_EMPTY = event(type="content_block_delta", index=0, delta={"type": "text_d
 CHAT_TEXT = event(choices=[{"index": 0, "delta": {"content": "Hello"}}])
 CHAT_EMPTY = event(choices=[{"index": 0, "delta": {"content": ""}}])
 
+RESPONSE_START = event(
+    type="response.created", response={"id": "r", "status": "in_progress", "output": []}
+) + event(
+    type="response.output_item.added",
+    output_index=0,
+    item={"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []},
+)
+RESPONSE_TEXT, RESPONSE_EMPTY = (
+    event(type="response.output_text.delta", output_index=0, content_index=0, item_id="m", delta=delta)
+    for delta in ("Hello", "")
+)
+
 CLAUDES = ("claude:m", "claude-sdk:m")
 BUSY_CLAUDE = (
     *((CLAUDE_START, repeated) for repeated in (PING, CLAUDE_EMPTY, COMMENT, BYTE)),
@@ -50,6 +62,11 @@ BUSY_CLAUDE = (
 )
 BUSY = {
     **dict.fromkeys(CLAUDES, BUSY_CLAUDE),
+    "openai-responses:m": tuple(
+        (start, repeated)
+        for start in (RESPONSE_START, RESPONSE_START + RESPONSE_TEXT)
+        for repeated in (COMMENT, RESPONSE_EMPTY, BYTE)
+    ),
     "openai:m": tuple(
         (start, repeated) for start in (b"", CHAT_TEXT) for repeated in (COMMENT, CHAT_EMPTY, BYTE)
     ),
@@ -121,8 +138,14 @@ async def streamed(model: str, start: bytes, repeated: bytes) -> tuple[str, Time
 
 
 async def test_every_piece_of_content_begins_the_time_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    arrived: list[None] = []
-    monkeypatch.setattr(ContentTimer, "content_arrived", lambda _: arrived.append(None))
+    arrived: list[ContentTimer] = []
+    restart = ContentTimer.content_arrived
+
+    def content_arrived(timer: ContentTimer) -> None:
+        arrived.append(timer)
+        restart(timer)
+
+    monkeypatch.setattr(ContentTimer, "content_arrived", content_arrived)
     call = {"type": "tool_use", "id": "t", "name": "add", "input": {}}
     start = CLAUDE_START + CLAUDE_TEXT + event(type="content_block_start", index=1, content_block=call)
     for piece in ('{"a":', "", "1}"):
