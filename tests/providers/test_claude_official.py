@@ -15,6 +15,7 @@ from anthropic.types.message_create_params import (
     MessageCreateParamsNonStreaming,
     MessageCreateParamsStreaming,
 )
+from msgspec.structs import replace
 from pydantic import BaseModel, TypeAdapter
 
 from maverick.model import (
@@ -95,7 +96,8 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize("caching", [False, True], ids=["plain", "cached"])
 @pytest.mark.parametrize("request_", list(requests()))
 def test_our_requests_are_what_the_sdk_declares_and_nothing_else(request_: Request, caching: bool) -> None:
-    encoder = RequestEncoder(cache_prompts=caching)
+    encoder = RequestEncoder()
+    request_ = replace(request_, config=RequestConfig(cache=None if caching else "off"))
     whole = encoder.encode(request_, model=MODEL, stream=False)
     streamed = encoder.encode(request_, model=MODEL, stream=True)
     for raw, declared in (

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.model import (
@@ -32,7 +33,7 @@ from maverick.model import (
 )
 from maverick.providers.claude import messages as claude_messages
 from maverick.providers.claude.client import connect
-from maverick.providers.claude.request import RequestEncoder
+from maverick.providers.claude.request import DEFAULT_MAX_TOKENS, RequestEncoder, request_headers
 from maverick.providers.claude.response import read_message
 from maverick.providers.http import wire_json
 from maverick.providers.http.exchange import Exchange
@@ -66,7 +67,9 @@ class Add:
 def body_of(
     request: Request, encoder: RequestEncoder | None = None, *, stream: bool = False
 ) -> dict[str, Any]:
-    encoder = encoder or RequestEncoder(max_tokens=1000, cache_prompts=False)
+    if encoder is None:  # of these, no test looks at the cache
+        encoder, config = RequestEncoder(), request.config
+        request = replace(request, config=replace(config, cache=config.cache or "off"))
     raw = encoder.encode(request, model="claude-test", stream=stream)
     body: dict[str, Any] = json.loads(b"".join(raw))
     return body
@@ -93,7 +96,7 @@ def turn(number: int, calls: int = 1) -> list[Message]:
 def test_a_request_has_the_model_the_limit_and_the_messages_and_nothing_that_was_not_asked_for() -> None:
     assert body_of(Request([Message.user("hi")])) == {
         "model": "claude-test",
-        "max_tokens": 1000,
+        "max_tokens": DEFAULT_MAX_TOKENS,
         "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
     }
 
@@ -117,13 +120,6 @@ def test_every_setting_has_its_field() -> None:
         ],
         "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
     }
-
-
-def test_extra_fields_are_sent_as_they_are() -> None:
-    encoder = RequestEncoder(extra={"thinking": {"type": "adaptive"}, "metadata": {"user_id": "u"}})
-    body = body_of(Request([Message.user("hi")]), encoder)
-    assert body["thinking"] == {"type": "adaptive"}
-    assert body["metadata"] == {"user_id": "u"}
 
 
 @pytest.mark.requirement("002-R5", "002-AC9")
@@ -274,17 +270,11 @@ class TestStructuredOutput:
         }
 
     @pytest.mark.parametrize(
-        ("encoder", "config"),
-        [
-            (RequestEncoder(extra={"output_config": {"effort": "low"}}), RequestConfig()),
-            (RequestEncoder(), RequestConfig(effort="low")),
-        ],
+        "config", [RequestConfig(extra={"output_config": {"effort": "low"}}), RequestConfig(effort="low")]
     )
-    def test_it_goes_with_other_settings_of_the_output(
-        self, encoder: RequestEncoder, config: RequestConfig
-    ) -> None:
+    def test_it_goes_with_other_settings_of_the_output(self, config: RequestConfig) -> None:
         output = OutputSchema("report", self.schema)
-        body = body_of(Request([Message.user("hi")], config=config, output=output), encoder)
+        body = body_of(Request([Message.user("hi")], config=config, output=output))
         assert body["output_config"]["effort"] == "low"
         assert "format" in body["output_config"]
 
@@ -311,7 +301,14 @@ class TestSettings:
             (RequestConfig(thinking="off"), {"thinking": {"type": "disabled"}}),
             (
                 RequestConfig(thinking=4000),
-                {"max_tokens": 5000, "thinking": {"type": "enabled", "budget_tokens": 4000}},
+                {"thinking": {"type": "enabled", "budget_tokens": 4000}},
+            ),
+            (
+                RequestConfig(thinking=20_000),
+                {
+                    "max_tokens": DEFAULT_MAX_TOKENS + 20_000,
+                    "thinking": {"type": "enabled", "budget_tokens": 20_000},
+                },
             ),
             (RequestConfig(stop_sequences=("END",)), {"stop_sequences": ["END"]}),
             (RequestConfig(top_p=0.5), {"top_p": 0.5}),
@@ -350,12 +347,9 @@ class TestSettings:
             body_of(Request(HI, (Add(),), config))
         assert caught.value.field == field
 
-    @pytest.mark.parametrize("place", ["client", "request"])
-    def test_extra_fields_of_the_same_object_are_put_together(self, place: str) -> None:
+    def test_extra_fields_of_the_same_object_are_put_together(self) -> None:
         extra = {"output_config": {"task_budget": {"type": "tokens", "total": 9000}}}
-        encoder = RequestEncoder(extra=extra if place == "client" else None)
-        config = RequestConfig(effort="low", extra=extra if place == "request" else {})
-        output = body_of(Request(HI, config=config), encoder)["output_config"]
+        output = body_of(Request(HI, config=RequestConfig(effort="low", extra=extra)))["output_config"]
         assert output == {"effort": "low", **extra["output_config"]}
 
     def test_server_tools_stand_beside_ones_own_and_take_the_place_of_one_with_their_name(self) -> None:
@@ -403,19 +397,19 @@ class TestSettings:
 
 class TestHeaders:
     def test_a_plain_request_needs_none(self) -> None:
-        assert RequestEncoder().headers(Request(HI), "context-1m-2025-08-07") == {}
+        assert request_headers(Request(HI), "context-1m-2025-08-07") == {}
 
     @pytest.mark.parametrize("config", [RequestConfig(temperature=0.5), RequestConfig(top_p=0.5)])
     def test_sampling_asks_for_the_version_that_has_it(self, config: RequestConfig) -> None:
-        assert RequestEncoder().headers(Request(HI, config=config)) == {"anthropic-version": "2023-06-01"}
+        assert request_headers(Request(HI, config=config)) == {"anthropic-version": "2023-06-01"}
 
     def test_beta_features_of_all_places_are_asked_for_once(self) -> None:
-        encoder = RequestEncoder(extra={"betas": ["a-2026-01-01", "b-2026-01-01"]})
-        request = Request(HI, config=RequestConfig(extra={"betas": ["b-2026-01-01"]}), compact=True)
-        assert encoder.headers(request, "c-2026-01-01,a-2026-01-01") == {
+        config = RequestConfig(extra={"betas": ["a-2026-01-01", "b-2026-01-01"]})
+        request = Request(HI, config=config, compact=True)
+        assert request_headers(request, "c-2026-01-01,a-2026-01-01") == {
             "anthropic-beta": "c-2026-01-01,a-2026-01-01,b-2026-01-01,compact-2026-09-04"
         }
-        assert "betas" not in body_of(request, encoder)
+        assert "betas" not in body_of(request)
 
 
 class TestCompaction:
@@ -441,7 +435,7 @@ class TestCompaction:
         block = {"type": "compaction", "content": "They asked.", "signature": "c2ln"}
         request = Request([Message.assistant([Opaque("claude", block)]), *HI])
         assert body_of(request)["messages"][0] == {"role": "assistant", "content": [block]}
-        assert RequestEncoder().headers(request) == {"anthropic-beta": "compact-2026-09-04"}
+        assert request_headers(request) == {"anthropic-beta": "compact-2026-09-04"}
 
     @pytest.mark.parametrize(
         ("model", "can"),
@@ -644,7 +638,7 @@ class TestPromptCaching:
 
     def test_it_can_be_turned_off(self) -> None:
         request = Request([Message.user("go"), *turn(1)], (Add(),), system="Be brief.")
-        assert "cache_control" not in json.dumps(body_of(request, RequestEncoder(cache_prompts=False)))
+        assert "cache_control" not in json.dumps(body_of(request))
 
 
 class TestEncodingOnce:
@@ -746,14 +740,14 @@ any_message = st.one_of(
 @pytest.mark.requirement("002-R5")
 @given(st.lists(st.lists(any_message, max_size=4), min_size=1, max_size=30), st.booleans())
 def test_a_history_that_grew_is_sent_as_one_that_was_always_whole(
-    steps: Sequence[Sequence[Message]], cache_prompts: bool
+    steps: Sequence[Sequence[Message]], cached: bool
 ) -> None:
-    encoder = RequestEncoder(cache_prompts=cache_prompts)
+    encoder, config = RequestEncoder(), RequestConfig(cache=None if cached else "off")
     history = History([Message.user("go")])
     for step in steps:
         history = history.extended(*step)
-        grown = body_of(Request(history), encoder)
-        assert grown == body_of(Request(tuple(history)), encoder)
+        grown = body_of(Request(history, config=config), encoder)
+        assert grown == body_of(Request(tuple(history), config=config), encoder)
         roles = [message["role"] for message in grown["messages"]]
         assert all(before != after for before, after in pairwise(roles))
         for message in grown["messages"]:

@@ -118,8 +118,7 @@ def both_clients(url: str, **options: Any) -> tuple[Client, Client]:
 async def test_both_clients_send_the_same_requests(
     server: ClaudeServer, request_: Request, stream: bool
 ) -> None:
-    extra = {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}
-    for client in both_clients(server.at("text"), extra=extra):
+    for client in both_clients(server.at("text")):
         await answered(client, request_, stream=stream)
 
     lean, official = server.received
@@ -265,9 +264,10 @@ async def test_a_client_of_the_sdk_is_used_without_its_retries_and_stays_open(se
 
 async def test_an_answer_that_may_be_long_can_be_asked_for_whole(server: ClaudeServer) -> None:
     async with anthropic.AsyncAnthropic(base_url=server.at("text"), api_key=KEY) as given:
-        client = claude_sdk.connect("claude-test", client=given, max_tokens=128_000)
+        client = claude_sdk.connect("claude-test", client=given)
+        request = Request([Message.user("hi")], config=RequestConfig(max_tokens=128_000))
 
-        assert (await answered(client)).content == HELLO
+        assert (await answered(client, request)).content == HELLO
 
 
 async def test_a_request_may_name_another_model_of_the_provider(server: ClaudeServer) -> None:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from maverick.model import ModelInfo, Price, Request
-from maverick.providers.claude.request import (
-    API_VERSION,
-    DEFAULT_MAX_TOKENS,
-    RequestEncoder,
-    condenses,
-)
+from maverick.providers.claude.request import API_VERSION, RequestEncoder, condenses, request_headers
 from maverick.providers.claude.response import API, SERVICE, MessageAccumulator, read_message
 from maverick.providers.client import requested_model
 from maverick.providers.http.client import Connection, HttpClient
@@ -44,10 +39,6 @@ class ClaudeClient(HttpClient):
             It may be shared, and stays open when the client is closed.
         max_answer_bytes: The most that is read of one streamed answer; of one that comes whole, a sixteenth.
         prices: Prices that replace, or add to, those Maverick knows.
-        max_tokens: The most tokens of an answer when a request does not say.
-        cache_prompts: Whether to ask the API to cache prompts where it pays.
-        extra: Fields to add to every request as the API names them, such as
-            ``{"thinking": {"type": "adaptive"}}``.
     """
 
     def __init__(
@@ -62,9 +53,6 @@ class ClaudeClient(HttpClient):
         transport: Transport | None = None,
         max_answer_bytes: int = MAX_ANSWER_BYTES,
         prices: Mapping[str, Price] | None = None,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        cache_prompts: bool = True,
-        extra: Mapping[str, Any] | None = None,
     ) -> None:
         key = (api_key or "").strip()
         super().__init__(
@@ -80,7 +68,7 @@ class ClaudeClient(HttpClient):
             missing_key=_MISSING_KEY,
         )
         self._url = (base_url or _BASE_URL).rstrip("/").removesuffix("/v1") + "/v1/messages"
-        self._encoder = RequestEncoder(max_tokens=max_tokens, cache_prompts=cache_prompts, extra=extra)
+        self._encoder = RequestEncoder()
 
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model: its context window and price, and what the API does for it."""
@@ -89,7 +77,7 @@ class ClaudeClient(HttpClient):
 
     async def _ask(self, request: Request, *, stream: bool) -> Reply:
         body = self._encoder.encode(request, model=requested_model(request, self.model), stream=stream)
-        headers = self._encoder.headers(request, self._headers.get("anthropic-beta", ""))
+        headers = request_headers(request, self._headers.get("anthropic-beta", ""))
         return await self._post(self._url, {**self._headers, **headers} if headers else self._headers, body)
 
 

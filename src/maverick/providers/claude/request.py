@@ -65,24 +65,9 @@ def condenses(model: str) -> bool:
 
 
 class RequestEncoder:
-    """Encodes requests.
+    """Encodes requests."""
 
-    Args:
-        max_tokens: The most tokens of an answer when a request does not say.
-        cache_prompts: Whether to ask the API to cache the prompt where it pays.
-        extra: Fields to add to every request, as the API names them.
-    """
-
-    def __init__(
-        self,
-        *,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        cache_prompts: bool = True,
-        extra: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._max_tokens = max_tokens
-        self._cache_prompts = cache_prompts
-        self._extra = dict(extra or {})
+    def __init__(self) -> None:
         self._heads = HeadCache()
 
     def encode(self, request: Request, *, model: str, stream: bool) -> list[bytes]:
@@ -91,72 +76,77 @@ class RequestEncoder:
         Raises:
             InvalidInputError: Settings exclude each other, or a value cannot be written as JSON.
         """
-        marker = self._marker(request)
+        marker = _marker(request)
         options = (model, stream, marker)
-        head = self._heads.get(request, options, lambda: self._head(request, model, marker, stream=stream))
+        head = self._heads.get(request, options, lambda: _head(request, model, marker, stream=stream))
         conversation = encoded_conversation(request.messages, Conversation, Conversation)
         container = conversation.container
         end = b'],"container":' + encode(container) + b"}" if container else b"]}"
         return [head, *conversation.pieces(marker), end]
 
-    def headers(self, request: Request, betas: str = "") -> dict[str, str]:
-        """The headers that the request needs besides those of every request.
 
-        Args:
-            request: The request.
-            betas: The beta features that every request asks for, as in the header.
-        """
-        headers: dict[str, str] = {}
-        if _samples(request.config):
-            headers["anthropic-version"] = SAMPLING_API_VERSION
-        wanted = [*_betas(self._extra), *_betas(request.config.extra)]
-        if request.compact or _is_condensed(request):
-            wanted.append(COMPACTION_BETA)
-        if wanted:
-            headers["anthropic-beta"] = ",".join(dict.fromkeys([*filter(None, betas.split(",")), *wanted]))
-        return headers
+def request_headers(request: Request, betas: str = "") -> dict[str, str]:
+    """The headers that a request needs besides those of every request.
 
-    def _marker(self, request: Request) -> bytes:
-        if request.config.cache is not None:
-            return _MARKERS[request.config.cache]
-        # A single question without tools is not asked again, and writing the cache costs more than not having one.
-        pays = bool(request.tools) or len(request.messages) > 1
-        return _MARKERS["5m" if self._cache_prompts and pays else "off"]
+    Args:
+        request: The request.
+        betas: The beta features that every request asks for, as in the header.
+    """
+    headers: dict[str, str] = {}
+    if request.config.temperature is not None or request.config.top_p is not None:
+        headers["anthropic-version"] = SAMPLING_API_VERSION
+    wanted = [*_betas(request.config.extra)]
+    if request.compact or _is_condensed(request):
+        wanted.append(COMPACTION_BETA)
+    if wanted:
+        headers["anthropic-beta"] = ",".join(dict.fromkeys([*filter(None, betas.split(",")), *wanted]))
+    return headers
 
-    def _head(self, request: Request, model: str, marker: bytes, *, stream: bool) -> bytes:
-        fields: dict[str, Any] = {"model": model, "max_tokens": self._limit(request)}
-        if stream:
-            fields["stream"] = True
-        fields |= _settings(request)
-        system = request.system
-        if request.output is not None:
-            schema = claude_schema(request.output.schema)
-            if schema is None:
-                system = f"{system}\n\n{_ANSWER_IN_JSON} {encode(request.output.schema).decode()}".strip()
-            elif not request.compact:
-                answer_format = {"type": "json_schema", "schema": schema}
-                fields["output_config"] = {**fields.get("output_config", {}), "format": answer_format}
-        if request.tools or request.config.server_tools:
-            fields["tools"] = _tools(request.tools, request.config, b"" if system else marker)
-        if system:
-            block = encode({"type": "text", "text": system})
-            fields["system"] = [Raw(block[:-1] + marker + b"}")] if marker else system
-        for extra in (self._extra, request.config.extra):
-            add_extra(fields, _own_extra(extra, compact=request.compact))
-        return encode(fields)[:-1] + b',"messages":['
 
-    def _limit(self, request: Request) -> int:
-        config = request.config
-        limit = config.max_tokens or self._max_tokens
-        if type(config.thinking) is int and config.thinking >= limit:
-            if config.max_tokens:
-                raise InvalidInputError(
-                    f"thinking: a budget of {config.thinking} tokens leaves none of max_tokens ({limit}) for the answer. "
-                    "Raise max_tokens, or lower the budget.",
-                    field="thinking",
-                )
-            limit += config.thinking
-        return max(limit, _LEAST_SUMMARY_TOKENS) if request.compact else limit
+def _marker(request: Request) -> bytes:
+    if request.config.cache is not None:
+        return _MARKERS[request.config.cache]
+    # A single question without tools is not asked again, and writing the cache costs more than not having one.
+    pays = bool(request.tools) or len(request.messages) > 1
+    return _MARKERS["5m" if pays else "off"]
+
+
+def _head(request: Request, model: str, marker: bytes, *, stream: bool) -> bytes:
+    fields: dict[str, Any] = {"model": model, "max_tokens": _limit(request)}
+    if stream:
+        fields["stream"] = True
+    fields |= _settings(request)
+    system = request.system
+    if request.output is not None:
+        schema = claude_schema(request.output.schema)
+        if schema is None:
+            system = f"{system}\n\n{_ANSWER_IN_JSON} {encode(request.output.schema).decode()}".strip()
+        elif not request.compact:
+            answer_format = {"type": "json_schema", "schema": schema}
+            fields["output_config"] = {**fields.get("output_config", {}), "format": answer_format}
+    if request.tools or request.config.server_tools:
+        fields["tools"] = _tools(request.tools, request.config, b"" if system else marker)
+    if system:
+        block = encode({"type": "text", "text": system})
+        fields["system"] = [Raw(block[:-1] + marker + b"}")] if marker else system
+    left_out = ("betas", "context_management") if request.compact else ("betas",)
+    extra = request.config.extra
+    add_extra(fields, {name: extra[name] for name in extra if name not in left_out})
+    return encode(fields)[:-1] + b',"messages":['
+
+
+def _limit(request: Request) -> int:
+    config = request.config
+    limit = config.max_tokens or DEFAULT_MAX_TOKENS
+    if type(config.thinking) is int and config.thinking >= limit:
+        if config.max_tokens:
+            raise InvalidInputError(
+                f"thinking: a budget of {config.thinking} tokens leaves none of max_tokens ({limit}) for the answer. "
+                "Raise max_tokens, or lower the budget.",
+                field="thinking",
+            )
+        limit += config.thinking
+    return max(limit, _LEAST_SUMMARY_TOKENS) if request.compact else limit
 
 
 def _settings(request: Request) -> dict[str, Any]:
@@ -227,21 +217,11 @@ def _tool_form(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "input_schema": parameters}
 
 
-def _own_extra(extra: Mapping[str, Any], *, compact: bool) -> dict[str, Any]:
-    """What of the fields goes into the body."""
-    left_out = ("betas", "context_management") if compact else ("betas",)
-    return {name: value for name, value in extra.items() if name not in left_out}
-
-
 def _betas(extra: Mapping[str, Any]) -> Sequence[str]:
     betas = extra.get("betas", ())
     if not isinstance(betas, list | tuple) or not all(isinstance(beta, str) for beta in betas):
         raise InvalidInputError("extra: expected a list of texts as 'betas'.", field="extra")
     return betas
-
-
-def _samples(config: RequestConfig) -> bool:
-    return config.temperature is not None or config.top_p is not None
 
 
 def _is_condensed(request: Request) -> bool:

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from maverick.exceptions import AuthenticationError, InvalidInputError, NetworkError, TimeoutError
 from maverick.model import ModelInfo, Price, Request, Response, StreamItem
-from maverick.providers.claude.request import DEFAULT_MAX_TOKENS, RequestEncoder, condenses
+from maverick.providers.claude.request import RequestEncoder, condenses, request_headers
 from maverick.providers.claude.response import API, SERVICE, MessageAccumulator, read_message
 from maverick.providers.claude.sdk_errors import no_key, sdk_error
 from maverick.providers.client import Client, requested_model
@@ -86,9 +86,6 @@ class ClaudeSDKClient(Client):
         timeouts: How long to wait.
         tls: TLS settings, for a private certificate authority or client certificates.
         prices: Prices that replace, or add to, those Maverick knows.
-        max_tokens: The most tokens of an answer when a request does not say.
-        cache_prompts: Whether to ask the API to cache prompts where it pays.
-        extra: Fields to add to every request as the API names them.
     """
 
     def __init__(
@@ -102,12 +99,9 @@ class ClaudeSDKClient(Client):
         timeouts: Timeouts | None = None,
         tls: ssl.SSLContext | None = None,
         prices: Mapping[str, Price] | None = None,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        cache_prompts: bool = True,
-        extra: Mapping[str, Any] | None = None,
     ) -> None:
         self.model = f"{_PROVIDER}:{model.removeprefix(f'{_PROVIDER}:')}"
-        self._encoder = RequestEncoder(max_tokens=max_tokens, cache_prompts=cache_prompts, extra=extra)
+        self._encoder = RequestEncoder()
         own = {name.lower(): value for name, value in (headers or {}).items()}
         self._betas = own.get("anthropic-beta", "")
         self._prices = PriceTable(prices)
@@ -191,7 +185,7 @@ class ClaudeSDKClient(Client):
         arguments = {name: fields.pop(name) for name in _ARGUMENTS if name in fields}
         return arguments | {
             "extra_body": fields,
-            "extra_headers": self._encoder.headers(request, self._betas) or None,
+            "extra_headers": request_headers(request, self._betas) or None,
             "timeout": anthropic.Timeout(self._timeouts.first_content, connect=self._timeouts.connect),
         }
 
