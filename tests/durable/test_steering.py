@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,30 @@ async def test_words_that_there_is_no_turn_left_for_stop_the_run_at_its_limit(jo
 async def test_without_a_journal_there_is_nothing_to_leave_words_in() -> None:
     with pytest.raises(InvalidInputError, match="no journal"):
         await AgentExecutor(ScriptedClient([])).say("r", "Hello?")
+
+
+@pytest.mark.requirement("P1")
+async def test_a_run_that_is_cancelled_as_it_is_about_to_hear_loses_nothing(journal: Journal) -> None:
+    @tool(effect="irreversible")
+    async def sail() -> str:
+        """Sail."""
+        await executor.say("r", "Hurry.")
+        return "sailed"
+
+    def cancel_second_call(write: str, before: bool) -> None:
+        if write == "ModelCalled" and before and client.requests:
+            running.cancel()
+
+    client = ScriptedClient([call("sail"), reply("Arrived.")])
+    executor = AgentExecutor(client, journal=journal)
+    journal.on_write = cancel_second_call
+    running = asyncio.ensure_future(executor.execute(agent(sail), run_id="r"))
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    journal.on_write = None
+
+    result = await executor.resume("r", agent(sail))
+
+    assert result.output == "Arrived."
+    assert [record.outcome.value for record in result.tool_calls] == ["finished"]
+    assert heard_in(client.requests[-1]) == ["Do it.", "Hurry."]

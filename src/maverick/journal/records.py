@@ -86,7 +86,7 @@ class Lease(Struct):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # A cancelled caller is told only after the write was made.
-        if kind is not None and kind is not asyncio.CancelledError:
+        if kind is not None and not issubclass(kind, asyncio.CancelledError):
             self.ended = True
 
     def check(self) -> None:

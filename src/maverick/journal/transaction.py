@@ -80,6 +80,10 @@ class Transaction(ABC):
         await self.roll_back()
 
 
+class NothingWritten(asyncio.CancelledError):
+    """The waiting task was cancelled, and nothing was written, because words wait for the run."""
+
+
 class PendingWrite(Generic[R]):
     """A write that a task in an event loop waits for.
 
@@ -122,3 +126,18 @@ class PendingWrite(Generic[R]):
             raise cancelled
         result: R = self.value
         return result
+
+    async def appended(self) -> R:
+        """The outcome of adding entries, whose value is what was found instead of adding them.
+
+        Raises:
+            MaverickError: It failed.
+            asyncio.CancelledError: It was made, and the waiting task was cancelled meanwhile.
+            NothingWritten: It was not, and the waiting task was cancelled meanwhile.
+        """
+        try:
+            return await self.outcome()
+        except asyncio.CancelledError as stop:
+            if self.value is not None:
+                raise NothingWritten from stop
+            raise

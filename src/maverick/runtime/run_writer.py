@@ -15,7 +15,7 @@ from typing import Any
 from maverick.journal import Journal
 from maverick.journal.codec import blobs_in, encode_entry
 from maverick.journal.records import Approval, Lease, RunRecord, RunStatus, Words
-from maverick.journal.transaction import Transaction
+from maverick.journal.transaction import NothingWritten, Transaction
 from maverick.loop.entries import (
     ApprovalDecided,
     Entry,
@@ -73,7 +73,11 @@ class RunWriter:
         self.add(entry)
         if not isinstance(entry, _INTENTS):
             return None
-        words = await self._flush(type(entry).__name__, listens=listens)
+        try:
+            words = await self._flush(type(entry).__name__, listens=listens)
+        except NothingWritten as stop:
+            self._pending.pop()
+            raise asyncio.CancelledError from stop
         if words is not None:
             self._pending.pop()
         return words
@@ -129,7 +133,10 @@ class RunWriter:
         status = (
             RunStatus.COMPLETE if result.terminate_reason is TerminateReason.COMPLETE else RunStatus.STOPPED
         )
-        return await self._flush("Finished", status, result.terminate_reason.value, listens=listens)
+        try:
+            return await self._flush("Finished", status, result.terminate_reason.value, listens=listens)
+        except NothingWritten as stop:
+            raise asyncio.CancelledError from stop
 
     async def park(self, approvals: Sequence[Approval]) -> None:
         """Write what a person is asked, and that the run waits for it."""
@@ -174,9 +181,13 @@ class RunWriter:
     ) -> Words | None:
         payloads, blobs = self._taken()
         self.journal.at_write_point(point, before=True)
-        words = await self.journal.append(
-            lease, payloads, status, reason, blobs=blobs, listens=listens, heard=heard
-        )
+        try:
+            words = await self.journal.append(
+                lease, payloads, status, reason, blobs=blobs, listens=listens, heard=heard
+            )
+        except NothingWritten:
+            self._pending, self._blobs = payloads, blobs
+            raise
         if words is not None:  # nothing was written
             self._pending, self._blobs = payloads, blobs
         self.journal.at_write_point(point, before=False)

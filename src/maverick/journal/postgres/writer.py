@@ -265,7 +265,7 @@ class PostgresWriter:
         together = None if append.heard else append
         return await self._queued(
             _Job(append.lease.run_id, lambda db: write_entries(db, append), together)
-        ).outcome()
+        ).appended()
 
     def _queued(self, job: _Job[R]) -> _Job[R]:
         self._jobs.append(job)

@@ -215,7 +215,7 @@ class SqliteWriter:
         # Words that are taken in are no entries like any other, which may be added together with those of other runs.
         return await self._queued(
             _Job(lambda db: write_entries(db, append), None if append.heard else append)
-        ).outcome()
+        ).appended()
 
     def _queued(self, job: _Job[R]) -> _Job[R]:
         with self._guard:
