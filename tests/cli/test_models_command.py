@@ -19,6 +19,7 @@ def test_the_current_models_are_listed_with_their_prices(folder: Folder) -> None
     assert rows["claude:claude-sonnet-4-5"][4] == "2026-11-30"
     assert "openai:gpt-6.1-sol" in rows
     assert len(rows) < 50
+    assert "openai:gpt-4o-2024-05-13" not in rows, "it is retired"
     assert "US dollars per million tokens, as of 20" in done.stderr
 
 
@@ -29,6 +30,13 @@ def test_a_pattern_finds_the_models_of_any_vendor(pattern: str, folder: Folder) 
     (grok,) = [model for model in found if model["model"] == "x-ai/grok-4.7"]
     assert (grok["context_window"], grok["price"]["input"]) == (500_000, 2.0)
     assert "needs_price" not in grok
+
+
+def test_a_pattern_without_a_match_is_said(folder: Folder) -> None:
+    done = folder.main("models", "nosuch")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "No model matches 'nosuch'." in done.stderr
 
 
 def test_a_model_that_is_retired_is_said_by_the_doctor_and_by_a_run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
 
@@ -12,8 +13,9 @@ from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.formatting import Column, counted, lay_out, terminal_width
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen
+from maverick.exceptions import InvalidInputError
 from maverick.model import ModelInfo
-from maverick.providers.prices import listed_models, prices_as_of
+from maverick.providers.prices import listed_models, prices_as_of, retirement_notice
 
 _COLUMNS = (
     Column("MODEL"),
@@ -24,28 +26,40 @@ _COLUMNS = (
     Column("RETIRES"),
     Column("TAKES", shrinks=True),
 )
+_NOT_CUT = 1000
 _PREFIXES = {"anthropic": "claude:", "openai": "openai:"}
 """The providers of the vendors that are reached without an address; of another one, the name is shown."""
 
 
 def list_models(options: argparse.Namespace) -> int:
-    """List models: the current ones of Claude and OpenAI, or those of any vendor that match a pattern."""
+    """List models: the current ones of Claude and OpenAI, or those of any vendor that match a pattern.
+
+    Raises:
+        InvalidInputError: No model matches.
+    """
     found = [(_full_name(vendor, name), info) for vendor, name, info in listed_models()]
     if options.pattern is None:
-        shown = [(name, info) for name, info in found if info.media is not None]
+        shown = [(name, info) for name, info in found if info.media and not _is_retired(info)]
     else:
         pattern = options.pattern if "*" in options.pattern else f"*{options.pattern}*"
         shown = [(name, info) for name, info in found if fnmatch(name, pattern)]
+        if not shown:
+            raise InvalidInputError(f"No model matches {options.pattern!r}.", field="pattern")
     screen = Screen.of_process(interactive=False)
     if options.as_json:
         screen.say(f"{json_text([{'model': name, **_fields(info)} for name, info in shown])}\n")
         return SUCCESS
     rows = [_row(name, info) for name, info in shown]
-    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, terminal_width())))
+    width = terminal_width() if sys.stdout.isatty() else _NOT_CUT
+    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, width)))
     screen.remark(
         f"US dollars per million tokens, as of {prices_as_of()}; {counted(len(found), 'model')} are known"
     )
     return SUCCESS
+
+
+def _is_retired(info: ModelInfo) -> bool:
+    return "was retired" in retirement_notice("", info)
 
 
 def _full_name(vendor: str, name: str) -> str:
@@ -71,12 +85,8 @@ def _row(name: str, info: ModelInfo) -> tuple[str, ...]:
 
 
 def _takes(info: ModelInfo) -> Iterator[str]:
-    yield from (f"{kind}s" for kind in info.media or ())
     if info.effort:
-        yield f"effort {info.effort[0]} to {info.effort[-1]}"
+        yield f"effort to {info.effort[-1]}"
     if info.thinking:
         yield f"thinking {'/'.join(info.thinking)}"
-    if info.sampling is False:
-        yield "no temperature"
-    if info.forced_tools is False:
-        yield "no forced tools"
+    yield from (f"{kind}s" for kind in info.media or ())

@@ -9,6 +9,8 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from maverick.exceptions import ToolError
 from maverick.loop import AgentDefinition
 from maverick.model import (
@@ -106,8 +108,8 @@ class CliClient(Client):
         return GatedCli(self._settings, Request((), tools, system=system, config=model.request_config))
 
     def model_info(self, model: str) -> ModelInfo:
-        """What is known of a model: its context window and price."""
-        return self._settings.prices.find(model.removeprefix(f"{PROVIDER}:"))
+        """What is known of a model: its context window and price. What an answer costs the CLI says itself."""
+        return replace(self._settings.prices.find(model.removeprefix(f"{PROVIDER}:")), needs_price=False)
 
     @asynccontextmanager
     async def for_run(self) -> AsyncIterator[RunSession]:
