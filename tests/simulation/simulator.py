@@ -39,8 +39,10 @@ MOST_ENTRIES = 2_000
 class Simulation:
     """One simulated run."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, traced: bool = False) -> None:
         self.world = world
+        self.traced = traced
+        """Whether it writes down what each entry made of the run, which takes longer than the run."""
         self.tools: Mapping[str, Tool] = TOOLS
         self.loop: AgentLoop[Any] = AgentLoop(self.world.definition, TOOLS)
         self.mapper = EventMapper(self.loop, "run", "trace", ("simulated",))
@@ -185,11 +187,10 @@ class Simulation:
         self.tools = self.world.tools()
         self.loop = AgentLoop(definition, self.tools)
         self.mapper = EventMapper(self.loop, "run", "trace", ("simulated",))
-        for entry, trace in zip(self.entries, self.trace, strict=True):
+        for number, entry in enumerate(self.entries):
             self.loop.feed(entry)
-            assert account(self.loop, entry, list(self.mapper.events_of(entry))) == trace, (
-                "it replays the same"
-            )
+            told = list(self.mapper.events_of(entry))
+            assert not self.traced or account(self.loop, entry, told) == self.trace[number]
         settings = RunSettings.of(definition, self.tools)
         return self.feed(
             Resumed(
@@ -208,7 +209,8 @@ class Simulation:
         self.entries.append(entry)
         told = list(self.mapper.events_of(entry))
         self.events += told
-        self.trace.append(account(self.loop, entry, told))
+        if self.traced:
+            self.trace.append(account(self.loop, entry, told))
         self.check_limits()
         return step
 

@@ -55,19 +55,22 @@ class StrictProvider:
                     continue
                 self._refuse_unless(_plain(message.parts) in self._answers, "an answer was changed")
                 last = self._check_thoughts(message, place, last, model)
-                following = messages[index + 1] if index + 1 < len(messages) else None
-                self._refuse_unless(
-                    following is None or following.role is Role.ASSISTANT or not _open_block(message.parts),
-                    "a server tool is cut off from its result",
-                )
+                if use := _open_block(message.parts):
+                    after = [later for later in messages[index + 1 :] if later.role is not Role.TOOL_RESULT]
+                    self._refuse_unless(
+                        _brings(after[0], use) if after else not request.compact,
+                        "a server tool is cut off from its result",
+                    )
             place = hash((place, self._hash(message)))
         if request.compact:
             self._refuse_unless(messages[-1].role is not Role.ASSISTANT, "the turn is not finished")
         self._place, self._last, self._model = place, last, model
 
     def answer(self, parts: Sequence[Part]) -> None:
-        """Note what it answers, so that it is known when it comes back."""
-        self._answers.add(_plain(parts))
+        """Note what it answers, so that it is known when it comes back: whole, or without a call that it had begun."""
+        begun = _open_block(parts)
+        done = [part for part in parts if not isinstance(part, Opaque) or part.data.get("id") != begun]
+        self._answers |= {_plain(parts), _plain(done)}
 
     def thought(self, before: Sequence[Part] = ()) -> Thought:
         """A signed thought, for the request that came last."""
@@ -76,10 +79,11 @@ class StrictProvider:
         self._last = signature
         return Thought("hm", signature)
 
-    def server_tool(self, last: Message, rng: random.Random) -> list[Part]:
-        """What a tool of its own did; it may pause in between, and then goes on with the result."""
-        if last.role is Role.ASSISTANT and (open_block := _open_block(last.parts)):
-            return [self._result(open_block)]
+    def server_tool(self, messages: Sequence[Message], rng: random.Random) -> list[Part]:
+        """What a tool of its own did; the result may come with the next answer only."""
+        last = next(message for message in reversed(messages) if message.role is not Role.TOOL_RESULT)
+        if last.role is Role.ASSISTANT and (use_id := _open_block(last.parts)):
+            return [self._result(use_id)]
         if rng.random() > 0.15:
             return []
         self.blocks += 1
@@ -153,5 +157,12 @@ def _condensing(message: Message) -> str | None:
 
 def _open_block(parts: Sequence[Part]) -> str:
     """The id of a server tool's use whose result is not there yet."""
-    last = parts[-1] if parts else None
-    return last.data["id"] if isinstance(last, Opaque) and last.type == "server_tool_use" else ""
+    blocks = [part.data for part in parts if isinstance(part, Opaque)]
+    done = [data.get("tool_use_id") for data in blocks]
+    uses = [data["id"] for data in blocks if data["type"] == "server_tool_use"]
+    return next((use_id for use_id in uses if use_id not in done), "")
+
+
+def _brings(message: Message, use_id: str) -> bool:
+    first = message.parts[0]
+    return isinstance(first, Opaque) and first.data.get("tool_use_id") == use_id

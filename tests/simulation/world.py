@@ -143,13 +143,18 @@ class World:
             return self.condensed(step, input_tokens)
         parts: list[Part] = []
         if not step.compaction:
-            parts = provider.server_tool(step.request.messages[-1], rng)
+            parts = provider.server_tool(step.request.messages, rng)
+        begun = bool(parts) and isinstance(parts[-1], Opaque) and parts[-1].type == "server_tool_use"
+        if not step.compaction and not begun:
             parts += [provider.thought(parts) for _ in range(rng.choice([0, 0, 1, 1, 2]))]
-        paused = bool(parts) and isinstance(parts[-1], Opaque) and parts[-1].type == "server_tool_use"
-        if paused:
+        reason: StopReason | None = StopReason.PAUSE
+        if begun:
+            if rng.random() < 0.5:  # it works on while the tools run
+                parts.append(ToolCall("", "search", {"query": "x"}))
+                reason = StopReason.TOOL_USE
             provider.answer(parts)
             usage = self.usage(step, input_tokens)
-            return Response(parts, usage=usage, stop_reason=StopReason.PAUSE, model=self.model)
+            return Response(parts, usage=usage, stop_reason=reason, model=self.model)
         if rng.random() < 0.6:
             parts.append(Text(rng.choice(["[1, 2, 3]", "Sorry?", "word " * rng.choice([1, 10, 400])])))
         if self.endurance or rng.random() < 0.85:

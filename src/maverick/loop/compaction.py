@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from maverick.loop.conversation import (
     Conversation,
     PrefixReason,
+    has_open_call,
     message_tokens,
     request_tokens,
     truncate,
@@ -187,8 +188,8 @@ def _newest_turns(history: History, first: int, budget: int) -> int:
 
 
 def _continues(history: History, index: int) -> bool:
-    """Whether a message goes on with an answer that had paused."""
-    return index > 0 and history[index - 1].role is Role.ASSISTANT
+    """Whether a message goes on with an answer that had paused, or with the call of a provider's own tool."""
+    return index > 0 and (history[index - 1].role is Role.ASSISTANT or has_open_call(history.first(index)))
 
 
 def _is_summary(part: Part) -> bool:

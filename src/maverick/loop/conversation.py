@@ -141,11 +141,11 @@ class Conversation:
 
         No message may come between such a call and its result.
         """
-        last = self.history[-1] if self.history else message
-        kept = _without_open_calls(last.parts) if last.role is Role.ASSISTANT else last.parts
-        if len(kept) < len(last.parts):
+        if has_open_call(self.history):
+            place = max(at for at, known in enumerate(self.history) if known.role is Role.ASSISTANT)
+            kept = _without_open_calls(self.history[place].parts)
             rest = [Message.assistant(kept)] if any(not isinstance(part, Thought) for part in kept) else []
-            self.history = History((*self.history[:-1], *rest))
+            self.history = History((*self.history[:place], *rest, *self.history[place + 1 :]))
         self.say(message)
 
     def rewrite(self, messages: Iterable[Message], reason: PrefixReason, since: int | None = None) -> None:
@@ -308,12 +308,31 @@ def other_parts(parts: Sequence[Part], leave_out: Callable[[Thought], bool] = _a
     return kept
 
 
+def has_open_call(messages: Sequence[Message]) -> bool:
+    """Whether a provider's own tool is at work, whose result the next answer begins with."""
+    for message in reversed(messages):
+        if message.role is not Role.TOOL_RESULT:
+            return message.role is Role.ASSISTANT and bool(_open_calls(message.parts))
+    return False
+
+
+def _open_calls(parts: Sequence[Part]) -> set[object]:
+    """The ids of the calls of a provider's own tools whose result is not among the parts."""
+    blocks = [part.data for part in parts if type(part) is Opaque]
+    begun = {data.get("id") for data in blocks if data.get("type") in ("server_tool_use", "mcp_tool_use")}
+    return begun - {data.get("tool_use_id") for data in blocks} if begun else begun
+
+
 def _without_open_calls(parts: Sequence[Part]) -> list[Part]:
-    """The parts without the calls of a provider's own tools whose result is not among them."""
-    blocks = [part.data for part in parts if isinstance(part, Opaque)]
-    done = {data.get("tool_use_id") for data in blocks}
-    begun = {data.get("id") for data in blocks if data.get("type") == "server_tool_use"} - done
-    return [part for part in parts if not isinstance(part, Opaque) or part.data.get("id") not in begun]
+    """The parts without such calls, and without the thoughts behind them."""
+    begun, kept = _open_calls(parts), list[Part]()
+    taken_back = False
+    for part in parts:
+        if isinstance(part, Opaque) and part.data.get("id") in begun:
+            taken_back = True
+        elif not (taken_back and isinstance(part, Thought)):
+            kept.append(part)
+    return kept
 
 
 def _have_own_ids(calls: Sequence[ToolCall], taken: Mapping[str, None]) -> bool:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from maverick.exceptions import AgentError, RateLimitError, ServerError
+from maverick.loop.conversation import has_open_call
 from maverick.loop.result import AgentResult, TerminateReason
 from maverick.loop.tool_round import PlannedCall, ToolRound
 from maverick.model import Request, Role
@@ -31,8 +32,12 @@ class CallModel(Struct, frozen=True):
 
     @property
     def listens(self) -> bool:
-        """Whether words for the run can be taken in before it: not within a turn that paused, nor before a summary."""
-        return not self.compaction and self.request.messages[-1].role is not Role.ASSISTANT
+        """Whether words for the run can be taken in before it.
+
+        Not within a turn that paused, nor while a provider's own tool is at work, nor before a summary.
+        """
+        messages = self.request.messages
+        return not (self.compaction or messages[-1].role is Role.ASSISTANT or has_open_call(messages))
 
     def retry(self, error: AgentError, first_delay: float) -> CallModel:
         """The next attempt after this one failed: when the provider says, or after a delay that doubles each time."""
