@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from maverick.journal.records import Lease, RunStatus
+from maverick.journal.records import Append
 from maverick.journal.sqlite import journal, transaction, writer
 from maverick.journal.sqlite.writer import SqliteWriter, insert_entries
 from maverick.journal.transaction import Transaction
@@ -23,18 +23,13 @@ def _without_intent() -> None:
 def _without_fence() -> None:
     """Whoever held the run once may write to it for ever."""
 
-    def write_anyway(
-        db: sqlite3.Connection,
-        lease: Lease,
-        payloads: Sequence[bytes],
-        status: RunStatus = RunStatus.RUNNING,
-        reason: str = "",
-    ) -> None:
+    def write_anyway(db: sqlite3.Connection, append: Append) -> None:
+        count = len(append.payloads)
         written = db.execute(
             "UPDATE runs SET status=?, reason=?, entries=entries+? WHERE run_id=? RETURNING number, entries",
-            (status, reason, len(payloads), lease.run_id),
+            (append.status, append.reason, count, append.lease.run_id),
         ).fetchone()
-        insert_entries(db, written[0], written[1] - len(payloads) + 1, payloads)
+        insert_entries(db, written[0], written[1] - count + 1, append.payloads)
 
     for module in (journal, writer, transaction):
         module.write_entries = write_anyway  # type: ignore[attr-defined]
