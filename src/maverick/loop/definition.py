@@ -117,7 +117,7 @@ class ToolConfig:
     """How many characters of a tool's output are kept, unless it sets ``max_output`` itself."""
     defer: bool | Sequence[str] | None = None
     """The tools that the model is not offered but finds with ``search_tools`` and calls with ``call_tool``: all, none, or
-    these tools and groups; by default those of MCP servers with more than 30."""
+    these tools and servers; by default those of MCP servers with more than 30."""
 
     def __post_init__(self) -> None:
         if isinstance(self.tools, str) or not isinstance(self.tools, Sequence):

@@ -80,14 +80,10 @@ def citations_of(parts: Iterable[Part]) -> tuple[Citation, ...]:
     found: dict[str, Citation] = {}
     for part in parts:
         if isinstance(part, Text) and part.block is not None:
-            data = part.block.data
-            pieces = data.get("content")
-            for piece in (data, *(pieces if isinstance(pieces, list) else ())):
-                for name in ("citations", "annotations"):
-                    for cited in _dicts(_get(piece, name)):
-                        citation = _citation(cited)
-                        if citation.title or citation.url:
-                            found.setdefault(citation.url or citation.title, citation)
+            for piece in (part.block.data, *_dicts(part.block.data.get("content"))):
+                for cited in (*_dicts(piece.get("citations")), *_dicts(piece.get("annotations"))):
+                    if (citation := _citation(cited)).title:
+                        found.setdefault(citation.url or citation.title, citation)
     return tuple(found.values())[:_MOST_CITATIONS]
 
 
@@ -99,16 +95,11 @@ def _citation(cited: Mapping[str, Any]) -> Citation:
 
 
 def _detail(asked: object) -> str:
-    found = (_text(_get(asked, name)) for name in _TELLING)
-    return next(filter(None, found), "")
-
-
-def _get(value: object, name: str) -> object:
-    return value.get(name) if isinstance(value, Mapping) else None
+    return next(filter(None, (_field(asked, name) for name in _TELLING)), "")
 
 
 def _field(value: object, name: str) -> str:
-    return _text(_get(value, name))
+    return _text(value.get(name)) if isinstance(value, Mapping) else ""
 
 
 def _dicts(value: object) -> list[Mapping[str, Any]]:

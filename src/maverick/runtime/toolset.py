@@ -58,7 +58,7 @@ class Toolset:
         for named in config.tools:
             for tool in registry.find(named) if isinstance(named, str) else (named,):
                 self._add(tool)
-        if deferred := deferred_names(config.defer, self.tools, registry):
+        if deferred := deferred_names(config.defer, self.tools):
             for tool in deferral_tools(tool for name, tool in self.tools.items() if name in deferred):
                 self._add(tool)
         self.settings = RunSettings.of(definition, self.tools, deferred)

@@ -21,7 +21,6 @@ from maverick.exceptions import InvalidToolError, ToolError, describe_unknown
 from maverick.loop.tool_round import CALL_TOOL
 from maverick.model import Tool
 from maverick.tools.function import FunctionTool
-from maverick.tools.registry import ToolRegistry
 
 SEARCH_TOOLS = "search_tools"
 
@@ -37,18 +36,11 @@ _SATURATION, _LENGTH_SHARE = 1.2, 0.5
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
 
 
-def deferred_names(
-    defer: bool | Sequence[str] | None, tools: Mapping[str, Tool], registry: ToolRegistry
-) -> frozenset[str]:
-    """The tools that are deferred.
-
-    Args:
-        defer: What the definition says.
-        tools: All its tools.
-        registry: Where the tools of a group are found.
+def deferred_names(defer: bool | Sequence[str] | None, tools: Mapping[str, Tool]) -> frozenset[str]:
+    """The tools among these that are deferred, as a definition says.
 
     Raises:
-        InvalidToolError: The definition names a tool that it does not have.
+        InvalidToolError: The definition names a tool, or a server, that it does not have.
     """
     if defer is None:
         sizes = Counter(map(_group, tools.values()))
@@ -57,11 +49,14 @@ def deferred_names(
         )
     if isinstance(defer, bool):
         return frozenset(tools) if defer else frozenset()
-    found = [name for said in defer for name in ([said] if said in tools else _group_names(said, registry))]
-    if unknown := next((name for name in found if name not in tools), None):
-        raise InvalidToolError(
-            f"tool_config.defer: {describe_unknown('tool', unknown, list(tools))}", tool_name=unknown
-        )
+    found: set[str] = set()
+    for said in defer:
+        named = {name for name in tools if name == said or name.startswith(f"{said}__")}
+        if not named:
+            raise InvalidToolError(
+                f"tool_config.defer: {describe_unknown('tool', said, list(tools))}", tool_name=said
+            )
+        found |= named
     return frozenset(found)
 
 
@@ -99,13 +94,6 @@ def deferral_tools(deferred: Iterable[Tool]) -> tuple[Tool, Tool]:
 def _group(tool: Tool) -> str:
     """The MCP server that a tool is of; empty for others."""
     return str(getattr(tool, "server", ""))
-
-
-def _group_names(name: str, registry: ToolRegistry) -> list[str]:
-    try:
-        return [tool.name for tool in registry.find(name)]
-    except InvalidToolError:
-        return [name]
 
 
 class _Index:

@@ -10,6 +10,7 @@ import asyncio
 import builtins
 import ssl
 from collections.abc import Awaitable, Mapping, Sequence
+from itertools import groupby
 from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import urlsplit
@@ -26,7 +27,6 @@ from maverick.providers.http.transport import (
     WHOLE_SHARE,
     ContentTimer,
     Timeouts,
-    join_small,
     too_large,
 )
 from maverick.providers.network import is_loopback
@@ -35,6 +35,9 @@ Result = TypeVar("Result")
 
 _LARGE_REQUEST_BYTES = 512 * 1024
 """From this size on, a request is sent in pieces, without a copy of the whole; below it, one write is faster."""
+
+_SMALL_PIECE_BYTES = 64 * 1024
+"""Smaller pieces that follow each other are joined: a write of their own costs more than a copy."""
 
 _WRITE_BYTES = 256 * 1024
 """The most that is written of a large request before other tasks get their turn."""
@@ -201,7 +204,8 @@ class _Pieces(aiohttp.payload.Payload):
     _autoclose = True
 
     def __init__(self, body: Sequence[bytes], size: int) -> None:
-        super().__init__(join_small(list(body)))
+        by_size = groupby(body, lambda piece: len(piece) < _SMALL_PIECE_BYTES)
+        super().__init__([piece for small, run in by_size for piece in ([b"".join(run)] if small else run)])
         self._size = size
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:

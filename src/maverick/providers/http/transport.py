@@ -168,28 +168,6 @@ class Transport(Protocol):
         ...
 
 
-LARGE_PIECE_BYTES = 64 * 1024
-"""From this size on, a piece of a request is worth more than the write of its own that it costs."""
-
-
-def join_small(pieces: list[bytes]) -> list[bytes]:
-    """The pieces with small neighbours joined; a large one stays the object it is."""
-    if max(map(len, pieces), default=0) < LARGE_PIECE_BYTES:
-        return [b"".join(pieces)]
-    joined: list[bytes] = []
-    small: list[bytes] = []
-    for piece in (*pieces, None):
-        if piece is not None and len(piece) < LARGE_PIECE_BYTES:
-            small.append(piece)
-            continue
-        if small:
-            joined.append(b"".join(small))
-            small = []
-        if piece is not None:
-            joined.append(piece)
-    return joined
-
-
 def too_large(host: str, max_bytes: int) -> MalformedResponseError:
     """The error for an answer that is longer than the limit."""
     return MalformedResponseError(
