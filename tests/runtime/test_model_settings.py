@@ -230,5 +230,5 @@ async def test_a_model_that_is_retired_is_said_once(caplog: pytest.LogCaptureFix
         await AgentExecutor(client).execute(agent(name=name, model="scripted:old"), inputs=HI)
 
     assert [r.message for r in caplog.records if "retired" in r.message] == [
-        "scripted:old was retired on 2020-01-01. Use newer in its place."
+        "old was retired on 2020-01-01. Use newer in its place."
     ]

@@ -34,6 +34,7 @@ from maverick.model.client import (
     request_defaults,
     run_scope,
 )
+from maverick.providers.prices import warn_of_retirement
 
 _WORD = re.compile(r"\s*\S+\s*|\s+")  # a word and the space around it, so that the pieces add up to the text
 
@@ -70,6 +71,7 @@ class Client(ABC):
         if request.config is not self._accepted:  # the requests of a run share it
             model = requested_model(request, self.model)
             info = self.model_info(model)
+            warn_of_retirement(model, info)
             check_settings(request.config, info, model)
             if not isinstance(request.messages, History):  # a run has checked them
                 check_media(request.messages, info, model)

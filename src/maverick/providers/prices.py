@@ -25,6 +25,7 @@ Entry = TypeVar("Entry")
 
 _RELEASE_DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 _SOON = timedelta(days=60)
+_warned: set[str] = set()
 
 
 class PriceTable:
@@ -121,10 +122,10 @@ def retirement_notice(model: str, info: ModelInfo, today: date | None = None) ->
     return f"{model} {when} on {info.retires}. Use {info.successor} in its place."
 
 
-@cache
 def warn_of_retirement(model: str, info: ModelInfo) -> None:
-    """Log that a model is retired, or will be soon: once for each model."""
-    if notice := retirement_notice(model, info):
+    """Log that a model is retired, or will be soon: once in a process for each model."""
+    if model not in _warned and (notice := retirement_notice(model, info)):
+        _warned.add(model)
         logger.warning(notice)
 
 

@@ -167,7 +167,7 @@ class AgentPreparer:
             InvalidInputError: A setting does not fit the model; or it, or that of a subagent, has no price.
         """
         definition, info = agent.definition, agent.info
-        warn_of_retirement(agent.model, info)
+        warn_of_retirement(agent.model.partition(":")[2], info)
         check_settings(definition.model_config.request_config, info, agent.model, [*agent.toolset.ready])
         if definition.run_config.max_cost_usd is not None:
             self._check_prices(agent)
