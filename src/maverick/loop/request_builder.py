@@ -79,7 +79,9 @@ class RequestBuilder:
         """Leave the choice of tools to the model from now on; says whether it was forced."""
         if self.config.tool_choice in _FREE_CHOICES:
             return False
-        self.config = replace(self.config, tool_choice=None)
+        self.config = replace(
+            self.config, tool_choice="auto"
+        )  # said, or else the client's default would come back
         return True
 
     def request(self, history: History, max_tokens: int) -> Request:
