@@ -114,7 +114,7 @@ def _check_against_original(example: Example, outcome: Response | AgentError) ->
 
 
 def _check_next_turn(response: Response) -> None:
-    """The loop takes the answer, runs nothing that is broken, and both providers would take what follows."""
+    """The loop takes the answer, runs nothing that is broken, and every provider would take what follows."""
     loop: AgentLoop[Any] = AgentLoop(_AGENT, _TOOLS)
     step: Step = loop.feed(
         RunStarted(
@@ -136,7 +136,8 @@ def _check_next_turn(response: Response) -> None:
     messages = step.result.messages if isinstance(step, Finish) else loop.conversation.history
     check_history(messages)
     following = Request((*messages, Message.user("And now?")))
-    for codec, check_wire in zip(CODECS, (_check_claude_wire, _check_openai_wire), strict=True):
+    checks = (_check_claude_wire, _check_openai_wire, _check_responses_wire)
+    for codec, check_wire in zip(CODECS, checks, strict=True):
         check_wire(codec.encode(following))
 
 
@@ -176,3 +177,15 @@ def _check_openai_wire(messages: Sequence[dict[str, Any]]) -> None:
         assert all(call["function"]["name"] for call in calls), "a call without a name"
         waiting = [call["id"] for call in calls]
     assert not waiting
+
+
+def _check_responses_wire(items: Sequence[dict[str, Any]]) -> None:
+    waiting: list[str] = []
+    for item in items:
+        if item.get("type") == "function_call" and item.get("status") != "in_progress":
+            assert item["name"], "a call without a name"
+            waiting.append(item["call_id"])
+        elif item.get("type") == "function_call_output" and item.get("call_id") in waiting:
+            waiting.remove(item["call_id"])
+    assert not waiting, "a call without its result"
+    assert items[-1].get("type") != "reasoning", "reasoning without what it led to"

@@ -1,4 +1,4 @@
-"""The two codecs as a fuzzer sees them: valid answers to begin with, and the client that reads them."""
+"""The codecs as a fuzzer sees them: valid answers to begin with, and the client that reads them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from random import Random
 from typing import Any, ClassVar
 
 from anthropic.types.beta import BetaContentBlock, BetaToolUseBlock
+from openai.types.responses import (
+    ResponseFunctionToolCall,
+    ResponseOutputItem,
+    ResponseOutputMessage,
+    ResponseReasoningItem,
+)
 
 from canary import CANARY
 from fuzz.prepared import Answer, PreparedTransport
@@ -21,6 +27,8 @@ from maverick.providers.claude.request import RequestEncoder as ClaudeEncoder
 from maverick.providers.http.transport import Transport
 from maverick.providers.openai import client as openai
 from maverick.providers.openai.chat_request import RequestEncoder as OpenAIEncoder
+from maverick.providers.openai.responses_request import ResponsesEncoder
+from strict import openai_items
 from strict.claude_server import claude_events, sse
 from strict.examples import example_of, members_of
 from wire import claude_answers, openai_answers
@@ -173,7 +181,86 @@ class OpenAICodec(Codec):
         return messages
 
 
-CODECS: tuple[Codec, ...] = (ClaudeCodec(), OpenAICodec())
+@cache
+def _response_items() -> list[dict[str, Any]]:
+    """Many items of every kind that the SDK knows, but for those that are read."""
+    rng = Random(15)
+    read = (ResponseOutputMessage, ResponseReasoningItem, ResponseFunctionToolCall)
+    kinds = [kind for kind in members_of(ResponseOutputItem) if kind not in read]
+    return [example_of(kind, rng) for kind in kinds for _ in range(10)]
+
+
+class ResponsesCodec(Codec):
+    """OpenAI's Responses API."""
+
+    name = "openai-responses"
+    headers: ClassVar[Mapping[str, str]] = {"content-type": "text/event-stream", "x-request-id": "req_1"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._encoder = ResponsesEncoder()
+
+    def sample(self, rng: Random) -> Sample:
+        makers = (self._message, self._message, self._reasoning, self._call, self._call, self._own, self._own)
+        output = [rng.choice(makers)(rng, index) for index in range(rng.choice((0, 1, 1, 2, 3, 4)))]
+        status = rng.choice(("completed", "completed", "completed", "incomplete"))
+        cut = {"reason": rng.choice(("max_output_tokens", "content_filter"))}
+        details = {"cached_tokens": 3, "cache_write_tokens": 2}
+        response = {
+            "id": "resp_1",
+            "object": "response",
+            "created_at": 1,
+            "model": _OTHER,
+            "status": status,
+            "incomplete_details": cut if status == "incomplete" else None,
+            "error": None,
+            "output": output,
+            "usage": {
+                "input_tokens": 11,
+                "input_tokens_details": details,
+                "output_tokens": 7,
+                "output_tokens_details": {"reasoning_tokens": 2},
+                "total_tokens": 18,
+            },
+        }
+        events = [openai_items.sse(event) for event in openai_items.response_events(response, rng)]
+        return Sample(events, json.dumps(response).encode())
+
+    def connect(self, transport: Transport) -> Client:
+        prices = {_OTHER: Price(1, 2, 0.1, 1.25)}
+        return openai.OpenAIResponsesClient(
+            _OTHER, api_key=KEY, base_url="http://localhost", transport=transport, prices=prices
+        )
+
+    def encode(self, request: Request) -> list[dict[str, Any]]:
+        body = self._encoder.encode(request, model="any", stream=True)
+        items: list[dict[str, Any]] = json.loads(b"".join(body))["input"]
+        return items
+
+    def _message(self, rng: Random, index: int) -> dict[str, Any]:
+        said: dict[str, Any] = {"type": "output_text", "text": words(rng), "annotations": []}
+        if rng.random() < 0.3:
+            said["annotations"] = [{"type": "file_path", "file_id": "f", "index": 1}]
+        if rng.random() < 0.1:
+            said = {"type": "refusal", "refusal": words(rng)}
+        done = {"status": "completed", "role": "assistant"}
+        return {"id": f"msg_{index}", "type": "message", **done, "content": [said]}
+
+    def _reasoning(self, rng: Random, index: int) -> dict[str, Any]:
+        summary = [{"type": "summary_text", "text": words(rng)} for _ in range(rng.randint(0, 2))]
+        return {"id": f"rs_{index}", "type": "reasoning", "summary": summary, "encrypted_content": "sealed"}
+
+    def _call(self, rng: Random, index: int) -> dict[str, Any]:
+        called = {"call_id": f"call_{index}", "name": rng.choice(_NAMES)}
+        said = {"arguments": json.dumps(arguments(rng)), "status": "completed"}
+        return {"id": f"fc_{index}", "type": "function_call", **called, **said}
+
+    def _own(self, rng: Random, _: int) -> dict[str, Any]:
+        """An item of a kind that only this API has."""
+        return rng.choice(_response_items())
+
+
+CODECS: tuple[Codec, ...] = (ClaudeCodec(), OpenAICodec(), ResponsesCodec())
 
 
 def words(rng: Random) -> str:

@@ -1,10 +1,12 @@
-"""Items of the Responses API as a stream brings them: how one begins, and what happens to it until it is done."""
+"""A response of the Responses API as a stream brings it: how each item begins, and what happens to it until it is done."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from random import Random
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from strict.openai_rules import Body
 
@@ -12,7 +14,30 @@ Event: TypeAlias = tuple[str, Body]
 """What follows ``response.`` in its type, and its fields."""
 
 
-def opened(item: Body) -> Body:
+def response_events(response: Body, rng: Random) -> Iterator[Body]:
+    """A response as the events of a stream."""
+    numbers = count()
+    begun = {**response, "output": [], "status": "in_progress", "usage": None, "incomplete_details": None}
+
+    def event(kind: str, **fields: Any) -> Body:
+        return {"type": f"response.{kind}", "sequence_number": next(numbers), **fields}
+
+    yield event("created", response=begun)
+    yield event("in_progress", response=begun)
+    for index, item in enumerate(response["output"]):
+        yield event("output_item.added", output_index=index, item=_opened(item))
+        for kind, fields in _progress(item, rng):
+            yield event(kind, output_index=index, item_id=item.get("id"), **fields)
+        yield event("output_item.done", output_index=index, item=item)
+    yield event(response["status"], response=response)
+
+
+def sse(event: Body) -> bytes:
+    """An event as it is sent."""
+    return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+
+
+def _opened(item: Body) -> Body:
     """An item as it is when it begins."""
     match item["type"]:
         case "message":
@@ -26,7 +51,7 @@ def opened(item: Body) -> Body:
     return item
 
 
-def progress(item: Body, rng: Random) -> Iterator[Event]:
+def _progress(item: Body, rng: Random) -> Iterator[Event]:
     """What happens to an item between its beginning and its end."""
     made = _PROGRESS.get(item["type"])
     yield from made(item, rng) if made else ()
@@ -37,12 +62,12 @@ def _message(item: Body, rng: Random) -> Iterator[Event]:
         at = {"content_index": index}
         if part["type"] == "refusal":
             yield "content_part.added", {**at, "part": {**part, "refusal": ""}}
-            for bit in bits(part["refusal"], rng):
+            for bit in _bits(part["refusal"], rng):
                 yield "refusal.delta", {**at, "delta": bit}
             yield "refusal.done", {**at, "refusal": part["refusal"]}
         else:
             yield "content_part.added", {**at, "part": {**part, "text": "", "annotations": []}}
-            for bit in bits(part["text"], rng):
+            for bit in _bits(part["text"], rng):
                 yield "output_text.delta", {**at, "delta": bit, "logprobs": []}
             for number, note in enumerate(part["annotations"]):
                 yield "output_text.annotation.added", {**at, "annotation_index": number, "annotation": note}
@@ -51,7 +76,7 @@ def _message(item: Body, rng: Random) -> Iterator[Event]:
 
 
 def _function_call(item: Body, rng: Random) -> Iterator[Event]:
-    for bit in bits(item["arguments"], rng):
+    for bit in _bits(item["arguments"], rng):
         yield "function_call_arguments.delta", {"delta": bit}
     yield "function_call_arguments.done", {"arguments": item["arguments"], "name": item["name"]}
 
@@ -60,7 +85,7 @@ def _reasoning(item: Body, rng: Random) -> Iterator[Event]:
     for index, part in enumerate(item["summary"]):
         at = {"summary_index": index}
         yield "reasoning_summary_part.added", {**at, "part": {**part, "text": ""}}
-        for bit in bits(part["text"], rng):
+        for bit in _bits(part["text"], rng):
             yield "reasoning_summary_text.delta", {**at, "delta": bit}
         yield "reasoning_summary_text.done", {**at, "text": part["text"]}
         yield "reasoning_summary_part.done", {**at, "part": part}
@@ -84,7 +109,7 @@ _PROGRESS: Mapping[str, Callable[[Body, Random], Iterator[Event]]] = {
 }
 
 
-def bits(text: str, rng: Random) -> list[str]:
+def _bits(text: str, rng: Random) -> list[str]:
     """A text in pieces."""
     size = rng.choice((3, 11, 1_000))
     return [text[place : place + size] for place in range(0, len(text), size)]

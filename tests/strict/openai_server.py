@@ -16,7 +16,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from strict.improviser import Improviser, Kind, Move, Plan
-from strict.openai_items import opened, progress
+from strict.openai_items import response_events, sse
 from strict.openai_ledger import ResponsesLedger
 from strict.openai_rules import (
     Body,
@@ -96,7 +96,7 @@ class StrictOpenAI:
             response = web.StreamResponse(headers={"content-type": "text/event-stream"})
             await response.prepare(request)
             chat = made["object"] == "chat.completion"
-            events = _chunks(made, body) if chat else self._events(made)
+            events = _chunks(made, body) if chat else map(sse, response_events(made, self._rng))
             for piece in self._pieces(b"".join(events)):
                 await response.write(piece)
             return response
@@ -217,23 +217,6 @@ class StrictOpenAI:
             "phase": "final_answer" if move.kind is Kind.SAY else "commentary",
         }
 
-    def _events(self, response: Body) -> Iterator[bytes]:
-        numbers = count()
-        begun = {**response, "output": [], "status": "in_progress", "usage": None, "incomplete_details": None}
-
-        def event(kind: str, **fields: Any) -> bytes:
-            return _sse({"type": f"response.{kind}", "sequence_number": next(numbers), **fields})
-
-        yield event("created", response=begun)
-        yield event("in_progress", response=begun)
-        for index, item in enumerate(response["output"]):
-            place = {"output_index": index, "item_id": item["id"]}
-            yield event("output_item.added", output_index=index, item=opened(item))
-            for kind, fields in progress(item, self._rng):
-                yield event(kind, **place, **fields)
-            yield event("output_item.done", output_index=index, item=item)
-        yield event(response["status"], response=response)
-
     def _pieces(self, whole: bytes) -> Iterator[bytes]:
         place = 0
         while place < len(whole):
@@ -315,10 +298,6 @@ def _chunks(completion: Body, body: Body) -> Iterator[bytes]:
     if (body.get("stream_options") or {}).get("include_usage"):
         yield _data({**base, "choices": [], "usage": completion["usage"]})
     yield b"data: [DONE]\n\n"
-
-
-def _sse(event: Body) -> bytes:
-    return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
 
 
 def _data(chunk: Body) -> bytes:

@@ -156,6 +156,8 @@ class ResponseAccumulator(StreamAccumulator):
         part = self._part(item, data)
         opened = self._open.pop(index, None)
         deltas: Deltas = ()
+        if opened and opened.said and not isinstance(part, Thought if opened.is_thought else Text):
+            raise self._exchange.malformed("an item that is not what it had sent in pieces", data)
         if isinstance(part, Opaque):
             deltas = (part,)
         elif isinstance(part, Text):
@@ -213,18 +215,26 @@ class ResponseAccumulator(StreamAccumulator):
         for index, item in enumerate(response.output or ()):
             if len(response.output or ()) > len(self._done) and index not in self._done:
                 deltas += self.add(item, data, index)
+        if any(opened.part() for opened in self._open.values()):  # it was handed on, and is not in the answer
+            raise self._exchange.malformed("an end in the middle of an item", data)
         self.response = self.complete(response, data)
         return deltas
 
     def _add_text(self, event: _Event, data: bytes) -> Deltas:
         piece = _text(event.delta)
-        self._item_at(event.output_index, data).add(piece, is_thought=False)
+        self._add_piece(event, piece, data, is_thought=False)
         return (TextDelta(piece),) if piece else ()
 
     def _add_thought(self, event: _Event, data: bytes) -> Deltas:
         piece = _text(event.delta)
-        self._item_at(event.output_index, data).add(piece, is_thought=True)
+        self._add_piece(event, piece, data, is_thought=True)
         return (ThinkingDelta(piece),) if piece else ()
+
+    def _add_piece(self, event: _Event, piece: str, data: bytes, *, is_thought: bool) -> None:
+        opened = self._item_at(event.output_index, data)
+        if opened.said and opened.is_thought is not is_thought:
+            raise self._exchange.malformed("a text and a thought in one item", data)
+        opened.add(piece, is_thought=is_thought)
 
     def _rest_of_text(self, part: Text, said: str, data: bytes) -> Deltas:
         if not part.text.startswith(said):
