@@ -278,6 +278,12 @@ def test_the_container_of_an_answer_is_kept_for_later_requests(streaming: bool) 
     assert response.parts == (Opaque("claude", {**container, "type": "container"}), Text("Hi."))
 
 
+def test_a_container_in_the_wrong_place_does_no_harm() -> None:
+    events = list(Answer([text("Hi.")]).events(MODEL))
+    _, response = streamed(*events[:-2], {"type": "message_delta", "container": {"id": 1}}, *events[-2:])
+    assert response.parts == (Text("Hi."),)
+
+
 def test_thinking_that_the_service_left_out_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     dropped = {
         "type": "thinking_dropped",
@@ -313,12 +319,14 @@ def test_words_that_come_with_the_beginning_of_a_block_count() -> None:
     assert response.content == "At once, more."
 
 
-def test_a_tool_call_whose_arguments_come_at_its_beginning_has_them() -> None:
+@pytest.mark.parametrize("more", [{}, {"text": 5, "thinking": {}}])
+def test_a_tool_call_whose_arguments_come_at_its_beginning_has_them(more: dict[str, Any]) -> None:
     start, _ping, message_delta, stop = Answer([], "tool_use").events(MODEL)
-    call = {"type": "tool_use", "id": "toolu_1", "name": "add", "input": {"a": 1}}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "add", "input": {"a": 1}, **more}
     block = {"type": "content_block_start", "index": 0, "content_block": call}
     _, response = streamed(start, block, message_delta, stop)
-    assert response.tool_calls == (ToolCall("toolu_1", "add", {"a": 1}),)
+    own_form = Opaque("claude", call) if more else None
+    assert response.tool_calls == (ToolCall("toolu_1", "add", {"a": 1}, block=own_form),)
 
 
 def test_counts_at_the_end_of_a_stream_replace_those_at_its_beginning() -> None:

@@ -85,13 +85,10 @@ class OpenBlock:
 
     def begin(self) -> Deltas:
         """What the block already had when it began."""
-        begun = self._begun
+        if self._kind not in {"text", "thinking"}:
+            return ()
         return self.add(
-            Delta(
-                text=_text(begun, "text"),
-                thinking=_text(begun, "thinking"),
-                signature=_text(begun, "signature"),
-            )
+            Delta(**{name: text for name, text in self._begun.items() if name in _FIELDS[self._kind]})
         )
 
     def add(self, delta: Delta) -> Deltas:
@@ -129,9 +126,7 @@ class OpenBlock:
         if self._kind == "thinking":
             own_form = _own_form(begun, thinking=added, signature=self._signature)
             return Thought(added, self._signature, block=own_form)
-        if (
-            not added
-        ):  # a tool without arguments streams none, and they may also come with the start of the block
+        if not added:  # a tool without arguments streams none, and they may come with the start of the block
             return part_of(begun)
         call_id, name, arguments = _text(begun, "id"), _text(begun, "name"), decode_object(added.encode())
         if arguments is None:

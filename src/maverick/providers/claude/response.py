@@ -240,10 +240,10 @@ class MessageAccumulator(StreamAccumulator):
         """The delta of an event with all its fields."""
         self._count_kept(data)
         try:
-            delta: dict[str, Any] = decode(data, _open_events).delta
+            delta = decode(data, _open_events).delta
         except BAD_JSON:
             raise self._exchange.malformed("an event that is not valid", data) from None
-        return delta
+        return delta if isinstance(delta, dict) else {}
 
     def _count_kept(self, data: bytes) -> None:
         """Refuse more than any answer has: what is kept as parsed JSON takes many times its size."""
