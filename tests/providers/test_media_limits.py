@@ -28,7 +28,6 @@ REFUSED: dict[str, tuple[MediaLimits, Sequence[Part], str]] = {
     "count": (CLAUDE, [SMALL] * 601, "Claude takes 600 images in a request"),
     "sum": (CLAUDE, [Image.from_bytes(png(noise=bytes(7 * 2**20)))] * 4, "all images and documents together"),
     "count of OpenAI": (OPENAI, [SMALL] * 1501, "OpenAI takes 1500 images"),
-    "type": (CLAUDE, [Image(media_type="image/bmp", blob=SMALL.blob)], "Claude does not take image/bmp"),
 }
 
 

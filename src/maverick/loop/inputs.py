@@ -74,11 +74,16 @@ class Input:
             InvalidInputError: It is not of that type.
         """
         if self._media:
-            return self._parts(name, value)
+            several = get_origin(self.type) not in (None, Union, UnionType) and isinstance(
+                value, list | tuple
+            )
+            return _parts(name, value if several else (value,), self._media)
         if self._validator is None:
             if isinstance(value, str):
                 return value
-            return _given_parts(name, value) or str(value)
+            given = value if isinstance(value, list | tuple) else (value,)
+            has_media = any(isinstance(part, Image | Document) for part in given)
+            return _parts(name, given, (str, Text, Image, Document)) if has_media else str(value)
         from pydantic import ValidationError
 
         try:
@@ -93,17 +98,6 @@ class Input:
     def takes_text(self) -> bool:
         """Whether a text can be its value."""
         return not self._media or str in self._media
-
-    def _parts(self, name: str, value: object) -> InputParts:
-        several = get_origin(self.type) not in (None, Union, UnionType)
-        given = value if several and isinstance(value, list | tuple) else (value,)
-        for part in given:
-            if type(part) not in self._media:
-                choices = " or ".join(kind.__name__ for kind in self._media if kind is not NoneType)
-                raise InvalidInputError(
-                    f"inputs.{name}: expected {choices}, got {type(part).__name__}.", field=f"inputs.{name}"
-                )
-        return InputParts(Text(part) if isinstance(part, str) else part for part in given if part is not None)
 
     @property
     def validator(self) -> Any:  # noqa: ANN401 - Pydantic's TypeAdapter, which is loaded only if a type needs it
@@ -149,18 +143,15 @@ def _plain_types(kind: Any) -> list[Any]:  # noqa: ANN401 - any type, or somethi
     return [plain for part in get_args(kind) for plain in _plain_types(part)] or [kind]
 
 
-def _given_parts(name: str, value: object) -> InputParts | None:
-    """The value as parts, if there are images or documents in it."""
-    given = value if isinstance(value, list | tuple) else (value,)
-    if not any(isinstance(part, Image | Document) for part in given):
-        return None
+def _parts(name: str, given: Any, kinds: tuple[Any, ...]) -> InputParts:  # noqa: ANN401 - a list or a tuple of anything
+    """The parts that were given, which are of these types."""
     for part in given:
-        if not isinstance(part, str | Text | Image | Document):
+        if type(part) not in kinds:
+            choices = " or ".join(kind.__name__ for kind in kinds if kind is not NoneType)
             raise InvalidInputError(
-                f"inputs.{name}: beside images and documents there can only be texts, not {type(part).__name__}.",
-                field=f"inputs.{name}",
+                f"inputs.{name}: expected {choices}, got {type(part).__name__}.", field=f"inputs.{name}"
             )
-    return InputParts(Text(part) if isinstance(part, str) else part for part in given)
+    return InputParts(Text(part) if isinstance(part, str) else part for part in given if part is not None)
 
 
 def _validator_of(kind: Any) -> object:  # noqa: ANN401 - any type, or something that is not one

@@ -20,12 +20,8 @@ class MediaLimits(Struct, frozen=True, kw_only=True):
 
     provider: str
     """Its name in errors."""
-    media_types: frozenset[str]
-    """The types of content it takes."""
     image_base64: int
     """The most bytes of an image in base64."""
-    document_base64: int
-    """The most bytes of a document in base64."""
     image_side: int | None = None
     """The most pixels of an image's width or height."""
     many_images: int | None = None
@@ -39,12 +35,9 @@ class MediaLimits(Struct, frozen=True, kw_only=True):
     """The most bytes of all media of a request in base64."""
 
 
-_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 CLAUDE = MediaLimits(
     provider="Claude",
-    media_types=_IMAGES | {"application/pdf", "text/plain"},
     image_base64=10 * _MB,
-    document_base64=31 * _MB,
     image_side=8000,
     many_images=20,
     many_images_side=2000,
@@ -54,9 +47,7 @@ CLAUDE = MediaLimits(
 )
 OPENAI = MediaLimits(
     provider="OpenAI",
-    media_types=CLAUDE.media_types,
     image_base64=512 * _MB,
-    document_base64=67 * _MB,
     images=1500,
     total_base64=512 * _MB,
 )
@@ -98,15 +89,14 @@ class MediaTally:
             return part
         if role is Role.TOOL_RESULT:
             return Text(f"{describe_part(part)[:-1]}: left out, {refusal}]")
-        raise InvalidInputError(f"{part.name or 'The ' + _kind(part)}: {refusal}", field="messages")
+        what = part.name or f"The {type(part).__name__.lower()}"
+        raise InvalidInputError(f"{what}: {refusal}", field="messages")
 
     def _refusal(self, part: Image | Document) -> str:
         """Why the provider does not take a part after those it has, if it does not."""
         limits, who = self._limits, self._limits.provider
         size = _base64_size(part)
-        if part.blob is not None and part.media_type not in limits.media_types:
-            return f"{who} does not take {part.media_type}."
-        most = limits.image_base64 if isinstance(part, Image) else limits.document_base64
+        most = limits.image_base64 if isinstance(part, Image) else limits.total_base64
         if size > most:
             return f"it is larger than {who} takes, which is {most * 3 // 4 / _MB:.1f} MB. Make it smaller."
         if self._base64 + size > limits.total_base64:
@@ -145,10 +135,6 @@ class MediaTally:
             self._largest_side = max(self._largest_side, *(part.pixels or (0,)))
         else:
             self._pages += part.pages
-
-
-def _kind(part: Image | Document) -> str:
-    return type(part).__name__.lower()
 
 
 def _base64_size(part: Image | Document) -> int:
