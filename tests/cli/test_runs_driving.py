@@ -178,8 +178,9 @@ def test_a_failing_model_is_one_line_and_the_run_can_be_resumed(runs: Runs, serv
     done = runs.run("resume", "fail", "--agents", agents, "--accept-changes")
 
     assert (done.returncode, done.stdout) == (1, "")
-    resumed, complaint, summary, advice = done.stderr.splitlines()
+    resumed, changed, complaint, summary, advice = done.stderr.splitlines()
     assert resumed == "  (resumed)"
+    assert changed.startswith("  (tools changed: ")
     assert complaint.startswith("maverick: ")
     assert summary.startswith("fail: error, ")
     assert advice.startswith("Resume with: maverick runs resume fail ")
