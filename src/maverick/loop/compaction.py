@@ -21,6 +21,7 @@ from maverick.loop.conversation import (
     request_tokens,
     truncate,
 )
+from maverick.loop.entries import RunStarted
 from maverick.loop.limits import Ledger
 from maverick.loop.result import TerminateReason
 from maverick.model import (
@@ -60,20 +61,16 @@ class Compactor:
 
     Args:
         conversation: The conversation.
-        head: How many of its first messages state the task; a summary of the model's leaves them as they are.
-        earlier: How many messages of an earlier conversation come before those.
-        native: Whether the provider itself can condense it.
+        start: The entry that the run begins with.
     """
 
     __slots__ = ("_conversation", "_cut", "_task", "_turn", "native")
 
-    def __init__(
-        self, conversation: Conversation, head: int = 0, earlier: int = 0, *, native: bool = False
-    ) -> None:
-        self.native = native
+    def __init__(self, conversation: Conversation, start: RunStarted) -> None:
+        self.native = start.info.native_compaction
         """Whether the provider is asked, and not the model."""
         self._conversation = conversation
-        self._task = range(earlier, earlier + head)
+        self._task = range(start.earlier, start.earlier + start.head)
         """Where in the conversation the task is."""
         self._cut = 0
         """Where the turns begin that are kept."""
@@ -83,9 +80,7 @@ class Compactor:
     def request(
         self, turn: int, asked: Request, ledger: Ledger, *, native: bool | None = None
     ) -> Request | None:
-        """The request that condenses the older turns.
-
-        ``None`` without such turns, when it cannot be afforded, or once this turn has made it.
+        """The request that condenses the older turns, unless there are none, this turn has made it, or money is short.
 
         Args:
             turn: The turn that room is made for.

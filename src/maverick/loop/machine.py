@@ -104,12 +104,8 @@ class AgentLoop(Generic[T]):
         self._requests = RequestBuilder(self.definition, self._tools, entry)
         self.ledger = Ledger(entry.limits, entry.info.price)
         self.conversation = Conversation(self._requests.system, entry.messages)
-        self._compactor = Compactor(
-            self.conversation, entry.head, entry.earlier, native=entry.info.native_compaction
-        )
-        self._planner = RoundPlanner(
-            self.ledger, self.conversation, self._requests, len(entry.agent), self._max_depth
-        )
+        self._compactor = Compactor(self.conversation, entry)
+        self._planner = RoundPlanner(self.ledger, self.conversation, self._requests, entry, self._max_depth)
         self._apply(entry.settings)
         return self._next_turn()
 
@@ -259,7 +255,7 @@ class AgentLoop(Generic[T]):
     def _on_said(self, entry: entries.Said, step: CallModel | Finish) -> Step:
         if self._in_flight or not step.listens:
             raise InvalidInputError("Words can be taken in only between two turns.", field="entry")
-        self.conversation.say(Message.user(entry.parts or entry.content))
+        self.conversation.interject(Message.user(entry.parts or entry.content))
         self._reopened = step.attempt - 1 if isinstance(step, CallModel) else 0
         return self._next_turn()
 
@@ -321,7 +317,7 @@ class AgentLoop(Generic[T]):
             if self._repairs >= self._requests.settings.max_repairs:
                 return self._finish(TerminateReason.COMPLETE, error)
             self._repairs += 1
-            self.conversation.say(Message.user(repair_prompt(error)))
+            self.conversation.interject(Message.user(repair_prompt(error)))
             return self._next_turn()
 
     def _ask_to_condense(self, *, native: bool | None = None) -> CallModel | None:
@@ -377,8 +373,7 @@ class AgentLoop(Generic[T]):
         """Go on with these settings; says why the next request does not extend the last one, if it does not."""
         changed = self._requests.apply(settings, answered=self._answered is not None)
         self.conversation.offer_tools(self._requests.offer.tokens)
-        window = self._requests.settings.context_window
-        self.conversation.size = window or self._start.info.context_window
+        self.conversation.size = self._requests.settings.context_window or self._start.info.context_window
         return changed
 
     def _estimated_usage(self, answer: str, step: CallModel) -> Usage:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.loop.conversation import Conversation, fit, truncate
-from maverick.loop.entries import ToolFinished
+from maverick.loop.entries import RunStarted, ToolFinished
 from maverick.loop.limits import Ledger, Limits
 from maverick.loop.request_builder import RequestBuilder
 from maverick.loop.result import ToolOutcome, ToolRecord
@@ -206,13 +206,13 @@ class RoundPlanner:
         ledger: Ledger,
         conversation: Conversation,
         requests: RequestBuilder,
-        depth: int,
+        start: RunStarted,
         max_depth: int,
     ) -> None:
         self._ledger = ledger
         self._conversation = conversation
         self._requests = requests
-        self._depth = depth
+        self._depth = len(start.agent)
         self._max_depth = max_depth
 
     def plan(
