@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.loop.inputs import Input, MessageTemplate, Template, bind_inputs, inputs_schema
 from maverick.loop.limits import Limits
-from maverick.loop.model_config import ModelConfig
+from maverick.loop.model_config import ModelConfig, check_text, check_type, check_whole, reject
 from maverick.loop.output import OutputFormat
 from maverick.model import Message, Tool
 
@@ -24,27 +24,6 @@ T = TypeVar("T", default=str)
 _NO_MODEL = ModelConfig()
 _AGENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
-
-
-def _reject(field: str, expected: str, value: object) -> NoReturn:
-    raise InvalidInputError(f"{field}: expected {expected}, got {value!r}.", field=field)
-
-
-def _check_text(field: str, value: object) -> None:
-    if not isinstance(value, str) or not value.strip():
-        _reject(field, "a non-empty string", value)
-
-
-def _check_whole(field: str, value: object, *, minimum: int, optional: bool = False) -> None:
-    if optional and value is None:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
-        _reject(field, f"a whole number of at least {minimum}", value)
-
-
-def _check_type(field: str, value: object, kind: type) -> None:
-    if not isinstance(value, kind):
-        _reject(field, f"a {kind.__name__}", value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +36,14 @@ class PromptConfig:
     the text of a :class:`Message` too."""
 
     def __post_init__(self) -> None:
-        _check_type("prompt_config.system_prompt", self.system_prompt, str)
+        check_type("prompt_config.system_prompt", self.system_prompt, str)
         if isinstance(self.initial_messages, str) or not isinstance(self.initial_messages, Sequence):
-            _reject("prompt_config.initial_messages", "a list of messages", self.initial_messages)
+            reject("prompt_config.initial_messages", "a list of messages", self.initial_messages)
         if not self.initial_messages:
-            _reject("prompt_config.initial_messages", "a list of at least one message", self.initial_messages)
+            reject("prompt_config.initial_messages", "a list of at least one message", self.initial_messages)
         for index, message in enumerate(self.initial_messages):
             if not isinstance(message, Message):
-                _check_text(f"prompt_config.initial_messages[{index}]", message)
+                check_text(f"prompt_config.initial_messages[{index}]", message)
         object.__setattr__(self, "initial_messages", tuple(self.initial_messages))
 
 
@@ -85,16 +64,16 @@ class RunConfig:
     """The wait before the first retry; it doubles each time, with jitter."""
 
     def __post_init__(self) -> None:
-        _check_whole("run_config.max_turns", self.max_turns, minimum=1, optional=True)
-        _check_whole("run_config.timeout_ms", self.timeout_ms, minimum=1, optional=True)
-        _check_whole("run_config.max_tool_calls", self.max_tool_calls, minimum=0, optional=True)
-        _check_whole("run_config.max_calls_per_turn", self.max_calls_per_turn, minimum=1, optional=True)
-        _check_whole("run_config.max_total_tokens", self.max_total_tokens, minimum=1, optional=True)
+        check_whole("run_config.max_turns", self.max_turns, minimum=1, optional=True)
+        check_whole("run_config.timeout_ms", self.timeout_ms, minimum=1, optional=True)
+        check_whole("run_config.max_tool_calls", self.max_tool_calls, minimum=0, optional=True)
+        check_whole("run_config.max_calls_per_turn", self.max_calls_per_turn, minimum=1, optional=True)
+        check_whole("run_config.max_total_tokens", self.max_total_tokens, minimum=1, optional=True)
         cost = self.max_cost_usd
         if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or not cost > 0):
-            _reject("run_config.max_cost_usd", "a number above 0", cost)
-        _check_whole("run_config.max_retries", self.max_retries, minimum=0)
-        _check_whole("run_config.retry_delay_ms", self.retry_delay_ms, minimum=0)
+            reject("run_config.max_cost_usd", "a number above 0", cost)
+        check_whole("run_config.max_retries", self.max_retries, minimum=0)
+        check_whole("run_config.retry_delay_ms", self.retry_delay_ms, minimum=0)
 
     @property
     def limits(self) -> Limits:
@@ -121,7 +100,7 @@ class ToolConfig:
 
     def __post_init__(self) -> None:
         if isinstance(self.tools, str) or not isinstance(self.tools, Sequence):
-            _reject("tool_config.tools", "a list of tools", self.tools)
+            reject("tool_config.tools", "a list of tools", self.tools)
         object.__setattr__(self, "tools", tuple(self.tools))
         names: set[str] = set()
         for index, tool in enumerate(self.tools):
@@ -134,13 +113,13 @@ class ToolConfig:
                     field=where,
                 )
             names.add(name)
-        _check_whole("tool_config.max_parallel", self.max_parallel, minimum=1)
-        _check_whole("tool_config.timeout_ms", self.timeout_ms, minimum=1)
-        _check_whole("tool_config.max_output", self.max_output, minimum=100)
+        check_whole("tool_config.max_parallel", self.max_parallel, minimum=1)
+        check_whole("tool_config.timeout_ms", self.timeout_ms, minimum=1)
+        check_whole("tool_config.max_output", self.max_output, minimum=100)
         if self.defer is not None and not isinstance(self.defer, bool):
             named = isinstance(self.defer, list | tuple) and all(isinstance(name, str) for name in self.defer)
             if not named:
-                _reject("tool_config.defer", "True, False, or a list of names of tools", self.defer)
+                reject("tool_config.defer", "True, False, or a list of names of tools", self.defer)
             object.__setattr__(self, "defer", tuple(self.defer))
 
 
@@ -151,10 +130,10 @@ class InputConfig:
     inputs: Mapping[str, Input | type]
 
     def __post_init__(self) -> None:
-        _check_type("input_config.inputs", self.inputs, Mapping)
+        check_type("input_config.inputs", self.inputs, Mapping)
         for name in self.inputs:
             if not isinstance(name, str) or not name.isidentifier():
-                _reject("input_config.inputs", "names made of letters, digits and '_'", name)
+                reject("input_config.inputs", "names made of letters, digits and '_'", name)
         declared = {
             name: spec if isinstance(spec, Input) else Input(spec) for name, spec in self.inputs.items()
         }
@@ -178,8 +157,8 @@ class OutputConfig(Generic[T]):
     """Reads answers; built from the schema."""
 
     def __post_init__(self) -> None:
-        _check_text("output_config.output_name", self.output_name)
-        _check_whole("output_config.max_repairs", self.max_repairs, minimum=0)
+        check_text("output_config.output_name", self.output_name)
+        check_whole("output_config.max_repairs", self.max_repairs, minimum=0)
         object.__setattr__(self, "format", OutputFormat(self.output_name, self.schema))
 
 
@@ -212,21 +191,21 @@ class AgentDefinition(Generic[T]):
     _messages: tuple[MessageTemplate, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_text("name", self.name)
+        check_text("name", self.name)
         if not _AGENT_NAME.fullmatch(self.name):
-            _reject("name", "a letter, then up to 63 letters, digits, '_' or '-'", self.name)
-        _check_text("description", self.description)
+            reject("name", "a letter, then up to 63 letters, digits, '_' or '-'", self.name)
+        check_text("description", self.description)
         for part, kind in (
             ("prompt_config", PromptConfig),
             ("model_config", ModelConfig),
             ("run_config", RunConfig),
             ("tool_config", ToolConfig),
         ):
-            _check_type(part, getattr(self, part), kind)
+            check_type(part, getattr(self, part), kind)
         if self.input_config is not None:
-            _check_type("input_config", self.input_config, InputConfig)
+            check_type("input_config", self.input_config, InputConfig)
         if self.output_config is not None:
-            _check_type("output_config", self.output_config, OutputConfig)
+            check_type("output_config", self.output_config, OutputConfig)
         self._parse_prompts()
 
     def _parse_prompts(self) -> None:

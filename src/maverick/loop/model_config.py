@@ -1,10 +1,10 @@
-"""Which model answers an agent, and how it is asked."""
+"""Which model answers an agent, and how it is asked; and the checks that all parts of a definition share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from maverick.config.model_settings import MODEL_SETTINGS, CacheLifetime, Effort, ThinkingMode, is_set
 from maverick.config.provider_names import model_name_problem
@@ -21,6 +21,31 @@ _NEED_A_MODEL = (
     "openai-responses:",
 )
 """Providers that have several models and choose none by themselves."""
+
+
+def reject(field: str, expected: str, value: object) -> NoReturn:
+    """Refuse the value of a field."""
+    raise InvalidInputError(f"{field}: expected {expected}, got {value!r}.", field=field)
+
+
+def check_text(field: str, value: object) -> None:
+    """Refuse what is no text, or an empty one."""
+    if not isinstance(value, str) or not value.strip():
+        reject(field, "a non-empty string", value)
+
+
+def check_whole(field: str, value: object, *, minimum: int, optional: bool = False) -> None:
+    """Refuse what is no whole number, or too small a one."""
+    if optional and value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+        reject(field, f"a whole number of at least {minimum}", value)
+
+
+def check_type(field: str, value: object, kind: type) -> None:
+    """Refuse what is of another type."""
+    if not isinstance(value, kind):
+        reject(field, f"a {kind.__name__}", value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +83,11 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         if self.model is not None:
-            self._check_model(self.model)
+            check_text("model_config.model", self.model)
+            if problem := model_name_problem(self.model):
+                raise InvalidInputError(f"model_config.model: {problem}", field="model_config.model")
+            if self.model in _NEED_A_MODEL:
+                reject("model_config.model", f"a model after {self.model!r}", self.model)
         try:
             config = self.request_config
         except InvalidInputError as error:
@@ -66,29 +95,11 @@ class ModelConfig:
         for name in MODEL_SETTINGS:
             value = getattr(config, name)
             object.__setattr__(self, name, value if is_set(value) else None)
-        _check_whole("model_config.context_window", self.context_window, minimum=1000)
-        _check_whole("model_config.request_timeout_ms", self.request_timeout_ms, minimum=1)
+        check_whole("model_config.context_window", self.context_window, minimum=1000, optional=True)
+        check_whole("model_config.request_timeout_ms", self.request_timeout_ms, minimum=1, optional=True)
 
     @property
     def request_config(self) -> RequestConfig:
         """The settings as a request has them."""
         settings = {name: getattr(self, name) for name in MODEL_SETTINGS}
         return RequestConfig(model=self.model or "", **settings)
-
-    def _check_model(self, model: str) -> None:
-        where = "model_config.model"
-        if not isinstance(model, str) or not model.strip():
-            raise InvalidInputError(f"{where}: expected a non-empty string, got {model!r}.", field=where)
-        if problem := model_name_problem(model):
-            raise InvalidInputError(f"{where}: {problem}", field=where)
-        if model in _NEED_A_MODEL:
-            raise InvalidInputError(f"{where}: expected a model after {model!r}, got {model!r}.", field=where)
-
-
-def _check_whole(field: str, value: object, *, minimum: int) -> None:
-    if value is None:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
-        raise InvalidInputError(
-            f"{field}: expected a whole number of at least {minimum}, got {value!r}.", field=field
-        )
