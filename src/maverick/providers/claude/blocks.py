@@ -33,8 +33,6 @@ _FIELDS: Mapping[str, frozenset[str]] = {
 _UNREMARKABLE: tuple[object, ...] = (None, [], {"type": "direct"})
 """Values of further fields that say nothing: there are no citations, or the model itself calls the tool."""
 
-_SET_BY_PIECES = ("text", "thinking", "signature", "partial_json")
-
 
 class Delta(Struct, frozen=True, gc=False):
     """A delta of any type; each type uses some of the fields."""
@@ -148,7 +146,7 @@ class _OpaqueBlock(OpenBlock):
         return ()
 
     def add(self, delta: Delta) -> Deltas:
-        for name in _SET_BY_PIECES:
+        for name in ("text", "thinking", "signature", "partial_json"):
             if piece := getattr(delta, name):
                 self._added.setdefault(name, []).append(piece)
         return ()

@@ -78,12 +78,11 @@ class Conversation(EncodedConversation):
         """The id of the container that server tools of the conversation use, if they use one."""
 
     def _add(self, message: Message) -> None:
-        parts = message.parts
         if message.role is Role.TOOL_RESULT:
-            result = self._encode_result(message, parts)
+            result = self._encode_result(message)
             self._open(_USER)
             self._results += result
-        elif blocks := b"".join([self._encode_part(part, message.role) for part in parts]):
+        elif blocks := b"".join([self._encode_part(part, message.role) for part in message.parts]):
             self._open(_ASSISTANT if message.role is Role.ASSISTANT else _USER)
             self._blocks += blocks
 
@@ -136,13 +135,13 @@ class Conversation(EncodedConversation):
             return b""
         return b"," + encode(block.data) + b" "
 
-    def _encode_result(self, message: Message, parts: tuple[Part, ...]) -> bytes:
+    def _encode_result(self, message: Message) -> bytes:
         content: str | list[Any] = result_content(message)
-        if any(type(part) is not Text for part in parts):
+        if any(type(part) is not Text for part in message.parts):
             if message.is_error:  # the API takes only text of a tool that failed
-                content = "\n".join(map(describe_part, parts))
+                content = "\n".join(map(describe_part, message.parts))
             else:
-                content = [block for part in parts if (block := self._result_block(part)) is not None]
+                content = [block for part in message.parts if (block := self._result_block(part)) is not None]
         return b"," + encode(_ToolResultBlock(message.tool_call_id or "", content, message.is_error))
 
     def _result_block(self, part: Part) -> object:

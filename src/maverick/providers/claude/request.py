@@ -80,8 +80,9 @@ class RequestEncoder:
         options = (model, stream, marker)
         head = self._heads.get(request, options, lambda: _head(request, model, marker, stream=stream))
         conversation = encoded_conversation(request.messages, Conversation, Conversation)
-        container = conversation.container
-        end = b'],"container":' + encode(container) + b"}" if container else b"]}"
+        end = (
+            b"]}" if not conversation.container else b'],"container":' + encode(conversation.container) + b"}"
+        )
         return [head, *conversation.pieces(marker), end]
 
 
@@ -95,7 +96,7 @@ def request_headers(request: Request, betas: str = "") -> dict[str, str]:
     headers: dict[str, str] = {}
     if request.config.temperature is not None or request.config.top_p is not None:
         headers["anthropic-version"] = SAMPLING_API_VERSION
-    wanted = [*_betas(request.config.extra)]
+    wanted = list(_betas(request.config.extra))
     if request.compact or _is_condensed(request):
         wanted.append(COMPACTION_BETA)
     if wanted:
