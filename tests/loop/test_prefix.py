@@ -60,11 +60,11 @@ async def ask(person: str) -> str:
 class Run:
     """A run whose entries are fed by hand."""
 
-    def __init__(self, *, native: bool = False, window: int | None = None, model: str = "claude:one") -> None:
+    def __init__(self, *, native: bool = False, window: int | None = None, choice: str | None = None) -> None:
         self.definition = AgentDefinition(
             "walker",
             "Walks.",
-            model_config=ModelConfig(model=model, max_tokens=100, context_window=window),
+            model_config=ModelConfig("claude:one", max_tokens=100, context_window=window, tool_choice=choice),
             tool_config=ToolConfig(tools=[look]),
         )
         self.entries: list[Entry] = []
@@ -389,3 +389,26 @@ def test_openais_reasoning_stays_behind_a_changed_prefix_and_goes_with_the_ids_o
     assert asked(other_tools)[1] == answer
     other_model = run.resume({"look": look, "ask": ask}, "claude:two")
     assert asked(other_model)[1].parts == (Text("Step."), ToolCall("c", "look", {"place": "sea"}))
+
+
+@pytest.mark.parametrize(
+    ("choice", "later", "changes"),
+    [
+        ("look", "auto", ["settings changed"]),
+        ("required", "auto", ["settings changed"]),
+        ("none", "none", []),
+    ],
+)
+def test_a_choice_of_tools_that_forces_a_call_holds_for_the_first_turn_only(
+    choice: str, later: str, changes: list[str]
+) -> None:
+    run = Run(choice=choice)
+    run.answer(ServerError("Overloaded.", status=529))
+    assert run.call().request.config.tool_choice == choice
+
+    run.walk(1)
+    sent = run.call()
+
+    assert sent.request.config.tool_choice == later
+    assert run.changes() == changes
+    assert signatures(sent.request.messages) == ["s1"]

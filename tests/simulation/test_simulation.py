@@ -8,6 +8,8 @@ from itertools import combinations
 import pytest
 
 from maverick import tool
+from maverick.loop.conversation import PrefixReason
+from maverick.loop.events import Compacted, PrefixChanged
 from maverick.loop.result import TerminateReason, ToolOutcome
 from simulation.simulator import Simulation, retrace
 from simulation.world import TOOLS, World
@@ -76,7 +78,12 @@ def test_what_happened_stays_as_it_was_whatever_tools_there_are_today() -> None:
 
 
 def test_the_world_is_hostile_enough_to_end_runs_in_every_way_and_tools_too() -> None:
-    results = [simulated(seed).run().result for seed in range(1_500)]
+    simulations = [simulated(seed) for seed in range(1_500)]
+    results = [simulation.run().result for simulation in simulations]
+    events = [event for simulation in simulations for event in simulation.events]
+    changes = {event.reason for event in events if isinstance(event, PrefixChanged)}
+    assert changes == set(PrefixReason) - {PrefixReason.EDITED, PrefixReason.SETTINGS_CHANGED}
+    assert {event.native for event in events if isinstance(event, Compacted)} == {True, False}
     reasons = Counter(result.terminate_reason for result in results)
     outcomes = Counter(record.outcome for result in results for record in result.tool_calls)
     assert set(reasons) == set(TerminateReason) - {TerminateReason.AWAITING_APPROVAL}
