@@ -357,3 +357,29 @@ async def test_the_official_sdk_sends_and_reads_the_same(server: ResponsesServer
     assert len(answer.output) == len(ours.parts)
     assert isinstance(ours.parts[0], Thought)
     assert not any(isinstance(part, ToolCall) for part in ours.parts)
+
+
+@pytest.mark.parametrize("kind", ["response.completed", "response.incomplete"])
+def test_words_whose_item_never_completed_are_an_error_or_part_of_an_answer_that_was_cut_off(
+    kind: str,
+) -> None:
+    said = {"type": "response.output_text.delta", "output_index": 0, "delta": "Hel"}
+    ended = {"type": kind, "response": {"output": []}}
+
+    if kind == "response.completed":
+        with pytest.raises(MalformedResponseError):
+            fed(sse(said), sse(ended))
+    else:
+        response = fed(sse(said), sse(ended))[1].response
+        assert response == Response("Hel", stop_reason=StopReason.MAX_TOKENS, model="gpt", request_id="req_1")
+
+
+@pytest.mark.parametrize(
+    "item", [message("Bye."), reasoning("Hello."), SEARCH], ids=lambda item: item["type"]
+)
+def test_an_item_that_is_not_what_was_handed_on_is_malformed(item: dict[str, Any]) -> None:
+    said = {"type": "response.output_text.delta", "output_index": 0, "delta": "Hel"}
+    done = {"type": "response.output_item.done", "output_index": 0, "item": item}
+
+    with pytest.raises(MalformedResponseError):
+        fed(sse(said), sse(done))

@@ -154,16 +154,16 @@ class ResponseAccumulator(StreamAccumulator):
             raise self._exchange.malformed("an item twice", data)
         self._check_block_count(len(self._done), data)
         part = self._part(item, data)
-        opened = self._open.pop(index, None)
+        opened = self._open.pop(index, None) or _OpenItem()
+        if opened.said and not isinstance(part, Thought if opened.is_thought else Text):
+            raise self._exchange.malformed("an item that is not the one it had sent in pieces", data)
         deltas: Deltas = ()
-        if opened and opened.said and not isinstance(part, Thought if opened.is_thought else Text):
-            raise self._exchange.malformed("an item that is not what it had sent in pieces", data)
         if isinstance(part, Opaque):
             deltas = (part,)
         elif isinstance(part, Text):
-            deltas = self._rest_of_text(part, "" if opened is None else opened.said, data)
+            deltas = self._rest_of_text(part, opened.said, data)
         elif isinstance(part, Thought):
-            if opened is not None and opened.said:  # what was seen; the item itself goes back as it is
+            if opened.said:  # what was seen; the item itself goes back as it is
                 part = Thought(opened.said, block=part.block)
             elif part.text:
                 deltas = (ThinkingDelta(part.text),)
@@ -215,8 +215,9 @@ class ResponseAccumulator(StreamAccumulator):
         for index, item in enumerate(response.output or ()):
             if len(response.output or ()) > len(self._done) and index not in self._done:
                 deltas += self.add(item, data, index)
-        if any(opened.part() for opened in self._open.values()):  # it was handed on, and is not in the answer
-            raise self._exchange.malformed("an end in the middle of an item", data)
+        if self._open and response.status == "completed":
+            raise self._exchange.malformed("an end before all of its items were complete", data)
+        self._done |= {index: part for index, opened in self._open.items() if (part := opened.part())}
         self.response = self.complete(response, data)
         return deltas
 
