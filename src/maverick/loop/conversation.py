@@ -358,13 +358,7 @@ def _with_own_ids(response: Response, turn: int, used: Mapping[str, None]) -> Re
             parts.append(part if own == part.id else replace(part, id=own, block=None))
         else:
             parts.append(part)
-    return Response(
-        parts,
-        usage=response.usage,
-        stop_reason=response.stop_reason,
-        model=response.model,
-        request_id=response.request_id,
-    )
+    return response.with_parts(parts)
 
 
 def _conversation_tokens(system: str, messages: Iterable[Message]) -> int:

@@ -75,6 +75,10 @@ class Response:
         set_field(self, "model", model)
         set_field(self, "request_id", request_id)
 
+    def with_parts(self, parts: Iterable[Part]) -> Response:
+        """The same answer, made of other parts."""
+        return Response(parts, (), self.usage, self.stop_reason, model=self.model, request_id=self.request_id)
+
     @property
     def content(self) -> str:
         """The text of the answer, without thoughts and tool calls."""

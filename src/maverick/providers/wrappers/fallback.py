@@ -100,13 +100,7 @@ class FallbackClient(Client):
         """The response, with the thoughts that may be sent back."""
         if id(client) not in self._thoughtless:
             return response
-        return Response(
-            other_parts(response.parts, _is_free),
-            usage=response.usage,
-            stop_reason=response.stop_reason,
-            model=response.model,
-            request_id=response.request_id,
-        )
+        return response.with_parts(other_parts(response.parts, _is_free))
 
     def _requests(self, request: Request) -> Iterator[tuple[LLMClient, Request]]:
         """The clients in order, each with what it is asked."""
