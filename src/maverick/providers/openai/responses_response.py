@@ -129,11 +129,12 @@ class ResponseAccumulator(StreamAccumulator):
         """Add the data of the next event; return the text and thoughts in it, and items that are not interpreted."""
         event = self._read(data)
         if event.type in _TEXT_DELTAS:
-            return self._add_text(event, data)
+            return self._add_piece(event, data, is_thought=False)
         if event.type in _THOUGHT_DELTAS:
-            return self._add_thought(event, data)
+            return self._add_piece(event, data, is_thought=True)
         if event.type == "response.reasoning_summary_part.added" and event.summary_index:
-            return self._add_thought(msgspec.structs.replace(event, delta=_BETWEEN_SUMMARIES), data)
+            between = msgspec.structs.replace(event, delta=_BETWEEN_SUMMARIES)
+            return self._add_piece(between, data, is_thought=True)
         if event.type == "response.function_call_arguments.delta":
             self._count_arguments(_text(event.delta), data)
             self._item_at(event.output_index, data).arguments.append(_text(event.delta))
@@ -161,7 +162,10 @@ class ResponseAccumulator(StreamAccumulator):
         if isinstance(part, Opaque):
             deltas = (part,)
         elif isinstance(part, Text):
-            deltas = self._rest_of_text(part, opened.said, data)
+            if not part.text.startswith(opened.said):
+                raise self._exchange.malformed("a text that is not the one it had sent in pieces", data)
+            rest = part.text[len(opened.said) :]
+            deltas = (TextDelta(rest),) if rest else ()
         elif isinstance(part, Thought):
             if opened.said:  # what was seen; the item itself goes back as it is
                 part = Thought(opened.said, block=part.block)
@@ -221,27 +225,12 @@ class ResponseAccumulator(StreamAccumulator):
         self.response = self.complete(response, data)
         return deltas
 
-    def _add_text(self, event: _Event, data: bytes) -> Deltas:
+    def _add_piece(self, event: _Event, data: bytes, *, is_thought: bool) -> Deltas:
         piece = _text(event.delta)
-        self._add_piece(event, piece, data, is_thought=False)
-        return (TextDelta(piece),) if piece else ()
-
-    def _add_thought(self, event: _Event, data: bytes) -> Deltas:
-        piece = _text(event.delta)
-        self._add_piece(event, piece, data, is_thought=True)
-        return (ThinkingDelta(piece),) if piece else ()
-
-    def _add_piece(self, event: _Event, piece: str, data: bytes, *, is_thought: bool) -> None:
-        opened = self._item_at(event.output_index, data)
-        if opened.said and opened.is_thought is not is_thought:
-            raise self._exchange.malformed("a text and a thought in one item", data)
-        opened.add(piece, is_thought=is_thought)
-
-    def _rest_of_text(self, part: Text, said: str, data: bytes) -> Deltas:
-        if not part.text.startswith(said):
-            raise self._exchange.malformed("a text that is not the one it had sent in pieces", data)
-        rest = part.text[len(said) :]
-        return (TextDelta(rest),) if rest else ()
+        self._item_at(event.output_index, data).add(piece, is_thought=is_thought)
+        if not piece:
+            return ()
+        return (ThinkingDelta(piece) if is_thought else TextDelta(piece),)
 
     def _item_at(self, index: int, data: bytes) -> _OpenItem:
         opened = self._open.get(index)

@@ -126,11 +126,8 @@ def tool_fields(
 ) -> dict[str, Any]:
     """The tools of a request, and which of them the model has to call.
 
-    Args:
-        request: The request.
-        own: The tools that the server runs itself.
-        form: A tool in the words of the API, given the tool and the JSON Schema of its parameters.
-        choice: The choice of a tool by its name in the words of the API; ``None`` if it is not on offer.
+    ``own`` are the tools that the server runs itself; ``form`` and ``choice`` say a tool, and the choice of one by its
+    name, in the words of the API.
 
     Raises:
         InvalidInputError: The tool to call is not on offer.
@@ -200,16 +197,13 @@ class JsonConversation(EncodedConversation, ABC):
         return content
 
     @abstractmethod
-    def _text(self, text: str) -> object:
-        """A text in the words of the API."""
+    def _text(self, text: str) -> object: ...
 
     @abstractmethod
-    def _image(self, image: Image) -> object:
-        """An image in the words of the API."""
+    def _image(self, image: Image) -> object: ...
 
     @abstractmethod
-    def _document(self, document: Document) -> object:
-        """A document in the words of the API."""
+    def _document(self, document: Document) -> object: ...
 
     def _data_url(self, media: Image | Document) -> Raw | str:
         """Where the content of the media is: in a data URL, or at the address that it has."""
