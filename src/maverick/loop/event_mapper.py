@@ -141,7 +141,8 @@ class EventMapper:
         if self._compacting:
             yield self._compacted(step)
             return
-        yield from self._other_model(entry.response)
+        if entry.response.model != self._model:
+            yield from self._other_model(entry.response)
         if isinstance(step, AwaitApproval):
             for planned in step.calls:
                 yield self._ask(planned)
