@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -116,3 +117,24 @@ async def test_attachments_that_are_wrong_or_too_large_are_refused_and_nothing_i
     assert answer.status == status
     assert said in str(answer.body)
     assert model.requests == []
+
+
+@pytest.mark.requirement("SERVER-BAD-REQUESTS")
+async def test_a_large_body_of_somebody_who_is_not_signed_in_is_not_read_to_its_end(
+    server: ChatServer,
+) -> None:
+    sent_bytes = 0
+
+    async def body() -> AsyncIterator[bytes]:
+        nonlocal sent_bytes
+        while sent_bytes < 60_000:
+            sent_bytes += 10_000
+            yield b"x" * 10_000
+        await asyncio.Event().wait()  # the rest is never sent
+
+    headers = {"Content-Type": "application/json"}
+    async with asyncio.timeout(30):
+        answer = await server.person(None).ask("POST", "/api/chat", data=body(), headers=headers)
+
+    assert (answer.status, answer.code) == (401, "unauthorized")
+    assert sent_bytes == 60_000

@@ -17,7 +17,7 @@ from maverick.chat.migrations import migrate
 from maverick.server.accounts import Accounts
 from maverick.server.answer_service import AnswerService
 from maverick.server.answer_store import AnswerStore
-from maverick.server.dependencies import ChatService
+from maverick.server.dependencies import ChatService, token_of
 from maverick.server.errors import answer_refusals
 from maverick.server.limits import AdmissionQueue, ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
 from maverick.server.metrics import ServerMetrics
@@ -119,7 +119,12 @@ def create_app(
     app.include_router(chat.approvals)
     app.mount("/", _Page(directory=_PAGE, html=True), name="page")
     with_media = limits.body_bytes + limits.attachment_bytes * 4 // 3
-    app.add_middleware(BodyLimit, most=limits.body_bytes, most_at={"/api/chat": with_media})
+    app.add_middleware(
+        BodyLimit,
+        most=limits.body_bytes,
+        most_signed_in={"/api/chat": with_media},
+        verify=lambda request: verifier.verify(token_of(request)),
+    )
     app.add_middleware(HostCheck, names=allowed_hosts)
     app.add_middleware(Observer, metrics=metrics)
     return app

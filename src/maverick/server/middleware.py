@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from maverick.server.errors import refusal_response
+from maverick.server.errors import RequestRefusedError, refusal_response
 from maverick.server.metrics import ServerMetrics
 
 _CONTENT_POLICY = (
@@ -33,42 +34,57 @@ class BodyLimit:
     Args:
         app: The application.
         most: The largest body, in bytes.
-        most_at: The largest body at paths of their own.
+        most_signed_in: The largest body at paths that take more from a user who is signed in.
+        verify: Makes sure that a request is of such a user, or raises ``RequestRefusedError``.
     """
 
-    def __init__(self, app: ASGIApp, *, most: int, most_at: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        most: int,
+        most_signed_in: Mapping[str, int],
+        verify: Callable[[Request], Awaitable[object]],
+    ) -> None:
         self._app = app
         self._most = most
-        self._most_at = most_at
+        self._most_signed_in = most_signed_in
+        self._verify = verify
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        most = self._most_at.get(scope["path"], self._most)
+        most = self._most_signed_in.get(scope["path"], self._most)
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if not length.isdigit() or int(length[:20]) > most:
-            return await self._refuse(most, scope, receive, send)
-        body = bytearray()
+            return await self._refuse(_too_large(most), scope, receive, send)
+        body, verified = bytearray(), False
         while True:  # bodies are small: reading all of it first proves its size before anything acts on it
             message = await receive()
             if message["type"] != "http.request":
                 return None  # the client has disconnected
             body += message.get("body", b"")
             if len(body) > most:
-                return await self._refuse(most, scope, receive, send)
+                return await self._refuse(_too_large(most), scope, receive, send)
+            if len(body) > self._most and not verified:
+                try:
+                    await self._verify(Request(scope))
+                except RequestRefusedError as error:
+                    return await self._refuse(error, scope, receive, send)
+                verified = True
             if not message.get("more_body"):
                 break
         return await self._app(scope, _replay(bytes(body), receive), send)
 
-    async def _refuse(self, most: int, scope: Scope, receive: Receive, send: Send) -> None:
-        response = refusal_response(
-            413,
-            "too_large",
-            f"The body is too large. Send at most {most} bytes.",
-            headers={"Connection": "close"},
-        )
+    async def _refuse(self, error: RequestRefusedError, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {**error.headers, "Connection": "close"}
+        response = refusal_response(error.status, error.code, str(error), headers=headers)
         await response(scope, receive, send)
+
+
+def _too_large(most: int) -> RequestRefusedError:
+    return RequestRefusedError(413, "too_large", f"The body is too large. Send at most {most} bytes.")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
