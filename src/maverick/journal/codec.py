@@ -144,11 +144,7 @@ def to_plain(value: object) -> Any:  # noqa: ANN401 - JSON of any shape
 
 
 def from_plain(value: object, kind: type[R]) -> R:
-    """The value of a type that was made plain.
-
-    Raises:
-        ValueError: It is not of that type.
-    """
+    """The value of a type that was made plain, or a ValueError if it is not of that type."""
     return msgspec.convert(value, kind, dec_hook=_decode_foreign)
 
 

@@ -9,9 +9,17 @@ from msgspec.structs import replace
 
 from maverick.exceptions import ApprovalError, LeaseLostError, RunExistsError, RunNotFoundError
 from maverick.journal.codec import VERSION
-from maverick.journal.records import Append, Approval, ApprovalStatus, Lease, RunRecord, RunStatus
+from maverick.journal.records import (
+    MOST_WAITING,
+    Append,
+    Approval,
+    ApprovalStatus,
+    Lease,
+    RunRecord,
+    RunStatus,
+)
 from maverick.journal.store import Journal
-from maverick.journal.words import HEARS, MOST_WAITING, RESUMABLE_REASONS
+from maverick.journal.words import HEARS, RESUMABLE_REASONS
 from maverick.model import Blob
 
 

@@ -31,6 +31,9 @@ DAMAGED = "damaged"
 """The reason of a run that was partly recovered from a damaged journal."""
 
 
+MOST_WAITING = 100
+"""How many words may wait for one run."""
+
 RUN_COLUMNS = "run_id, agent, status, reason, parent, user_id, forked_from, created_at, updated_at, entries"
 """The columns of a run that are fields of its record; ``entries`` is the last."""
 
@@ -116,6 +119,11 @@ class Append(Struct, frozen=True):
     """Whether nothing is to be added if words wait for the run."""
     heard: int = 0
     """The number of the words that are among the entries, and no longer wait; 0 if none are."""
+
+    @property
+    def most_words(self) -> int:
+        """How many words may wait for the run when it is written to."""
+        return 0 if self.listens else MOST_WAITING
 
 
 class Words(Struct, frozen=True):

@@ -128,13 +128,7 @@ class PendingWrite(Generic[R]):
         return result
 
     async def appended(self) -> R:
-        """The outcome of adding entries, whose value is what was found instead of adding them.
-
-        Raises:
-            MaverickError: It failed.
-            asyncio.CancelledError: It was made, and the waiting task was cancelled meanwhile.
-            NothingWritten: It was not, and the waiting task was cancelled meanwhile.
-        """
+        """The outcome of adding entries, whose value is what was found instead; a cancelled task learns which it was."""
         try:
             return await self.outcome()
         except asyncio.CancelledError as stop:

@@ -6,15 +6,13 @@ from collections.abc import Iterable
 
 from maverick.exceptions import InvalidInputError, JournalDamagedError
 from maverick.journal.codec import VERSION, blobs_in, decode_entry
-from maverick.journal.records import RunRecord, RunStatus
+from maverick.journal.records import MOST_WAITING, RunRecord, RunStatus
 from maverick.loop.entries import Said
 from maverick.loop.result import RESUMABLE
 from maverick.model import Document, Image, Part, Text
 from maverick.model.media import MAX_BYTES
 from maverick.model.message import describe_part, parts_of
 
-MOST_WAITING = 100
-"""How many words may wait for one run."""
 _MOST_TEXT = 100_000
 _MOST_PARTS = 100
 

@@ -91,12 +91,7 @@ class EventMapper:
         return RunEnd(**self._who | {"at": at}, result=result)
 
     def events_of(self, entry: Entry, *, goes_on: bool = False) -> Iterator[AgentActivityEvent]:
-        """The events of an entry that was just fed to the loop.
-
-        Args:
-            entry: The entry.
-            goes_on: Whether words for the run come after it, so that this is not the end.
-        """
+        """The events of an entry that was just fed to the loop; ``goes_on`` if words for the run keep it from ending."""
         self._who["at"] = entry.at
         yield from self._RULES[type(entry)](self, entry)
         yield from self._closed_round()

@@ -57,12 +57,8 @@ class RunWriter:
     async def write(self, entry: Entry, *, listens: bool = False) -> Words | None:
         """Write an entry: an intent before this returns, anything else with the next intent.
 
-        Args:
-            entry: The entry.
-            listens: Whether words that wait for the run come before it.
-
         Returns:
-            Such words, if there are some: then the intent was not written.
+            Words that wait for the run, if it ``listens`` for them: then the intent was not written.
 
         Raises:
             JournalError: It could not be written; what it announces must not be done.
@@ -73,14 +69,7 @@ class RunWriter:
         self.add(entry)
         if not isinstance(entry, _INTENTS):
             return None
-        try:
-            words = await self._flush(type(entry).__name__, listens=listens)
-        except NothingWritten as stop:
-            self._pending.pop()
-            raise asyncio.CancelledError from stop
-        if words is not None:
-            self._pending.pop()
-        return words
+        return await self._flush(type(entry).__name__, listens=listens)
 
     async def take_in(self, number: int, said: Said) -> None:
         """Write words that were said to the run, which no longer wait for it then."""
@@ -133,10 +122,7 @@ class RunWriter:
         status = (
             RunStatus.COMPLETE if result.terminate_reason is TerminateReason.COMPLETE else RunStatus.STOPPED
         )
-        try:
-            return await self._flush("Finished", status, result.terminate_reason.value, listens=listens)
-        except NothingWritten as stop:
-            raise asyncio.CancelledError from stop
+        return await self._flush("Finished", status, result.terminate_reason.value, listens=listens)
 
     async def park(self, approvals: Sequence[Approval]) -> None:
         """Write what a person is asked, and that the run waits for it."""
@@ -185,13 +171,18 @@ class RunWriter:
             words = await self.journal.append(
                 lease, payloads, status, reason, blobs=blobs, listens=listens, heard=heard
             )
-        except NothingWritten:
-            self._pending, self._blobs = payloads, blobs
-            raise
-        if words is not None:  # nothing was written
-            self._pending, self._blobs = payloads, blobs
+        except NothingWritten as stop:
+            self._put_back(payloads, blobs, status)
+            raise asyncio.CancelledError from stop
+        if words is not None:
+            self._put_back(payloads, blobs, status)
         self.journal.at_write_point(point, before=False)
         return words
+
+    def _put_back(self, payloads: list[bytes], blobs: list[Blob], status: RunStatus) -> None:
+        """Write what was not written with the next intent, in place of the one that has to wait for words."""
+        is_intent = status is RunStatus.RUNNING
+        self._pending, self._blobs = payloads[:-1] if is_intent else payloads, blobs
 
     def _taken(self) -> tuple[list[bytes], list[Blob]]:
         """What is to be written now."""

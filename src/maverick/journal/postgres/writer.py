@@ -16,9 +16,9 @@ from maverick.exceptions import LeaseLostError, MaverickError, RunExistsError, R
 from maverick.journal.codec import VERSION
 from maverick.journal.postgres.database import PostgresDatabase, SteppedTransaction
 from maverick.journal.postgres.schema import Connection
-from maverick.journal.records import RUN_COLUMNS, Append, Lease, RunRecord
+from maverick.journal.records import MOST_WAITING, RUN_COLUMNS, Append, Lease, RunRecord
 from maverick.journal.transaction import PendingWrite
-from maverick.journal.words import HEARS, MOST_WAITING, RESUMABLE_REASONS
+from maverick.journal.words import HEARS, RESUMABLE_REASONS
 from maverick.model import Blob
 
 R = TypeVar("R")
@@ -155,10 +155,7 @@ async def check_held(connection: Connection, lease: Lease | None) -> None:
 
 
 async def write_entries(connection: Connection, append: Append) -> tuple[int, bytes] | None:
-    """Add entries to one run.
-
-    Returns:
-        The words that wait for the run, in place of a write that listens for them.
+    """Add entries to a run; returns the words that wait for it, in place of a write that listens for them.
 
     Raises:
         LeaseLostError: Another process has claimed the run.
@@ -217,7 +214,7 @@ async def write_all(connection: Connection, appends: Sequence[Append]) -> set[st
         [run_id for run_id, _, _ in places],
         [place for _, place, _ in places],
         [payload for _, _, payload in places],
-        [0 if append.listens else MOST_WAITING for append in appends],
+        [append.most_words for append in appends],
     )
     written = {row["run_id"] for row in changed}
     for append in appends:

@@ -14,6 +14,7 @@ from maverick.exceptions import ApprovalError, LeaseLostError, RunExistsError, R
 from maverick.journal.codec import encode_approval
 from maverick.journal.damage import read_approval, read_approvals, read_record, read_records
 from maverick.journal.records import (
+    MOST_WAITING,
     RUN_COLUMNS,
     Append,
     Approval,
@@ -26,7 +27,7 @@ from maverick.journal.sqlite.database import WriteLock, journal_error, open_data
 from maverick.journal.sqlite.transaction import SqliteTransaction
 from maverick.journal.sqlite.writer import SqliteWriter, insert_blobs, insert_entries, write_entries
 from maverick.journal.store import Journal
-from maverick.journal.words import HEARS, MOST_WAITING, RESUMABLE_REASONS
+from maverick.journal.words import HEARS, RESUMABLE_REASONS
 from maverick.model import Blob
 
 _FIELDS = RUN_COLUMNS.split(", ")

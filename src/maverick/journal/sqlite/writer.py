@@ -23,7 +23,6 @@ from maverick.journal.codec import VERSION
 from maverick.journal.records import Append, Lease
 from maverick.journal.sqlite.database import WriteLock, begin, journal_error
 from maverick.journal.transaction import PendingWrite
-from maverick.journal.words import MOST_WAITING
 from maverick.model import Blob
 
 R = TypeVar("R")
@@ -39,10 +38,7 @@ _MOST_ROWS = 1_024
 
 
 def write_entries(db: sqlite3.Connection, append: Append) -> tuple[int, bytes] | None:
-    """Add entries to a run whose lease is held.
-
-    Returns:
-        The words that wait for the run, in place of a write that listens for them.
+    """Add entries to a run; returns the words that wait for it, in place of a write that listens for them.
 
     Raises:
         LeaseLostError: Another process has claimed the run.
@@ -51,7 +47,7 @@ def write_entries(db: sqlite3.Connection, append: Append) -> tuple[int, bytes] |
     run = db.execute(
         "UPDATE runs SET status=?, reason=?, updated_at=?, entries=entries+? WHERE run_id=? AND token=? "
         "AND words <= ? RETURNING number, entries",
-        (append.status, append.reason, time.time(), count, lease.run_id, lease.token, _most_words(append)),
+        (append.status, append.reason, time.time(), count, lease.run_id, lease.token, append.most_words),
     ).fetchone()
     if run is None:
         return _first_words(db, lease)
@@ -67,17 +63,8 @@ def write_entries(db: sqlite3.Connection, append: Append) -> tuple[int, bytes] |
     return None
 
 
-def _most_words(append: Append) -> int:
-    """How many words may wait for a run that is written to."""
-    return 0 if append.listens else MOST_WAITING
-
-
 def _first_words(db: sqlite3.Connection, lease: Lease) -> tuple[int, bytes]:
-    """The words that wait longest for a run that could not be written to.
-
-    Raises:
-        LeaseLostError: It was not because of them: another process has claimed the run.
-    """
+    """The words that wait longest for a run that could not be written to; without any, its lease is lost."""
     words: tuple[int, bytes] | None = db.execute(
         "SELECT words.number, payload FROM words JOIN runs USING (run_id) WHERE run_id = ? AND token = ? "
         "ORDER BY words.number LIMIT 1",
@@ -137,7 +124,7 @@ def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> bool:
             append.status,
             append.reason,
             len(append.payloads),
-            _most_words(append),
+            append.most_words,
         )
         for append in appends
     ]
