@@ -1,12 +1,14 @@
 """Runs of a real agent over HTTP against a strict service, each drawn from a seed.
 
 A run reads pages with tools until its window is full and it is condensed; it gets images and documents, searches the web,
-is stopped and resumed with other tools, forked and edited, asked something else, and moved to another model when the
-first one is overloaded. Whatever happens, the service refuses nothing, and every block it sent comes back.
+hears words while it works, is stopped and resumed with other tools, forked and edited, asked something else, and moved
+to another model when the first one is overloaded. Whatever happens, the service refuses nothing, and every block it sent
+comes back.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
 from collections import Counter
@@ -30,6 +32,7 @@ from maverick import (
     connect,
     tool,
 )
+from maverick.exceptions import AgentError
 from maverick.journal import MemoryJournal
 from maverick.loop.events import AgentActivityEvent, Compacted, TurnEnd
 from maverick.model import LLMClient, Tool
@@ -110,7 +113,8 @@ async def play(provider: str, seed: int) -> Outcome:
             clients.append(await stack.enter_async_context(_client(other, MODELS[other][0], services[1])))
         client = clients[0] if len(clients) == 1 else FallbackClient(clients)
         executor = AgentExecutor(client, journal=MemoryJournal())
-        aborted = await _Player(rng, executor, outcome, provider).play()
+        player = _Player(rng, executor, outcome, provider, say_after=(0, 0, 1, 2)[seed % 4])
+        aborted = await player.play()
         for service in services:
             outcome.refused += service.refused
             outcome.seen["requests"] += len(service.accepted)
@@ -123,8 +127,12 @@ async def play(provider: str, seed: int) -> Outcome:
 class _Player:
     """One run and what is done with it."""
 
-    def __init__(self, rng: Random, executor: AgentExecutor, outcome: Outcome, provider: str) -> None:
+    def __init__(
+        self, rng: Random, executor: AgentExecutor, outcome: Outcome, provider: str, *, say_after: int
+    ) -> None:
         self._rng, self._executor, self._outcome = rng, executor, outcome
+        self._say_after = say_after
+        self._words: asyncio.Task[None] | None = None
         searches = provider != "openai-chat" and rng.random() < 0.5
         self._model = ModelConfig(
             context_window=rng.choice((None, 4_000, 6_000)),
@@ -177,20 +185,31 @@ class _Player:
             nonlocal turns
             self._outcome.seen[type(event).__name__] += isinstance(event, Compacted)
             turns += isinstance(event, TurnEnd)
+            if turns == self._say_after > 0 and options.get("run_id") == "run" and self._words is None:
+                self._words = asyncio.create_task(self._say("run"))
             if stop_after and turns == stop_after and not signal.aborted:
                 self._aborted += 1
                 signal.abort("enough")
 
-        listening = notice if self._streams or stop_after else None
+        listening = notice if self._streams or stop_after or self._say_after else None
         arguments = {"on_activity": listening, "signal": signal, **options}
         if "run_id" in options and action != self._executor.execute:
             run_id = arguments.pop("run_id")
             result: AgentResult[Any] = await action(run_id, definition, **arguments)
         else:
             result = await action(definition, **arguments)
+        if self._words is not None:
+            await self._words
         if not result.success and not signal.aborted:
             self._outcome.errors.append(f"{result.terminate_reason}: {result.error}")
         return result
+
+    async def _say(self, run_id: str) -> None:
+        try:
+            await self._executor.say(run_id, "Leave out the last page.")
+            self._outcome.seen["words"] += 1
+        except AgentError:  # the run was over before the words came
+            self._outcome.seen["words too late"] += 1
 
     def _agent(self, tools: Sequence[Tool]) -> AgentDefinition[Any]:
         return AgentDefinition(

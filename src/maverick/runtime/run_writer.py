@@ -112,7 +112,8 @@ class RunWriter:
     def write_soon(self) -> None:
         """Write what was added without waiting for it; the next write waits for both."""
         if self._unconfirmed is None and self._pending and self.lease is not None:
-            writing = self._append(self.lease, "ToolFinished", RunStatus.RUNNING, "")
+            # What there is now is taken now: an intent that is added before the task begins is not for it to write.
+            writing = self._append(self.lease, "ToolFinished", RunStatus.RUNNING, "", self._taken())
             self._unconfirmed = asyncio.ensure_future(writing)
             # The next write raises what failed here; a run that ends before it has an error of its own.
             self._unconfirmed.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -147,7 +148,8 @@ class RunWriter:
         if self.lease is None:
             await _uninterrupted(self._create(point, status, reason))
             return None
-        return await self._append(self.lease, point, status, reason, listens=listens, heard=heard)
+        taken = self._taken()
+        return await self._append(self.lease, point, status, reason, taken, listens=listens, heard=heard)
 
     async def _create(self, point: str, status: RunStatus, reason: str) -> None:
         payloads, blobs = self._taken()
@@ -161,11 +163,12 @@ class RunWriter:
         point: str,
         status: RunStatus,
         reason: str,
+        taken: tuple[list[bytes], list[Blob]],
         *,
         listens: bool = False,
         heard: int = 0,
     ) -> Words | None:
-        payloads, blobs = self._taken()
+        payloads, blobs = taken
         self.journal.at_write_point(point, before=True)
         try:
             words = await self.journal.append(
