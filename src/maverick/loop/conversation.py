@@ -368,7 +368,7 @@ def _conversation_tokens(system: str, messages: Iterable[Message]) -> int:
 def message_tokens(message: Message) -> int:
     """About how many tokens a message has."""
     parts = message.parts
-    if len(parts) == 1 and isinstance(parts[0], Text):
+    if len(parts) == 1 and type(parts[0]) is Text:
         return 4 + estimate_tokens(parts[0].text)
     return 4 + sum(map(_part_tokens, parts))
 

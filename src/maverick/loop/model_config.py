@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from maverick.config.model_settings import MODEL_SETTINGS, CacheLifetime, Effort, ThinkingMode, is_set
@@ -80,6 +80,8 @@ class ModelConfig:
     """Tools that the provider runs itself: names, such as ``web_search``, or definitions as the provider documents them."""
     extra: Mapping[str, Any] | None = None
     """Fields for each request as the provider names them; one that is set by other means is refused."""
+    request_config: RequestConfig = field(init=False, repr=False, compare=False)
+    """The settings as a request has them."""
 
     def __post_init__(self) -> None:
         if self.model is not None:
@@ -89,17 +91,13 @@ class ModelConfig:
             if self.model in _NEED_A_MODEL:
                 reject("model_config.model", f"a model after {self.model!r}", self.model)
         try:
-            config = self.request_config
+            settings = {name: getattr(self, name) for name in MODEL_SETTINGS}
+            config = RequestConfig(model=self.model or "", **settings)
         except InvalidInputError as error:
             raise InvalidInputError(f"model_config.{error}", field=f"model_config.{error.field}") from error
+        object.__setattr__(self, "request_config", config)
         for name in MODEL_SETTINGS:
             value = getattr(config, name)
             object.__setattr__(self, name, value if is_set(value) else None)
         check_whole("model_config.context_window", self.context_window, minimum=1000, optional=True)
         check_whole("model_config.request_timeout_ms", self.request_timeout_ms, minimum=1, optional=True)
-
-    @property
-    def request_config(self) -> RequestConfig:
-        """The settings as a request has them."""
-        settings = {name: getattr(self, name) for name in MODEL_SETTINGS}
-        return RequestConfig(model=self.model or "", **settings)

@@ -14,7 +14,8 @@ from maverick.loop.conversation import PrefixReason
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import RunStarted
 from maverick.loop.run_settings import RunSettings, ToolOffer
-from maverick.model import History, OutputSchema, Request, RequestConfig, Tool
+from maverick.model import History, OutputSchema, Request, Tool
+from maverick.model.request import DEFAULT_CONFIG
 
 _FREE_CHOICES = (None, "auto", "none")
 
@@ -44,7 +45,7 @@ class RequestBuilder:
         """What the run is decided by."""
         self.offer = ToolOffer()
         """The tools on offer."""
-        self.config = RequestConfig()
+        self.config = DEFAULT_CONFIG
         """The settings of the next request."""
         if (output := definition.output_config) is not None:
             self._output = OutputSchema(output.output_name, output.format.json_schema)
@@ -65,7 +66,9 @@ class RequestBuilder:
         self.settings = settings = settings or RunSettings.of(self._definition, self._tools)
         self.offer = settings.offer or ToolOffer.of(self._tools)
         self._offered = self.offer.requested(self._tools)
-        self.config = replace(model.request_config, max_tokens=settings.max_tokens)
+        self.config = model.request_config
+        if settings.max_tokens != (self.config.max_tokens or 0):
+            self.config = replace(self.config, max_tokens=settings.max_tokens)
         if answered:
             self.release_choice()
         if not self.offer.same_as(offered):

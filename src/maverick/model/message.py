@@ -132,7 +132,8 @@ class Message:
     ) -> Message:
         """What a tool answered."""
         message = object.__new__(cls)  # nothing to check: the role and the id fit each other
-        message._fill(Role.TOOL_RESULT, parts_of(content), tool_call_id, is_error)
+        parts = (Text(content),) if type(content) is str and content else parts_of(content)
+        message._fill(Role.TOOL_RESULT, parts, tool_call_id, is_error)
         return message
 
     @classmethod

@@ -14,6 +14,7 @@ from maverick.model.untrusted import cut_out
 from maverick.tools.threads import run_in_thread
 
 _END = object()
+_PARTS = frozenset({Text, Image, Document})
 _MOST_MEDIA = 100
 """How many images and documents of one result are kept."""
 
@@ -43,10 +44,10 @@ def parts_of_result(value: object, limit: int) -> tuple[str, tuple[Part, ...]] |
     Raises:
         ToolError: A value beside the parts cannot be turned into text.
     """
-    if type(value) is str:
+    if type(value) is str or type(value) is int:  # nearly always
         return None
     given = value if isinstance(value, list | tuple) else (value,)
-    if not any(isinstance(part, Text | Image | Document) for part in given):
+    if _PARTS.isdisjoint(map(type, given)):
         return None
     parts: list[Part] = []
     media = size = 0
@@ -81,10 +82,10 @@ def text_of(value: object) -> str:
     """
     if isinstance(value, str):
         return value
-    if isinstance(value, Text):
-        return value.text
     if type(value) is int:
         return str(value)
+    if type(value) is Text:
+        return value.text
     if value is None:
         return "Done."
     if isinstance(value, bytes | bytearray):
