@@ -141,7 +141,7 @@ def _known_as(text: str) -> str:
     kind = item.get("type", "message")
     if kind == "function_call":
         said = {name: item.get(name) for name in ("type", "call_id", "name")}
-        return canonical({**said, "arguments": json.loads(item["arguments"])})
+        return canonical({**said, "arguments": _arguments(item["arguments"])})
     if kind == "message" and item.get("role") == "assistant":
         content = item.get("content")
         words = (
@@ -149,6 +149,14 @@ def _known_as(text: str) -> str:
         )
         return canonical({"type": "message", "role": "assistant", "text": words})
     return text
+
+
+def _arguments(text: str) -> Any:
+    """What a call says; one that was cut off is taken back as the text that it is."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _check_calls(items: list[Body]) -> None:

@@ -378,14 +378,16 @@ class ClaudeServer:
 
     async def _messages(self, request: web.Request) -> web.StreamResponse:
         served = Served(request, body_of(request, await self._receive(request)))
-        scenario = request.match_info["scenario"]
         try:
-            if scenario in FAULTS:
-                return await FAULTS[scenario](served)
-            return await served.send(*served.answer_bytes(ANSWERS[scenario](served.body)))
+            return await self._play(served, request.match_info["scenario"])
         except (asyncio.CancelledError, ConnectionError):
             self.dropped.set()
             raise
+
+    async def _play(self, served: Served, scenario: str) -> web.StreamResponse:
+        if scenario in FAULTS:
+            return await FAULTS[scenario](served)
+        return await served.send(*served.answer_bytes(ANSWERS[scenario](served.body)))
 
     async def _count_tokens(self, request: web.Request) -> web.StreamResponse:
         raw = await self._receive(request)

@@ -9,6 +9,12 @@ from conformance.providers.failures import FAILURES
 from conformance.providers.in_process import OfflineProvider, ScriptedProvider
 from conformance.providers.provider import Provider
 from conformance.providers.scenarios import Scenario
+from conformance.providers.strict import (
+    StrictChatProvider,
+    StrictClaudeProvider,
+    StrictClaudeSDKProvider,
+    StrictResponsesProvider,
+)
 from conformance.providers.wired import (
     ClaudeProvider,
     ClaudeSDKProvider,
@@ -37,6 +43,14 @@ PROVIDERS: tuple[Provider, ...] = (
     RecordingProvider(),
 )
 
+STRICT_PROVIDERS: tuple[Provider, ...] = (
+    StrictClaudeProvider(),
+    StrictClaudeSDKProvider(),
+    StrictResponsesProvider(),
+    StrictChatProvider(),
+)
+"""Those of the wires again, with services that refuse what the vendor refuses; faults stay with the others."""
+
 
 _SMOKE = frozenset({Scenario.TEXT, Scenario.CUT, Scenario.UNFINISHED, Scenario.UNANSWERED})
 """What a provider that hands everything on is tested with: an answer, a fault, and being cancelled."""
@@ -46,9 +60,15 @@ def _can_have(provider: Provider, scenarios: set[Scenario]) -> bool:
     return provider.cannot.keys().isdisjoint(scenarios) and (not provider.passes_on or scenarios <= _SMOKE)
 
 
-def each_provider(*scenarios: Scenario) -> pytest.MarkDecorator:
-    """Run a test against every provider that can have these scenarios."""
-    able = [provider for provider in PROVIDERS if _can_have(provider, set(scenarios))]
+def each_provider(*scenarios: Scenario, strict: bool = True) -> pytest.MarkDecorator:
+    """Run a test against every provider that can have these scenarios.
+
+    Args:
+        scenarios: What the test needs.
+        strict: Whether it says anything about requests, so that the strict services are to judge them, too.
+    """
+    on_roster = (*PROVIDERS, *STRICT_PROVIDERS) if strict else PROVIDERS
+    able = [provider for provider in on_roster if _can_have(provider, set(scenarios))]
     return pytest.mark.parametrize("provider", able, ids=lambda provider: provider.name)
 
 

@@ -21,7 +21,7 @@ SOON = 60.0
 
 
 @pytest.mark.requirement("F-CONCURRENT")
-@each_provider(Scenario.TEXT)
+@each_provider(Scenario.TEXT, strict=False)
 async def test_a_hundred_requests_are_served_at_once(provider: Provider) -> None:
     async with provider.stage(Scenario.TEXT) as stage, asyncio.timeout(SOON):
         asked = [
@@ -32,7 +32,7 @@ async def test_a_hundred_requests_are_served_at_once(provider: Provider) -> None
     assert [response.content for response in responses] == [provider.hello] * AT_ONCE
 
 
-@each_provider(Scenario.ECHO)
+@each_provider(Scenario.ECHO, strict=False)
 async def test_each_of_many_gets_its_own_answer(provider: Provider) -> None:
     questions = [f"question {number}" for number in range(AT_ONCE)]
     async with provider.stage(Scenario.ECHO) as stage, asyncio.timeout(SOON):
@@ -43,7 +43,7 @@ async def test_each_of_many_gets_its_own_answer(provider: Provider) -> None:
 
 
 @both_ways
-@each_provider(Scenario.TEXT)
+@each_provider(Scenario.TEXT, strict=False)
 async def test_it_can_be_closed_at_any_time_and_used_again(provider: Provider, way: Way) -> None:
     async with provider.stage(Scenario.TEXT) as stage:
         await close_client(stage.client)
@@ -67,7 +67,7 @@ async def test_closing_it_while_an_answer_is_read_is_an_error_for_the_reader(pro
 @pytest.mark.filterwarnings(
     "ignore:unclosed:ResourceWarning"
 )  # the first loop ended without closing the client
-@each_provider(Scenario.TEXT)
+@each_provider(Scenario.TEXT, strict=False)
 async def test_it_works_in_one_event_loop_after_another(provider: Provider) -> None:
     async def use(client: LLMClient, *, close: bool) -> list[str]:
         said = [(await client.run(HI)).content, (await listen(client, HI)).content]
