@@ -21,6 +21,9 @@ REPORTER = """
     tools: [grep]
     inputs: {audience: Who reads it., days: {type: integer, default: 3}}
     max_cost_usd: 0.5
+    effort: high
+    server_tools: [web_search, {type: mcp, server_label: shop, authorization: tok-1}]
+    extra: {service_tier: auto}
     ---
     You write for ${audience}, for ${days} days.
 """
@@ -64,6 +67,7 @@ def test_an_agent_is_shown_with_all_it_is(folder: Folder) -> None:
     assert shown[2:] == [
         "from     .maverick/agents/reporter.md",
         "model    offline:",
+        "settings effort high, server_tools web_search mcp, extra service_tier",
         "tools    grep",
         "limits   50 turns, $0.5000 of cost, 10 min 0 s",
         "input    audience: Who reads it.",

@@ -7,11 +7,13 @@ import pytest
 
 from maverick.cli.event_printer import EventPrinter
 from maverick.cli.screen import Screen
+from maverick.exceptions import ServerError
 from maverick.loop.events import (
     AgentActivityEvent,
     ApprovalGiven,
     Compacted,
     ContentChunk,
+    ErrorEvent,
     MessageAdded,
     RetryScheduled,
     RunResumed,
@@ -73,7 +75,10 @@ def test_the_run_of_a_subagent_can_be_shown_by_itself() -> None:
 @pytest.mark.parametrize(
     ("event", "remark"),
     [
-        (RetryScheduled(**CHIEF, attempt=2, delay=1.2), "(the model call failed; retrying in about 1 s)"),
+        (
+            RetryScheduled(**CHIEF, attempt=2, delay=1.2),
+            "(The model call failed. Retrying in about 1.2 s.)",
+        ),
         (ApprovalGiven(**CHIEF, tool_call_id="c", approved=True, by="ana"), "(approved by ana)"),
         (ApprovalGiven(**CHIEF, tool_call_id="c", approved=False, by=""), "(denied by the user)"),
         (MessageAdded(**CHIEF, content="Only\nBrest."), "(a person wrote: Only Brest.)"),
@@ -82,6 +87,21 @@ def test_the_run_of_a_subagent_can_be_shown_by_itself() -> None:
 )
 def test_what_else_happens_is_remarked_on(event: AgentActivityEvent, remark: str) -> None:
     assert shown(event) == ("", f"  {remark}\n")
+
+
+def test_a_retry_is_remarked_on_with_the_error_of_its_own_run() -> None:
+    _, remarks = shown(
+        RunStart(**CHIEF),
+        ErrorEvent(**CLERK, error=ServerError("Overloaded.")),
+        ErrorEvent(**CHIEF, error=ServerError("Out of order.")),
+        RetryScheduled(**CLERK, attempt=1, delay=0.5),
+        RetryScheduled(**CHIEF, attempt=1, delay=2),
+    )
+
+    assert remarks.splitlines() == [
+        "    (Overloaded. Retrying in about 500 ms.)",
+        "  (Out of order. Retrying in about 2.0 s.)",
+    ]
 
 
 def test_turns_are_not_worth_a_remark() -> None:

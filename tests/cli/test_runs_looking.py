@@ -10,10 +10,12 @@ import pytest
 
 from cli.command import run
 from cli.runs_command import WILD, Runs, fits, is_safe, table
-from maverick import AgentDefinition, AgentExecutor
+from maverick import AgentDefinition, AgentExecutor, Image
+from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal, RunStatus
 from maverick.model import Response, ToolCall, Usage
 from maverick.testing import ScriptedClient
+from media_files import png
 
 ALL = ["crash", "fail", "wild", "limit", "deep", "two", "wait", "nest", "sum"]
 
@@ -130,7 +132,7 @@ def test_cached_tokens_are_told_from_others_and_a_changed_prompt_with_its_reason
     runs.use(keep)
     shown = runs.run("show", "cached").stdout
 
-    assert "2,020 tokens (2,000 in, 400 cached, 20 out)" in shown
+    assert "tokens   2,020 (2,000 in, 400 cached, 20 out)" in shown
     assert "1,110, 400 cached" in shown
     assert "(model changed: about 700 tokens not " in shown
 
@@ -150,6 +152,24 @@ def test_what_went_wrong_is_in_the_timeline(runs: Runs) -> None:
 
     assert "status   stopped: error" in shown
     assert "(the model failed: Wrong key. Set another.)" in shown
+
+
+def test_a_long_error_is_shown_in_full_and_images_in_what_was_asked(runs: Runs) -> None:
+    long = "The house is on fire. " * 6 + "Call someone."
+
+    async def keep(journal: Journal) -> None:
+        await AgentExecutor(ScriptedClient([InvalidInputError(long)]), journal=journal).execute(
+            AgentDefinition("seer", "Sees."),
+            inputs={"prompt": ["Look:", Image.from_bytes(png(), name="shelf.png")]},
+            run_id="fire",
+        )
+
+    runs.use(keep)
+    done = runs.run("show", "fire")
+
+    assert "asked    Look: [image: shelf.png]" in done.stdout
+    assert " ".join(done.stdout.rsplit("\n\n", 1)[1].split()) == f"the model failed: {long}"
+    assert fits(done.stdout)
 
 
 def test_a_call_that_nobody_knows_the_end_of_is_shown_as_unfinished(runs: Runs) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 import pytest
@@ -180,6 +181,8 @@ def test_an_input_can_be_declared_as_an_image_or_a_document(kind: Any, value: An
         (list[Image], ["What is it?"]),
         (list[Image], [None]),
         (str, [SHELF, 7]),
+        (str, ["Look:", b"\x89PNG"]),
+        (str, b"\x89PNG"),
         (str, [SHELF, ToolCall("1", "look")]),
     ],
 )
@@ -188,6 +191,13 @@ def test_a_part_that_is_not_declared_is_refused_by_name(kind: Any, value: Any) -
         define(it=kind).render({"it": value})
 
     assert caught.value.field == "inputs.it"
+
+
+def test_a_path_beside_a_text_is_refused_with_how_a_file_is_given_and_alone_is_its_name() -> None:
+    with pytest.raises(InvalidInputError, match=r"inputs\.it: .*, got \w*PosixPath\. .* Image\.from_path"):
+        define(it=str).render({"it": ["What is it?", PurePosixPath("shelf.png")]})
+
+    assert rendered(define(it=str), it=PurePosixPath("shelf.png")) == "shelf.png"
 
 
 def test_a_system_prompt_takes_text_only() -> None:

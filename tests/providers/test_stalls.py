@@ -12,7 +12,7 @@ import pytest
 
 from maverick import AgentDefinition, AgentExecutor, RunConfig, connect
 from maverick.config import AgentConfig
-from maverick.exceptions import TimeoutError
+from maverick.exceptions import InvalidInputError, TimeoutError
 from maverick.loop.events import RetryScheduled, RunEnd
 from maverick.model import Message, Request
 from maverick.providers import Client
@@ -196,3 +196,17 @@ async def test_a_run_tries_again_after_an_answer_that_stalls_and_says_so() -> No
     assert [event.attempt for event in events if isinstance(event, RetryScheduled)] == [2]
     assert isinstance(events[-1], RunEnd)
     assert "sent no more of its answer" in str(events[-1].result.error)
+
+
+@pytest.mark.parametrize("name", ["connect", "first_content", "between_content"])
+@pytest.mark.parametrize("seconds", [0, -1.5, float("nan")])
+def test_a_time_that_is_none_is_refused(name: str, seconds: float) -> None:
+    with pytest.raises(InvalidInputError, match=rf"timeouts\.{name}: expected seconds above 0"):
+        Timeouts(**{name: seconds})
+
+
+def test_the_error_names_the_timeout_that_is_to_be_raised() -> None:
+    timer = ContentTimer("here", FIRST)
+    assert str(timer.expired()).endswith("within 0.4 s. Try again, or raise the timeout (first_content).")
+    timer.content_arrived()
+    assert str(timer.expired()).endswith("within 60 s. Try again, or raise the timeout (between_content).")

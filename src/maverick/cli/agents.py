@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
 from maverick.agents.discovery import DiscoveredAgent
@@ -60,7 +61,7 @@ def show_agent(options: argparse.Namespace) -> int:
 
 def agent_fields(found: DiscoveredAgent) -> dict[str, Any]:
     """An agent, as JSON tells it."""
-    fields: dict[str, Any] = {
+    told: dict[str, Any] = {
         "name": found.name,
         "description": found.description,
         "origin": found.origin.value,
@@ -69,10 +70,11 @@ def agent_fields(found: DiscoveredAgent) -> dict[str, Any]:
         "inputs": {name: _input_fields(spec) for name, spec in (found.inputs or {}).items()},
     }
     if found.definition is None:
-        return fields
+        return told
     definition = found.definition
-    return fields | {
+    return told | {
         "model": definition.model_config.model,
+        "settings": _settings(definition),
         "tools": _tools(definition),
         "missing_tools": list(found.missing_tools),
         "limits": definition.run_config.limits,
@@ -99,8 +101,33 @@ def _lines(found: DiscoveredAgent, source: str) -> Iterator[str]:
 
 def _definition_lines(definition: AgentDefinition[Any]) -> Iterator[str]:
     yield f"{'model':<8} {definition.model_config.model or 'the configured one'}"
+    if settings := _settings(definition):
+        told = (f"{name} {_plain(setting)}" for name, setting in settings.items())
+        yield f"{'settings':<8} {one_line(', '.join(told))}"
     yield f"{'tools':<8} {', '.join(_tools(definition)) or 'none'}"
     yield f"{'limits':<8} {_limits(definition.run_config)}"
+
+
+def _settings(definition: AgentDefinition[Any]) -> dict[str, Any]:
+    """The settings of the model that the definition makes.
+
+    Of what is sent to the provider as it is, only the names: there may be a token in it.
+    """
+    config = definition.model_config
+    names = (field.name for field in fields(config) if field.name != "model")
+    settings = {name: setting for name in names if (setting := getattr(config, name)) is not None}
+    if config.server_tools is not None:
+        settings["server_tools"] = [
+            tool if isinstance(tool, str) else str(tool.get("name", tool.get("type", "?")))
+            for tool in config.server_tools
+        ]
+    if config.extra is not None:
+        settings["extra"] = list(config.extra)
+    return settings
+
+
+def _plain(setting: object) -> str:
+    return " ".join(map(str, setting)) if isinstance(setting, list | tuple) else str(setting)
 
 
 def _tools(definition: AgentDefinition[Any]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from maverick.cli.formatting import duration
 from maverick.cli.screen import Screen, shortened, shown_call
 from maverick.loop import AgentResult, TerminateReason
 from maverick.loop.events import (
@@ -11,6 +12,7 @@ from maverick.loop.events import (
     ApprovalGiven,
     Compacted,
     ContentChunk,
+    ErrorEvent,
     MessageAdded,
     PrefixChanged,
     RetryScheduled,
@@ -38,6 +40,7 @@ class EventPrinter:
         self._screen = screen
         self._path: tuple[str, ...] = ()  # the run's own, which its first event has
         self._running: dict[tuple[str, str], str] = {}
+        self._errors: dict[str, str] = {}  # by run: what failed last
 
     def show(self, event: AgentActivityEvent) -> None:
         """Show one event."""
@@ -53,6 +56,11 @@ class EventPrinter:
             case ToolCallEnd(tool_call_id=call_id, result=result):
                 name = self._running.pop((event.run_id, call_id), "tool")
                 self._remark(event, f"· {name} → {shortened(unmarked(result))}")
+            case ErrorEvent(error=error):
+                self._errors[event.run_id] = str(error)
+            case RetryScheduled(delay=delay):
+                failed = shortened(self._errors.pop(event.run_id, "The model call failed."))
+                self._remark(event, f"({failed} Retrying in about {duration(delay)}.)")
             case _:
                 for line in _remarks_on(event):
                     self._remark(event, line)
@@ -78,8 +86,6 @@ def _remarks_on(event: AgentActivityEvent) -> Iterator[str]:
         case SourcesCited(citations=citations):
             for number, citation in enumerate(citations, 1):
                 yield f"[{number}] {citation}"
-        case RetryScheduled(delay=delay):
-            yield f"(the model call failed; retrying in about {delay:.0f} s)"
         case ApprovalGiven(approved=approved, by=by):
             yield f"({'approved' if approved else 'denied'} by {by or 'the user'})"
         case MessageAdded(content=text):

@@ -27,6 +27,9 @@ from maverick.loop.events import AgentActivityEvent, PrefixChanged
 from maverick.loop.tool_round import unwrapped
 from maverick.model import ToolCall, Usage
 
+FAILED = "the model failed:"
+"""How the note of a model call that failed begins."""
+
 
 class ToolLine(Struct, kw_only=True):
     """A tool call."""
@@ -100,7 +103,7 @@ class Timeline:
         turn.tools = [_line(unwrapped(call)) for call in entry.response.tool_calls]
 
     def _failed(self, entry: ModelFailed) -> None:
-        self._note(f"the model failed: {entry.error}")
+        self._note(f"{FAILED} {entry.error}")
 
     def _finished(self, entry: ToolFinished) -> None:
         self.usage += entry.usage

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from types import NoneType, UnionType
 from typing import Any, Final, NoReturn, Union, get_args, get_origin
 
@@ -82,7 +83,10 @@ class Input:
             if isinstance(value, str):
                 return value
             given = value if isinstance(value, list | tuple) else (value,)
-            has_media = any(isinstance(part, Image | Document) for part in given)
+            # Bytes and paths are no texts: who gives them beside a text means a file.
+            has_media = any(isinstance(part, Image | Document | bytes) for part in given) or (
+                given is value and any(isinstance(part, PurePath) for part in given)
+            )
             return _parts(name, given, (str, Text, Image, Document)) if has_media else str(value)
         from pydantic import ValidationError
 
@@ -148,8 +152,12 @@ def _parts(name: str, given: Any, kinds: tuple[Any, ...]) -> InputParts:  # noqa
     for part in given:
         if type(part) not in kinds:
             choices = " or ".join(kind.__name__ for kind in kinds if kind is not NoneType)
+            file = isinstance(part, bytes | PurePath) and next(
+                (k for k in kinds if k in (Image, Document)), None
+            )
+            hint = f" Make a file a part with {file.__name__}.from_path or .from_bytes." if file else ""
             raise InvalidInputError(
-                f"inputs.{name}: expected {choices}, got {type(part).__name__}.", field=f"inputs.{name}"
+                f"inputs.{name}: expected {choices}, got {type(part).__name__}.{hint}", field=f"inputs.{name}"
             )
     return InputParts(Text(part) if isinstance(part, str) else part for part in given if part is not None)
 

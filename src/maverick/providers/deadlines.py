@@ -101,7 +101,10 @@ class RequestTimeout:
             and self._task.uncancel() <= self._cancels
             and isinstance(error, asyncio.CancelledError)
         ):
-            message = f"The model did not answer within {self._milliseconds} ms."
+            message = (
+                f"The model did not answer within {self._milliseconds} ms. "
+                "Try again, or raise the timeout (request_timeout_ms)."
+            )
             raise TimeoutError(message, cause=error) from error
 
     def _count(self, seconds: float) -> None:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
+from maverick.exceptions import InvalidInputError
 from maverick.model import ModelInfo, Price
 from maverick.model.client import UNKNOWN_MODEL
 from maverick.telemetry import logger
@@ -41,6 +42,12 @@ class PriceTable:
     def __init__(self, prices: Mapping[str, Price] | None = None, *, vendor: str = "anthropic") -> None:
         self._vendor = vendor
         self._prices = dict(prices or {})
+        for model, price in self._prices.items():
+            if not isinstance(price, Price):
+                raise InvalidInputError(
+                    f"prices: expected a Price for {model!r}, such as Price(input=1, output=2), got {price!r}.",
+                    field="prices",
+                )
 
     def find(self, model: str) -> ModelInfo:
         """What is known of the model."""

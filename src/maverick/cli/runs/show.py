@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from textwrap import wrap
 from typing import Any
 
 from msgspec import Struct
@@ -18,9 +19,10 @@ from maverick.cli.screen import one_line, printable, shown_call
 from maverick.journal import Journal, RunRecord
 from maverick.journal.damage import damaged_run
 from maverick.journal.store import ENDED
-from maverick.journal.timeline import Timeline, ToolLine, TurnLine
+from maverick.journal.timeline import FAILED, Timeline, ToolLine, TurnLine
 from maverick.loop.entries import RunStarted
 from maverick.model import Usage
+from maverick.model.message import describe_part
 from maverick.model.untrusted import unmarked
 
 _COLUMNS = (
@@ -59,6 +61,8 @@ async def show_run(console: Console, *, run_id: str) -> int:
     console.say(fitted(line, console.width) for line in _head(story))
     console.say([""])
     console.tabulate(_COLUMNS, list(_rows(story)))
+    if failure := _failure(story):
+        console.say(["", *wrap(printable(one_line(failure)), console.width)])
     if waiting:
         console.say(["", *pending_lines(console, waiting)])
     return SUCCESS
@@ -76,10 +80,16 @@ async def read_story(journal: Journal, record: RunRecord) -> Story:
             raise damaged_run(record.run_id, stored.seq - 1, why, error) from error
         if isinstance(entry, RunStarted):
             model = "" if entry.fingerprint is None else entry.fingerprint.model
-            task = entry.messages[-1].content if entry.messages else ""
+            task = " ".join(map(describe_part, entry.messages[-1].parts)) if entry.messages else ""
     children = await journal.list_runs(parent=record.run_id, limit=MOST_SUBAGENTS)
     subagents = {child.run_id: await read_story(journal, child) for child in reversed(children)}
     return Story(record, model, task, timeline, subagents)
+
+
+def _failure(story: Story) -> str:
+    """What ended the run, if it was an error: the table may have cut it off."""
+    notes = [note for turn in story.timeline.turns[-1:] for note in turn.notes if note.startswith(FAILED)]
+    return notes[-1] if notes and reason_of(story.record) == "error" else ""
 
 
 def _head(story: Story) -> Iterator[str]:
@@ -95,8 +105,8 @@ def _head(story: Story) -> Iterator[str]:
         "part of": record.parent,
         "began": _times(record),
         "used": f"{counted(len(story.timeline.turns), 'turn')}, {counted(tools, 'tool call')}, "
-        f"{counted(usage.total_tokens, 'token')} ({usage.input_tokens:,} in{_cached(usage)}, {usage.output_tokens:,} out), "
         f"cost {money(usage.cost_usd)}",
+        "tokens": f"{usage.total_tokens:,} ({usage.input_tokens:,} in{_cached(usage)}, {usage.output_tokens:,} out)",
         "asked": story.task,
     }
     for name, value in fields.items():

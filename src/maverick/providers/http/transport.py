@@ -23,7 +23,7 @@ from typing import Protocol, Self, TypeVar
 
 from msgspec import Struct
 
-from maverick.exceptions import MalformedResponseError, TimeoutError
+from maverick.exceptions import InvalidInputError, MalformedResponseError, TimeoutError
 
 Result = TypeVar("Result")
 
@@ -42,6 +42,13 @@ class Timeouts(Struct, frozen=True):
     may think for minutes without showing its thoughts."""
     between_content: float = 300
     """For more content of a streamed answer. A model may think again, or wait for a tool of its provider."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if not (seconds := getattr(self, name)) > 0:
+                raise InvalidInputError(
+                    f"timeouts.{name}: expected seconds above 0, got {seconds!r}.", field=f"timeouts.{name}"
+                )
 
 
 class ContentTimer:
@@ -82,10 +89,13 @@ class ContentTimer:
     def expired(self) -> TimeoutError:
         """The error to raise when the time is up."""
         if self._has_content:
-            what, seconds = "sent no more of its answer", self._timeouts.between_content
+            what, name = "sent no more of its answer", "between_content"
         else:
-            what, seconds = "sent nothing of an answer", self._timeouts.first_content
-        return TimeoutError(f"{self.host} {what} within {seconds:g} s. Try again, or raise the timeout.")
+            what, name = "sent nothing of an answer", "first_content"
+        seconds: float = getattr(self._timeouts, name)
+        return TimeoutError(
+            f"{self.host} {what} within {seconds:g} s. Try again, or raise the timeout ({name})."
+        )
 
 
 MAX_ANSWER_BYTES = 128 * 1024 * 1024
