@@ -27,7 +27,7 @@ def response_events(response: Body, rng: Random) -> Iterator[Body]:
     for index, item in enumerate(response["output"]):
         yield event("output_item.added", output_index=index, item=_opened(item))
         for kind, fields in _progress(item, rng):
-            yield event(kind, output_index=index, item_id=item.get("id"), **fields)
+            yield event(kind, output_index=index, item_id=item.get("id") or "", **fields)
         yield event("output_item.done", output_index=index, item=item)
     yield event(response["status"], response=response)
 
@@ -37,18 +37,21 @@ def sse(event: Body) -> bytes:
     return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
 
 
+_EMPTY: Mapping[str, Body] = {
+    "message": {"content": [], "status": "in_progress"},
+    "function_call": {"arguments": "", "status": "in_progress"},
+    "reasoning": {"summary": []},
+    "web_search_call": {"status": "in_progress"},
+    "custom_tool_call": {"input": ""},
+    "mcp_call": {"arguments": "", "output": None},
+    "code_interpreter_call": {"code": "", "status": "in_progress"},
+    "image_generation_call": {"result": None, "status": "in_progress"},
+}
+
+
 def _opened(item: Body) -> Body:
     """An item as it is when it begins."""
-    match item["type"]:
-        case "message":
-            return {**item, "content": [], "status": "in_progress"}
-        case "function_call":
-            return {**item, "arguments": "", "status": "in_progress"}
-        case "reasoning":
-            return {**item, "summary": []}
-        case "web_search_call":
-            return {**item, "status": "in_progress"}
-    return item
+    return item | _EMPTY.get(item["type"], {})
 
 
 def _progress(item: Body, rng: Random) -> Iterator[Event]:
@@ -95,15 +98,42 @@ def _stages(kind: str, *stages: str) -> Callable[[Body, Random], Iterator[Event]
     return lambda _item, _rng: iter([(f"{kind}.{stage}", {}) for stage in stages])
 
 
+def _typed(name: str, field: str, *after: str, before: str = "") -> Callable[[Body, Random], Iterator[Event]]:
+    """The stages of a call, and between them what is asked of its tool, piece by piece."""
+
+    def events(item: Body, rng: Random) -> Iterator[Event]:
+        kind = item["type"]
+        if before:
+            yield f"{kind}.{before}", {}
+        for bit in _bits(item.get(field) or "", rng):
+            yield f"{name}.delta", {"delta": bit}
+        yield f"{name}.done", {field: item.get(field) or ""}
+        yield from ((f"{kind}.{stage}", {}) for stage in after)
+
+    return events
+
+
+def _image(item: Body, rng: Random) -> Iterator[Event]:
+    yield "image_generation_call.in_progress", {}
+    yield "image_generation_call.generating", {}
+    for index in range(rng.randint(0, 3)):
+        drawn = {"partial_image_index": index, "partial_image_b64": "iVBORw0KGgo="}
+        yield "image_generation_call.partial_image", drawn
+    yield "image_generation_call.completed", {}
+
+
 _PROGRESS: Mapping[str, Callable[[Body, Random], Iterator[Event]]] = {
     "message": _message,
     "function_call": _function_call,
     "reasoning": _reasoning,
     "web_search_call": _stages("web_search_call", "in_progress", "searching", "completed"),
     "file_search_call": _stages("file_search_call", "in_progress", "searching", "completed"),
-    "code_interpreter_call": _stages("code_interpreter_call", "in_progress", "interpreting", "completed"),
-    "image_generation_call": _stages("image_generation_call", "in_progress", "generating", "completed"),
-    "mcp_call": _stages("mcp_call", "in_progress", "completed"),
+    "code_interpreter_call": _typed(
+        "code_interpreter_call_code", "code", "interpreting", "completed", before="in_progress"
+    ),
+    "custom_tool_call": _typed("custom_tool_call_input", "input"),
+    "image_generation_call": _image,
+    "mcp_call": _typed("mcp_call_arguments", "arguments", "completed", before="in_progress"),
     "mcp_list_tools": _stages("mcp_list_tools", "in_progress", "completed"),
     "compaction": _stages("compaction", "compacting"),
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from random import Random
+from typing import get_args
 
 import pytest
 from openai.types.responses import Response as SdkResponse
@@ -20,6 +22,15 @@ from strict.reading import RecordingTransport, read, said_back
 
 KINDS = members_of(ResponseOutputItem)
 EVENTS: TypeAdapter[ResponseStreamEvent] = TypeAdapter(ResponseStreamEvent)
+TELLING = re.compile(
+    r"error|response\.(completed|failed|incomplete|output_item\..*|function_call_arguments\.delta|"
+    r"(output_text|refusal|reasoning_text|reasoning_summary_text)\.delta|reasoning_summary_part\.added)"
+)
+QUIET = [
+    kind
+    for kind in members_of(ResponseStreamEvent)
+    if not TELLING.fullmatch(get_args(kind.model_fields["type"].annotation)[0])
+]
 both_ways = pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
 
 
@@ -52,6 +63,14 @@ def example(kind: type[BaseModel], seed: int) -> Body:
     if item["type"] == "message":
         item |= {"role": "assistant", "status": "completed"}
     return item
+
+
+def read_stream(events: list[Body]) -> Response:
+    transport = RecordingTransport()
+    client = OpenAIResponsesClient(
+        "gpt-6-sol", api_key="key", base_url="http://localhost", transport=transport
+    )
+    return read(client, transport, b"".join(map(sse, events)), streamed=True)
 
 
 def both_readings(response: Body, seed: int, *, streamed: bool) -> tuple[SdkResponse, Response, list[Body]]:
@@ -93,6 +112,20 @@ def test_an_item_is_read_as_the_sdk_reads_it_and_goes_back_as_it_came(
         assert ours.content.endswith(theirs.output_text[-len("And so on.") :])
         calls = [(read.call_id, read.name) for read in theirs.output if read.type == "function_call"]
         assert [(call.id, call.tool_name) for call in ours.tool_calls] == calls
+
+
+@pytest.mark.parametrize("kind", QUIET, ids=lambda kind: kind.__name__)
+def test_an_event_that_only_tells_of_progress_changes_nothing(kind: type[BaseModel]) -> None:
+    words = {"type": "output_text", "text": "Done.", "annotations": []}
+    item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [words]}
+    for seed in range(8):
+        events = list(response_events(response_with(item), Random(seed)))
+        event = example_of(kind, Random(seed)) | {"output_index": 0, "item_id": "msg_1"}
+        EVENTS.validate_json(json.dumps(event))
+
+        ours = [read_stream([*events[:place], event, *events[place:]]) for place in range(1, len(events))]
+
+        assert ours == [read_stream(events)] * len(ours)
 
 
 @both_ways
