@@ -16,6 +16,7 @@ from claude_cli.api import CliApi, calls, endless, surroundings
 from cli.command import Terminal
 from cli.folder import Folder
 from maverick import AgentResult, MaverickConfig
+from maverick.agents.base import DEFAULT_MODEL
 from maverick.cli.agent_lookup import look_up
 from maverick.cli.tui import CommandLineBackend
 from maverick.journal import SqliteJournal
@@ -232,6 +233,15 @@ def test_what_a_class_does_not_take_is_refused(words: list[str], advice: str, fo
     folder.write("plain.py", PLAIN)
 
     assert advice in folder.refuse("run", "plain.py", *words)
+
+
+def test_a_retirement_is_told_to_those_who_named_the_model(folder: Folder) -> None:
+    named = folder.main("run", "commit-writer", "--model", f"claude-code:{DEFAULT_MODEL}")
+    folder.set("MAVERICK_AGENT_MODEL", f"claude-code:{DEFAULT_MODEL}")
+    configured = folder.main("run", "commit-writer")
+
+    for done in (named, configured):
+        assert "retired on 2026-11-30. Use claude-sonnet-5-5 in its place.)" in done.stderr.splitlines()[0]
 
 
 def test_what_a_builtin_agent_can_not_do_is_one_line(folder: Folder) -> None:

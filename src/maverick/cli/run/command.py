@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from maverick.agents.discovery import DiscoveredAgent
 from maverick.cli.agent_lookup import look_up, split_source
 from maverick.cli.executor import drive_run, explain_stand_in, who_answers
 from maverick.cli.run.inputs import PROMPT, gather_inputs
@@ -16,7 +17,7 @@ from maverick.cli.run_printer import RunPrinter
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
-from maverick.config import MaverickConfig
+from maverick.config import DEFAULT, MaverickConfig
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 
@@ -52,7 +53,8 @@ def run_agent(options: argparse.Namespace) -> int:
     )
     changes = RunOptions.from_options(vars(options))
     answering = who_answers(own, changes.model, config.agent)
-    for remark in filter(None, (explain_stand_in(answering), answering.retirement())):
+    retirement = "" if _names_no_model(found, changes, config) else answering.retirement()
+    for remark in filter(None, (explain_stand_in(answering), retirement)):
         screen.remark(f"({remark})")
     definition = changes.applied_to(own, answering.model)
     return asyncio.run(_run(definition, inputs, changes, options, config, screen))
@@ -96,6 +98,13 @@ def _journal(options: argparse.Namespace, config: MaverickConfig) -> Journal:
     from maverick.journal.opening import open_journal
 
     return open_journal(options.journal or config.journal.get_secret_value())
+
+
+def _names_no_model(found: DiscoveredAgent, changes: RunOptions, config: MaverickConfig) -> bool:
+    """Whether a class runs on the default model for classes, which is replaced by itself on the day it is retired."""
+    if found.definition is not None or changes.model is not None:
+        return False
+    return not getattr(found.agent, "model", None) and config.agent.source_of("model") == DEFAULT
 
 
 def _is_prompt(words: str) -> bool:
