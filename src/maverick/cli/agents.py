@@ -114,7 +114,7 @@ def _settings(definition: AgentDefinition[Any]) -> dict[str, Any]:
     Of what is sent to the provider as it is, only the names: there may be a token in it.
     """
     config = definition.model_config
-    names = (field.name for field in fields(config) if field.name != "model")
+    names = (field.name for field in fields(config) if field.init and field.name != "model")
     settings = {name: setting for name in names if (setting := getattr(config, name)) is not None}
     if config.server_tools is not None:
         settings["server_tools"] = [
