@@ -39,6 +39,7 @@ from maverick.model import (
     Text,
 )
 from maverick.model.message import describe_part
+from maverick.model.server_tools import shows_findings
 from maverick.model.untrusted import cut_out, is_marked, mark_untrusted
 
 _CLIP = 2_000
@@ -201,7 +202,7 @@ def _readable(part: Part) -> Part:
 
 def _summary_note(summary: str, condensed: Iterable[Message]) -> Message:
     """The message that replaces what was condensed; a summary of untrusted content stays marked as such."""
-    if any(is_marked(message.content) for message in condensed):
+    if any(is_marked(message.content) or shows_findings(message.parts) for message in condensed):
         summary = mark_untrusted("a summary of the conversation and of what tools had found in it", summary)
     return Message.user(f"[The conversation so far, condensed to save space]\n{summary}")
 

@@ -75,6 +75,12 @@ class Citation(Struct, frozen=True, omit_defaults=True):
         return " ".join(dict.fromkeys(filter(None, (self.title, self.url))))
 
 
+def shows_findings(parts: Iterable[Part]) -> bool:
+    """Whether the provider's own tools have brought in what others wrote; which of our tools there are is no such thing."""
+    uses = (ServerToolUse.of(part) for part in parts if type(part) is Opaque)
+    return any(use is not None and "tool_search" not in use.name for use in uses)
+
+
 def citations_of(parts: Iterable[Part]) -> tuple[Citation, ...]:
     """The sources that the parts of an answer cite, each once, in order."""
     found: dict[str, Citation] = {}

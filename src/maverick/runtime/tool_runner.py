@@ -17,13 +17,14 @@ from maverick.loop.limits import Ledger
 from maverick.loop.result import AgentResult, TerminateReason, ToolOutcome
 from maverick.loop.tool_round import PlannedCall
 from maverick.model import Effect, Outcome, Part, StructuredResult, Text, ToolContext
+from maverick.model.server_tools import shows_findings
 from maverick.model.untrusted import is_marked, mark_untrusted
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.interruption import RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.toolset import ReadyTool
 from maverick.runtime.watchdog import watchdog
-from maverick.tools.rendering import cap, parts_of_result, render, text_of
+from maverick.tools.rendering import cap, parts_of_result, render, text_of, with_texts
 from maverick.tools.threads import end_if_forked, this_process
 
 _UNKNOWN = (
@@ -149,6 +150,8 @@ class ToolRunner:
             if isinstance(value, StructuredResult):
                 outcome = ToolOutcome.FAILED if value.is_error else ToolOutcome.FINISHED
                 data, value = value.data, value.parts or value.text
+            if ready.untrusted:
+                value = with_texts(value)
             if (found := parts_of_result(value, ready.max_output)) is not None:
                 content, parts = found
             else:
@@ -311,7 +314,9 @@ def _marked(ready: ReadyTool, text: str) -> str:
 def _answer(name: str, result: AgentResult[Any]) -> str:
     """A subagent's answer for its caller; one that has read untrusted content is untrusted too."""
     text = _answered(name, result)
-    has_read = any(is_marked(record.result) for record in result.tool_calls)
+    has_read = any(is_marked(record.result) for record in result.tool_calls) or any(
+        is_marked(message.content) or shows_findings(message.parts) for message in result.messages
+    )
     return mark_untrusted(f"the agent {name}", text) if has_read else text
 
 

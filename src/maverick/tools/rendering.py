@@ -66,6 +66,19 @@ def parts_of_result(value: object, limit: int) -> tuple[str, tuple[Part, ...]] |
     return text, tuple(parts) if any(isinstance(part, Image | Document) for part in parts) else ()
 
 
+def with_texts(value: object) -> object:
+    """The value of an untrusted tool, with text in the place of documents that are plain text: text can be marked."""
+    given = value if isinstance(value, list | tuple) else (value,)
+    if not any(isinstance(item, Document) for item in given):
+        return value
+    return [
+        Text(f"{describe_part(item)}\n{item.blob.data.decode('utf-8', 'replace')}")
+        if isinstance(item, Document) and item.blob is not None and item.media_type == "text/plain"
+        else item
+        for item in given
+    ]
+
+
 def cap(text: str, limit: int) -> str:
     """The text, or its beginning and a note of how much is missing."""
     if len(text) <= limit:
