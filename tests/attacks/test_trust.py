@@ -19,6 +19,7 @@ from maverick.config.trust import SETTINGS_FILE, Trust, digest
 from maverick.exceptions import AgentError, ConfigError
 from maverick.loop.policy import Verdict
 from maverick.model import ToolCall
+from maverick.providers.resolve import resolve
 from maverick.tools.coding.toolbox import coding_tools
 from maverick.tools.coding.workspace import Workspace
 from maverick.tools.permissions import load_permissions
@@ -98,6 +99,40 @@ def test_what_decides_nothing_holds_without_trust(machine: Machine) -> None:
     assert (agent.model, agent.max_tokens, agent.temperature, agent.request_timeout) == ("m", 5, 1, 9)
     assert agent.effort == "low"
     assert (agent.provider, agent.server_tools, agent.extra) == ("claude", (), None)
+
+
+@pytest.mark.requirement("TRUST-SETTINGS", "KEY-OWNER")
+@pytest.mark.parametrize(
+    ("own", "env", "used"),
+    [
+        ("{model: 'openai:gpt-6', api_key: own-key}", {}, "openai:gpt-6"),  # else the key would go to Claude
+        ("{provider: cassette, model: own.json}", {}, "cassette:own.json"),
+        ("{model: own.gguf}", {"MAVERICK_AGENT_PROVIDER": "local"}, "local:own.gguf"),
+        ("{provider: openai, model: gpt-6}", {}, "openai:theirs"),
+    ],
+)
+def test_a_projects_model_takes_the_place_of_neither_a_provider_nor_a_file(
+    own: str, env: dict[str, str], used: str, machine: Machine
+) -> None:
+    machine.write_own("config.yaml", f"agent: {own}")
+    file = machine.write(SETTINGS_FILE, "agent: {model: theirs}")
+
+    alone = load_config(machine.project, machine.home, env)
+    Trust(machine.home).grant(machine.project, {SETTINGS_FILE: digest(file.read_bytes())})
+    trusted = load_config(machine.project, machine.home, env)
+
+    assert resolve(alone.agent, environ={}).model == used
+    assert alone.ignored == (() if "theirs" in used else ("agent.model",))
+    assert trusted.agent.model == "theirs"
+
+
+async def test_a_model_that_is_ignored_is_shown_before_it_is_trusted(machine: Machine) -> None:
+    machine.write_own("config.yaml", "agent: {model: 'openai:gpt-6', api_key: own-key}")
+    machine.write(SETTINGS_FILE, "agent: {model: theirs}")
+
+    trusted = await machine.maverick("trust")
+
+    assert "sets agent.model: theirs" in trusted.stderr
 
 
 @pytest.mark.requirement("TRUST-MCP")

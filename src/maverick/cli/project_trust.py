@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from maverick.agents.discovery import agent_files
 from maverick.cli.screen import Screen
-from maverick.config.loading import deciding_settings, persons_home, read_small_file, settings_in
+from maverick.config.loading import deciding_settings, own_choice, persons_home, read_small_file, settings_in
 from maverick.config.mcp_server import MCPServer
 from maverick.config.mcp_servers import defines_server, read_server, servers_in
 from maverick.config.trust import ADVICE, FILES, PERMISSIONS_FILE, SETTINGS_FILE, Trust, digest
@@ -66,7 +66,9 @@ def _decisions(folder: Path, name: str, content: bytes) -> Iterator[str]:
                 yield f"allows tool calls without asking: {_visible(rule)}"
         return
     if name == SETTINGS_FILE:
-        for setting, value in deciding_settings(settings_in(path, content)).items():
+        for setting, value in deciding_settings(
+            settings_in(path, content), own_choice(persons_home())
+        ).items():
             shown = "(not shown)" if setting in _SECRETS or "@" in str(value) else _visible(str(value))
             yield f"sets {setting}: {shown}"
     for server, settings in servers_in(path, content).items():

@@ -24,6 +24,9 @@ _HARMLESS = frozenset(
 """What a project may set without being trusted; all else decides where data goes or what runs: a provider's own tools
 search the web or run code with what was said, and a field of a request can be anything."""
 
+_FILES_FOR_MODELS = ("cassette", "local")
+"""The providers whose models are files: a project's own would answer in place of the user's."""
+
 _Layer: TypeAlias = dict[str, tuple[object, str]]
 """What one source sets: the dotted name, the value, and the file or variable to name in an error."""
 
@@ -51,14 +54,13 @@ def load_config(
         ConfigError: A file cannot be read, or a setting is unknown or has a value that does not fit.
     """
     home_folder = home or persons_home()
-    own_file = None if home_folder is None else home_folder / ".maverick" / "config.yaml"
-    project_layer, ignored = _from_project(cwd or Path(), home_folder, environ)
-    merged: _Layer = {
-        **({} if own_file is None else settings_in(own_file, read_small_file(own_file))),
-        **project_layer,
+    own = _from_home(home_folder)
+    said = {
         **_from_environment(os.environ if environ is None else environ),
         **_flattened(overrides or {}, ARGUMENT),
     }
+    project_layer, ignored = _from_project(cwd or Path(), home_folder, environ, _who(own, said))
+    merged: _Layer = {**own, **project_layer, **said}
     agent: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for field, (value, _) in merged.items():
@@ -70,27 +72,60 @@ def load_config(
     )
 
 
+def own_choice(home: Path | None) -> Mapping[str, str]:
+    """What the user's file and the environment say of the provider and the model that a project would replace.
+
+    Raises:
+        ConfigError: The file cannot be read, or a setting in it is unknown.
+    """
+    return _who(_from_home(home), _from_environment(os.environ))
+
+
+def _from_home(home: Path | None) -> _Layer:
+    if home is None:
+        return {}
+    path = home / ".maverick" / "config.yaml"
+    return settings_in(path, read_small_file(path))
+
+
+def _who(own: _Layer, said: _Layer) -> Mapping[str, str]:
+    chosen = {"model": own.get("agent.model"), "provider": (own | said).get("agent.provider")}
+    return {name: str(found[0]) for name, found in chosen.items() if found is not None}
+
+
 def _from_project(
-    folder: Path, home: Path | None, environ: Mapping[str, str] | None
+    folder: Path, home: Path | None, environ: Mapping[str, str] | None, own: Mapping[str, str]
 ) -> tuple[_Layer, tuple[str, ...]]:
     """What the project sets, and the names of what it would set and does not, because the user has not trusted it."""
     path = folder / SETTINGS_FILE
     content = read_small_file(path)
     layer = settings_in(path, content)
-    deciding = deciding_settings(layer)
+    deciding = deciding_settings(layer, own)
     if not deciding or Trust(home, environ).covers(folder, SETTINGS_FILE, content):
         return layer, ()
     _logger.warning("%s sets %s, which you have not trusted. %s", path, ", ".join(deciding), ADVICE)
     return {name: value for name, value in layer.items() if name not in deciding}, tuple(deciding)
 
 
-def deciding_settings(layer: _Layer) -> dict[str, object]:
-    """The settings that decide where data goes or what runs, with their values."""
+def deciding_settings(layer: _Layer, own: Mapping[str, str]) -> dict[str, object]:
+    """The settings of a project that decide where data goes or what runs, with their values.
+
+    Args:
+        layer: What the project sets.
+        own: The provider and the model that the user has chosen, from :func:`own_choice`.
+    """
     return {
         name: value
         for name, (value, _) in layer.items()
-        if name not in _HARMLESS or (name == "agent.model" and ":" in str(value))
+        if name not in _HARMLESS or (name == "agent.model" and _chooses_more(str(value), own))
     }
+
+
+def _chooses_more(model: str, own: Mapping[str, str]) -> bool:
+    """Whether the name of a model is not only that: it may name a provider, hide the one in the user's own, or be a file."""
+    provider = own.get("provider", "")
+    replaces_provider = not provider and ":" in own.get("model", "")
+    return ":" in model or replaces_provider or provider in _FILES_FOR_MODELS
 
 
 def settings_in(path: Path, content: bytes) -> _Layer:
