@@ -135,3 +135,38 @@ def test_a_key_for_openai_is_not_sent_to_another_vendor_that_speaks_its_protocol
     for base_url in ("http://localhost:4000", "https://mine.openai.azure.com/openai/v1"):
         connect("openai:gpt-6-luna", base_url=base_url)
     connect("openai:gemini-3.5-flash", base_url=google, api_key="key-of-google")
+
+
+@pytest.mark.requirement("KEY-OWNER")
+@pytest.mark.parametrize(
+    ("provider", "address"),
+    [
+        ("claude", "https://api.deepseek.com/anthropic"),
+        ("claude", "https://openrouter.ai/api"),
+        ("claude-sdk", "https://api.openai.com/v1"),
+        ("openai", "https://not-anthropic.com/v1"),
+    ],
+)
+def test_a_key_for_claude_is_not_sent_to_another_vendor(provider: str, address: str) -> None:
+    settings = AgentConfig(provider=provider, model="m", base_url=address, api_key=Secret("sk-ant-1"))
+
+    with pytest.raises(ConfigError, match="is a key for Claude"):
+        resolve(settings, environ={}).check()
+
+
+@pytest.mark.parametrize(
+    ("provider", "address"),
+    [
+        ("claude", None),
+        ("claude", "http://localhost:4000"),
+        ("claude", "https://proxy.example.org"),
+        ("claude", "https://api.anthropic.com"),
+        ("openai", "https://api.anthropic.com/v1"),
+    ],
+)
+def test_a_key_for_claude_is_sent_to_claude_and_to_the_users_own_server(
+    provider: str, address: str | None
+) -> None:
+    settings = AgentConfig(provider=provider, model="m", base_url=address, api_key=Secret("sk-ant-1"))
+
+    assert resolve(settings, environ={}).check().base_url == address

@@ -91,10 +91,10 @@ class ResolvedModel:
         """
         key = "" if self.api_key is None else self.api_key.get_secret_value()
         host = urlsplit(self.base_url or "").hostname or ""
-        vendor, other = _vendor(self.provider), None
-        if vendor == "openai" and key.startswith("sk-ant-") and not host.endswith("anthropic.com"):
-            other = "Claude"
-        elif _OPENAI_KEY.match(key) and (vendor == "claude" or self._is_at_another_vendor()):
+        vendor, other, at = _vendor(self.provider), None, vendor_at(self.base_url or "")
+        if key.startswith("sk-ant-") and not f".{host}".endswith(".anthropic.com"):
+            other = "Claude" if vendor == "openai" or at else None
+        elif _OPENAI_KEY.match(key) and (vendor == "claude" or at not in ("", "openai", "azure")):
             other = "OpenAI"
         if other is not None:
             source = self.sources["api_key"]
@@ -105,9 +105,6 @@ class ResolvedModel:
                 source=source,
                 field="agent.api_key",
             )
-
-    def _is_at_another_vendor(self) -> bool:
-        return vendor_at(self.base_url or "") not in ("", "openai", "azure")
 
     def describe(self) -> list[Setting]:
         """Each setting with its source; the key is hidden."""
