@@ -13,6 +13,7 @@ from maverick.agents.markdown import AgentFile, read_agent
 from maverick.exceptions import InvalidInputError
 from maverick.loop.inputs import REQUIRED
 from maverick.model import Message
+from maverick.model.media import MAX_BYTES
 from media_files import png
 
 REPORTER = """\
@@ -158,6 +159,14 @@ def test_images_and_documents_beside_the_file_go_before_its_message(tmp_path: Pa
 
     logo = Image.from_bytes(png(), name="logo.png")
     assert definition.render({"what": "it"})[1] == (Message.user([logo, "Find it."]),)
+
+
+def test_attachments_together_are_no_larger_than_a_request(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"a" * (MAX_BYTES // 2 + 1))
+    text = "---\ndescription: b\nattachments: [a.txt, ./a.txt]\n---\nx\n"
+
+    with pytest.raises(InvalidInputError, match="line 3: attachments: they have more than 50 MB together"):
+        read_agent(write(tmp_path, text))
 
 
 def test_windows_line_ends_and_a_byte_order_mark_do_no_harm(tmp_path: Path) -> None:

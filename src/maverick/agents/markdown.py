@@ -48,7 +48,7 @@ from maverick.loop import (
 )
 from maverick.loop.inputs import REQUIRED, Template
 from maverick.model import Message, Part
-from maverick.model.media import media_from_path
+from maverick.model.media import MAX_BYTES, media_from_path
 
 _INPUT_TYPES = {"text": str, "string": str, "integer": int, "number": float, "boolean": bool}
 _LIMITS = ("max_turns", "max_cost_usd", "max_total_tokens", "max_tool_calls", "max_calls_per_turn")
@@ -175,14 +175,19 @@ def _message(front: FrontMatter) -> str | Message:
     """The first message; what is attached to it lies beside the agent's file, so that no file can send another's."""
     text, folder = _text(front, "message", "${prompt}"), front.path.parent.resolve()
     attached: list[str | Part] = []
+    size = 0
     for name in _names(front, "attachments"):
         file = (folder / name).resolve()
         if not file.is_relative_to(folder):
             front.refuse("attachments", f"attachments: {name} is not in the folder of this file.")
         try:
-            attached.append(media_from_path(file))
+            media = media_from_path(file)
         except InvalidInputError as error:
             front.refuse("attachments", f"attachments: {error}", error)
+        size += 0 if media.blob is None else media.blob.size
+        if size > MAX_BYTES:
+            front.refuse("attachments", f"attachments: they have more than {MAX_BYTES // 2**20} MB together.")
+        attached.append(media)
     return Message.user([*attached, text]) if attached else text
 
 
