@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from maverick import AgentDefinition, AgentExecutor, ModelConfig, RunConfig, ToolConfig, tool
-from maverick.model import Document, Opaque, Request, Response, Role, StopReason, Text, ToolCall, Usage
+from maverick.model import Document, Opaque, Part, Request, Response, Role, StopReason, Text, ToolCall, Usage
 from maverick.model.untrusted import is_marked
 from maverick.providers.openai.chat_request import RequestEncoder
 from maverick.testing import ScriptedClient, call, reply
@@ -96,7 +96,7 @@ async def test_a_summary_of_what_a_provider_s_tools_found_is_marked() -> None:
         size = sum(len(message.content) for message in request.messages) // 4
         found = Opaque("claude", {"type": "web_search_tool_result", "tool_use_id": "s_1", "content": []})
         asked = ToolCall(f"think_{len(client.requests)}", "think")
-        parts = [used("web_search"), found, asked]
+        parts: list[Part] = [used("web_search"), found, asked]
         return Response(parts, usage=Usage(size, 10), stop_reason=StopReason.TOOL_USE)
 
     client = ScriptedClient(answer)
