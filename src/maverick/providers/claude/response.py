@@ -48,8 +48,6 @@ _DELTA_TYPES = _PIECE_TYPES | {"citations_delta", "compaction_delta"}
 _SEARCH_USD = 0.01
 """What a web search costs besides the tokens of its results; the other server tools cost nothing else."""
 
-_MOST_KEPT_BYTES = 32 * 1024 * 1024
-"""The most that the blocks of an answer may have when they begin: a request, too, may have 32 MB."""
 
 _EVENT_TYPES = frozenset(
     {
@@ -155,7 +153,7 @@ def read_message(body: bytes, exchange: Exchange) -> Response:
 class MessageAccumulator(StreamAccumulator):
     """Puts an answer together from its events."""
 
-    __slots__ = ("_blocks", "_container", "_kept_bytes", "_model", "_started", "_stop_reason", "_usage")
+    __slots__ = ("_blocks", "_container", "_model", "_started", "_stop_reason", "_usage")
 
     def __init__(self, exchange: Exchange) -> None:
         super().__init__(exchange)
@@ -164,7 +162,6 @@ class MessageAccumulator(StreamAccumulator):
         self._usage = _Usage()
         self._stop_reason: str | None = None
         self._container: Any = None
-        self._kept_bytes = 0
         self._blocks: dict[int, OpenBlock] = {}
 
     def feed(self, data: bytes) -> Deltas:
@@ -244,12 +241,6 @@ class MessageAccumulator(StreamAccumulator):
         except BAD_JSON:
             raise self._exchange.malformed("an event that is not valid", data) from None
         return delta if isinstance(delta, dict) else {}
-
-    def _count_kept(self, data: bytes) -> None:
-        """Refuse more than any answer has: what is kept as parsed JSON takes many times its size."""
-        self._kept_bytes += len(data)
-        if self._kept_bytes > _MOST_KEPT_BYTES:
-            raise self._exchange.malformed(f"content blocks of more than {_MOST_KEPT_BYTES:,} bytes", b"")
 
     def _close(self, index: int) -> Deltas:
         block = self._blocks.get(index)

@@ -38,6 +38,9 @@ HIDDEN = "***"
 MAX_ARGUMENT_BYTES = 2 * 1024 * 1024
 """The most that all tool calls of an answer may have as arguments: parsed JSON takes many times its size."""
 
+MAX_KEPT_BYTES = 32 * 1024 * 1024
+"""The most that the events of a streamed answer may have whose content is kept as parsed JSON, for the same reason."""
+
 MAX_BLOCKS = 10_000
 """The most content blocks, or tool calls, of a streamed answer."""
 
@@ -164,10 +167,11 @@ class StreamAccumulator(ABC):
         exchange: What is known of the answer.
     """
 
-    __slots__ = ("_exchange", "argument_bytes", "response")
+    __slots__ = ("_exchange", "_kept_bytes", "argument_bytes", "response")
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
+        self._kept_bytes = 0
         self.argument_bytes = 0
         """How much of the arguments of tool calls has arrived."""
         self.response: Response | None = None
@@ -214,6 +218,12 @@ class StreamAccumulator(ABC):
             raise self._exchange.malformed(
                 f"tool arguments of more than {MAX_ARGUMENT_BYTES:,} characters", data
             )
+
+    def _count_kept(self, data: bytes) -> None:
+        """Refuse more content to be kept as it came than any answer has."""
+        self._kept_bytes += len(data)
+        if self._kept_bytes > MAX_KEPT_BYTES:
+            raise self._exchange.malformed(f"content blocks of more than {MAX_KEPT_BYTES:,} bytes", b"")
 
     def _check_block_count(self, count: int, data: bytes) -> None:
         """Refuse more blocks or calls than any model sends."""

@@ -139,8 +139,10 @@ class ResponseAccumulator(StreamAccumulator):
             self._count_arguments(_text(event.delta), data)
             self._item_at(event.output_index, data).arguments.append(_text(event.delta))
         elif event.type == "response.output_item.added" and event.item is not None:
+            self._count_kept(data)
             self._item_at(event.output_index, data).begun = event.item
         elif event.type == "response.output_item.done" and event.item is not None:
+            self._count_kept(data)
             return self.add(event.item, data, event.output_index)
         elif event.type in _LAST_EVENTS:
             return self._end_with(event, data)
