@@ -72,6 +72,8 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, tag="tool_call"):
 
 
 Part: TypeAlias = Text | Thought | ToolCall | Image | Document | Opaque
+_LONGEST_NAME = 100
+_NO_BRACKETS = str.maketrans("[]<>", "()()")
 _PART_TYPES = frozenset({Text, Thought, ToolCall, Image, Document, Opaque})
 
 
@@ -193,7 +195,9 @@ def describe_part(part: Part) -> str:
             return f"{part.tool_name}{part.malformed or part.arguments}"
         case Opaque():
             return f"[{part.provider}: {part.type}]"
-    return f"[{type(part).__name__.lower()}: {part.name or part.url or part.file_id or part.media_type}]"
+    # A name may be of others' making: it ends neither its line nor the brackets, and is no place for a long story.
+    name = " ".join(part.name[:_LONGEST_NAME].split()).translate(_NO_BRACKETS)
+    return f"[{type(part).__name__.lower()}: {name or part.url or part.file_id or part.media_type}]"
 
 
 def _role(value: str) -> Role:
