@@ -86,6 +86,10 @@ def decode_entry(payload: bytes, version: int) -> Entry:
         JournalDamagedError: It is damaged.
         JournalError: It was written by a newer Maverick.
     """
+    if not isinstance(version, int) or not isinstance(
+        payload, bytes
+    ):  # SQLite keeps what damage makes of a column
+        raise JournalDamagedError("A journal entry is damaged: it is not an entry.")
     if version > VERSION:
         raise JournalError(
             f"The journal holds entries of format {version}, and this Maverick reads formats up to {VERSION}. "
