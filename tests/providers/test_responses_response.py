@@ -383,3 +383,10 @@ def test_an_item_that_is_not_what_was_handed_on_is_malformed(item: dict[str, Any
 
     with pytest.raises(MalformedResponseError):
         fed(sse(said), sse(done))
+
+
+@pytest.mark.requirement("P8")
+@pytest.mark.parametrize("message", [b"\\ud800 broken", b"\xff"])
+def test_an_error_in_characters_that_utf8_cannot_carry_is_typed(message: bytes) -> None:
+    with pytest.raises(AgentError):
+        ResponseAccumulator(EXCHANGE).feed(b'{"type":"error","message":"' + message + b'"}')

@@ -147,7 +147,7 @@ class ResponseAccumulator(StreamAccumulator):
         elif event.type in _LAST_EVENTS:
             return self._end_with(event, data)
         elif event.type == "error":
-            raise no_answer(self._exchange, "an error", _error_body(event.error or msgspec.json.decode(data)))
+            raise no_answer(self._exchange, "an error", _error_body(event.error or decode_object(data)))
         return ()
 
     def add(self, item: Item, data: bytes, index: int | None = None) -> Deltas:
