@@ -55,6 +55,7 @@ async def test_ctrl_c_stops_the_answer_keeps_what_there_is_and_goes_on(tmp_path:
                     terminal.type(f"{text}\n")
                     while len(server.received) < asked:
                         time.sleep(0.05)
+                    time.sleep(1)  # for the words to arrive: they are not shown before all of them are there
                     terminal.type(CTRL_C)
                     terminal.expect("(stopped)")
                     terminal.expect("> ")
