@@ -1,4 +1,4 @@
-"""A model that can not be asked: what the log has of it, and what the user is told."""
+"""A model that cannot be asked: what the log has of it, and what the user is told."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def serve(options: argparse.Namespace) -> int:
         options: What was written after ``maverick mcp serve``.
 
     Raises:
-        InvalidInputError: Nobody could use it.
+        InvalidInputError: No client could use it.
         ConfigError: The file of tokens cannot be read.
     """
     database = Database(options.database or load_settings().database.get_secret_value())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import stat
+from abc import abstractmethod
 from base64 import b64encode
 from pathlib import Path
 from typing import ClassVar, Self
@@ -124,13 +125,13 @@ class _Media(Struct, frozen=True, omit_defaults=True, kw_only=True):
         return cls.from_bytes(_read(Path(path)), name=Path(path).name)
 
     @classmethod
+    @abstractmethod
     def from_bytes(cls, data: bytes, *, name: str = "") -> Self:
         """Content that is in memory; its type is found from the bytes.
 
         Raises:
             InvalidInputError: It is too large, damaged, or of a type that no model takes.
         """
-        raise NotImplementedError
 
     @classmethod
     def from_url(cls, url: str, *, name: str = "") -> Self:
