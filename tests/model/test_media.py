@@ -77,8 +77,9 @@ def test_media_says_about_how_many_tokens_it_takes(part: Image | Document, least
         (b"GIF89a\x01", "damaged or cut off"),
         (pdf()[:-10], "cut off"),
         (b"\x7fELF\0\0\0", "is neither"),
-        (b"MZ\xff\xfe", "is not"),
-        (b"   \n", "is not"),
+        (b"MZ\xff\xfe", "is neither"),
+        (b"   \n", "is neither"),
+        (b"hello, I am a text", "is neither"),
     ],
 )
 def test_damaged_or_hostile_content_is_refused_with_the_reason(data: bytes, said: str) -> None:
@@ -89,6 +90,12 @@ def test_damaged_or_hostile_content_is_refused_with_the_reason(data: bytes, said
 
     assert str(caught.value).startswith("shelf.png")
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("data", [b"MZ\xff\xfe", b"   \n"])
+def test_what_is_no_text_is_refused_as_one(data: bytes) -> None:
+    with pytest.raises(InvalidInputError, match=r"notes\.txt is not a PDF or a text in UTF-8"):
+        media_from_bytes(data, name="notes.txt")
 
 
 def test_a_file_that_is_something_else_than_it_is_sent_as_is_refused() -> None:

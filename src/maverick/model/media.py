@@ -29,6 +29,8 @@ _PAGE_TOKENS = 2_500
 """A page of a PDF is sent to the model as an image and as its text."""
 _PAGE_BYTES = 50_000
 """About how large a page is, where the pages cannot be counted."""
+_NOT_TEXT = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
+"""Names of files that are not meant as text, even if their content could be."""
 _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 
 
@@ -236,7 +238,8 @@ def media_from_bytes(data: bytes, *, name: str = "") -> Image | Document:
     """
     if image_type(data):
         return Image.from_bytes(data, name=name)
-    if data and not data.startswith(b"%PDF-") and b"\0" in data[:8000]:
+    is_text = b"\0" not in data[:8000] and not name.lower().endswith(_NOT_TEXT)
+    if data and not is_text and not data.startswith(b"%PDF-"):
         raise InvalidInputError(
             f"{name or 'The content'} is neither {Image.kind}, nor {Document.kind}.", field="content"
         )
