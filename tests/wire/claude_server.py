@@ -39,6 +39,7 @@ Body = dict[str, Any]
 Fault = Callable[["Served"], Awaitable[web.StreamResponse]]
 
 HELLO = "Hello from the server. 你好 🌍"
+SENTENCE = "Tea is a drink made from leaves."
 LOOP_TURNS = 5
 
 
@@ -220,6 +221,14 @@ async def _stall(served: Served) -> web.StreamResponse:
     return await _hang(served)
 
 
+async def _stall_after_a_sentence(served: Served) -> web.StreamResponse:
+    pieces = served.answer_bytes(Answer([text(f"{SENTENCE} It is")], piece=len(SENTENCE) + 1))
+    response = await served.begin()
+    for piece in pieces[:5]:  # up to its two deltas
+        await response.write(piece)
+    return await _hang(served)
+
+
 async def _cut(served: Served) -> web.StreamResponse:
     response = await _first_half(served)
     await asyncio.sleep(0.02)  # let the client have the first half before the reset can overtake it
@@ -315,6 +324,7 @@ FAULTS: Mapping[str, Fault] = {
     "nothing": _nothing,
     "hang": _hang,
     "stall": _stall,
+    "stall_after_a_sentence": _stall_after_a_sentence,
     "cut": _cut,
     "no_stop": _no_stop,
     "bad_json": _bad_json,
@@ -327,7 +337,7 @@ FAULTS: Mapping[str, Fault] = {
 }
 
 
-SILENT = ("hang", "stall", "never_ends")
+SILENT = ("hang", "stall", "stall_after_a_sentence", "never_ends")
 """Faults in which nothing more comes, so that a client waits as long as its timeouts say; all others end by themselves."""
 
 
