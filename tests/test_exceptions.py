@@ -42,6 +42,7 @@ from maverick.exceptions import (
     RefusalError,
     RunChangedError,
     RunExistsError,
+    RunHandedOverError,
     RunNotFoundError,
     ServerError,
     StorageError,
@@ -88,6 +89,7 @@ TREE: dict[type[MaverickError], type[Exception]] = {
     StorageError: AgentError,
     DuplicateAgentError: AgentError,
     AgentNotFoundError: AgentError,
+    RunHandedOverError: MaverickError,
     WorkflowError: MaverickError,
     ConfigError: MaverickError,
 }

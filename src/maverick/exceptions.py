@@ -34,6 +34,7 @@
     │   ├── StorageError               a chat's database could not be written or read
     │   ├── DuplicateAgentError        the name is taken (agent_name)
     │   └── AgentNotFoundError         no agent has this name (agent_name)
+    ├── RunHandedOverError             the run was left unfinished, for another process to resume
     ├── WorkflowError                  a workflow of agents failed
     └── ConfigError                    a setting is wrong (source, field)
 
@@ -426,6 +427,15 @@ class AgentNotFoundError(AgentError):
         super().__init__(message or describe_unknown("agent", agent_name, available_agents), **details)
         self.agent_name = agent_name
         self.available_agents = list(available_agents)
+
+
+class RunHandedOverError(MaverickError):
+    """The run was left unfinished as its signal asked, not stopped: it is in its journal, and can be resumed at once."""
+
+    def __init__(
+        self, message: str = "The run was handed over. Resume it, here or in another process."
+    ) -> None:
+        super().__init__(message)
 
 
 class WorkflowError(MaverickError):

@@ -14,7 +14,13 @@ from typing import Generic, TypeAlias
 from msgspec.structs import replace
 from typing_extensions import TypeVar
 
-from maverick.exceptions import AgentError, MalformedResponseError, NetworkError, TimeoutError
+from maverick.exceptions import (
+    AgentError,
+    MalformedResponseError,
+    NetworkError,
+    RunHandedOverError,
+    TimeoutError,
+)
 from maverick.loop.entries import (
     ApprovalDecided,
     Entry,
@@ -77,8 +83,19 @@ class Driver(Generic[T]):
         """What subagents had used when they were cut short."""
         self._scope: RunScope | None = None
 
-    async def drive(self, signal: AbortSignal | None = None) -> AgentResult[T]:
-        """Run to the end; one that came to an end of its own earlier has its result already."""
+    async def drive(
+        self, signal: AbortSignal | None = None, handover: AbortSignal | None = None
+    ) -> AgentResult[T]:
+        """Run to the end; one that came to an end of its own earlier has its result already.
+
+        Args:
+            signal: What aborts the run, or hands it over.
+            handover: What hands over the run that called this one as a subagent, and both with it.
+
+        Raises:
+            RunHandedOverError: It was handed over; everything that happened is written.
+        """
+        self.run.handover = None if self.run.writer is None else signal or handover
         first: RunStarted | Resumed = self.run.start
         if self._entries:
             *_, step = follow(self.run.start.run_id, self._entries, self.run.recall)
@@ -88,7 +105,11 @@ class Driver(Generic[T]):
         begin_work(self.run.start.run_id)
         try:
             async with run_scope(self.run.client) as self._scope:
-                return await self._drive(first, signal)
+                try:
+                    return await self._drive(first, signal)
+                except RunHandedOverError:  # written before anything is closed, which may take a while
+                    await self.run.hand_over()
+                    raise
         finally:
             end_work(self.run.start.run_id)
 
@@ -104,7 +125,7 @@ class Driver(Generic[T]):
 
     async def _drive(self, first: RunStarted | Resumed, signal: AbortSignal | None) -> AgentResult[T]:
         """Do what the loop asks, step by step, until it is finished or the run is stopped."""
-        self._interruption = Interruption(self.run.loop.seconds_left(first), signal)
+        self._interruption = Interruption(self.run.loop.seconds_left(first), signal, self.run.handover)
         self._deadlines = deadlines_of(asyncio.get_running_loop())
         try:
             step = await self.run.record(first)
@@ -133,7 +154,7 @@ class Driver(Generic[T]):
 
     async def _call_model(self, step: CallModel) -> Step:
         if step.delay:
-            await self._interruption.guard(asyncio.sleep(_jittered(step)))
+            await self._interruption.guard(asyncio.sleep(_jittered(step)), idle=True)
         recorded = await self.run.record(
             ModelCalled(
                 at=self.run.clock.now(),
@@ -203,7 +224,7 @@ class Driver(Generic[T]):
             for finished in await batch.stop():
                 await self.run.record(finished)
             raise
-        except BaseException:  # the journal failed, or worse: nothing more may happen
+        except BaseException:  # a subagent was handed over, or the journal failed: nothing more may happen
             await batch.stop()
             raise
         return latest
@@ -216,7 +237,8 @@ class Driver(Generic[T]):
                 return await self.run.record(recorded)
         if self._approve is not None:
             try:
-                approved, why = await self._interruption.guard(self._decide(self._approve, planned.call))
+                asking = self._decide(self._approve, planned.call)
+                approved, why = await self._interruption.guard(asking, idle=True)
             except AgentError:  # it cancelled itself
                 approved, why = False, _NOT_ASKED
             if resumed_gate is not None:

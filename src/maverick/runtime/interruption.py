@@ -1,4 +1,4 @@
-"""Ending what a run is waiting for when its time is up or it is aborted (promise P4).
+"""Ending what a run is waiting for when its time is up, it is aborted (promise P4) or handed over.
 
 The run's own task is cancelled, as :func:`asyncio.timeout` does it, but only while it waits inside :meth:`guard`.
 Between two waits the run records what happened, and that is never cut in half.
@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from maverick.exceptions import AgentError
+from maverick.exceptions import AgentError, RunHandedOverError
 from maverick.loop.result import TerminateReason
 
 R = TypeVar("R")
@@ -21,8 +21,10 @@ class AbortSignal:
 
     def __init__(self) -> None:
         self.aborted = False
+        self.handing_over = False
         self.reason = ""
-        self._listeners: dict[object, tuple[asyncio.AbstractEventLoop, Callable[[], None]]] = {}
+        self._on_abort: dict[object, tuple[asyncio.AbstractEventLoop, Callable[[], None]]] = {}
+        self._on_hand_over: dict[object, tuple[asyncio.AbstractEventLoop, Callable[[], None]]] = {}
 
     def abort(self, reason: str = "") -> None:
         """Stop; a second call changes nothing."""
@@ -30,16 +32,26 @@ class AbortSignal:
             return
         self.reason = reason
         self.aborted = True
-        for loop, listener in tuple(self._listeners.values()):
+        for loop, listener in tuple(self._on_abort.values()):
             loop.call_soon_threadsafe(listener)
 
-    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Have a function called in the running loop on abort; returns the function that ends this."""
-        key = object()
-        self._listeners[key] = (asyncio.get_running_loop(), listener)
-        if self.aborted:
+    def hand_over(self) -> None:
+        """Have the runs left before their next step without ending them, so that another process can resume them.
+
+        Model and tool calls in progress finish and are recorded; delays and questions to a person are not waited for.
+        ``execute`` and ``resume`` then raise a ``RunHandedOverError``. A run without a journal goes on to its end.
+        """
+        self.handing_over = True
+        for loop, listener in tuple(self._on_hand_over.values()):
+            loop.call_soon_threadsafe(listener)
+
+    def subscribe(self, listener: Callable[[], None], *, to_hand_over: bool = False) -> Callable[[], None]:
+        """Have a function called in the running loop on abort, or on hand-over; returns the function that ends this."""
+        key, listeners = object(), self._on_hand_over if to_hand_over else self._on_abort
+        listeners[key] = (asyncio.get_running_loop(), listener)
+        if self.handing_over if to_hand_over else self.aborted:
             listener()
-        return lambda: self._listeners.pop(key, None) and None
+        return lambda: listeners.pop(key, None) and None
 
 
 class RunInterrupted(Exception):  # noqa: N818 - not an error: how an interruption travels up to the driver
@@ -60,36 +72,49 @@ class RunParked(Exception):  # noqa: N818 - not an error: how a run that waits l
 
 
 class Interruption:
-    """Watches the deadline and the abort signal of one run, from the task that runs it."""
+    """Watches the deadline and the abort signal of one run, from the task that runs it.
 
-    def __init__(self, seconds: float | None, signal: AbortSignal | None) -> None:
+    Args:
+        seconds: How long the run may take.
+        signal: What aborts it.
+        handover: What hands it over: the same signal, or that of the run which called it as a subagent.
+    """
+
+    def __init__(
+        self, seconds: float | None, signal: AbortSignal | None, handover: AbortSignal | None = None
+    ) -> None:
         loop = asyncio.get_running_loop()
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine of ours always runs in a task
         self._task = task
-        self._cause: RunInterrupted | None = None
+        self._cause: RunInterrupted | RunHandedOverError | None = None
         self._armed = False
+        self._idle = False
         self._cancels = task.cancelling()
         self._fired = False
         self._signal = signal
         self.deadline = None if seconds is None else loop.time() + seconds
         """When the time is up, on the event loop's clock."""
         self._timer = None if self.deadline is None else loop.call_at(self.deadline, self._time_is_up)
-        self._unsubscribe: Callable[[], None] | None = None
+        self._handover = handover
+        self._unsubscribe: list[Callable[[], None]] = []
         if signal is not None:
-            self._unsubscribe = signal.subscribe(self._was_aborted)
+            self._unsubscribe.append(signal.subscribe(self._was_aborted))
+        if handover is not None:
+            self._unsubscribe.append(handover.subscribe(self._was_handed_over, to_hand_over=True))
 
-    async def guard(self, operation: Coroutine[Any, Any, R]) -> R:
-        """Wait for an operation, unless the run is stopped first.
+    async def guard(self, operation: Coroutine[Any, Any, R], *, idle: bool = False) -> R:
+        """Wait for an operation, unless the run is stopped first; an idle one is also ended by a hand-over.
 
         Raises:
             RunInterrupted: It was, whatever the operation made of its cancellation.
+            RunHandedOverError: It is handed over, and the operation was idle.
             AgentError: The operation cancelled itself.
         """
         if self._cause is not None:
             operation.close()
             raise self._cause
-        self._armed = True
+        self._armed, self._idle = True, idle
         try:
             return await operation
         except BaseException as error:
@@ -103,7 +128,7 @@ class Interruption:
                 raise
             raise self._cause from error
         finally:
-            self._armed = False
+            self._armed = self._idle = False
             if self._fired:
                 self._fired = False
                 self._task.uncancel()
@@ -114,15 +139,18 @@ class Interruption:
         return self._signal is not None or self.deadline is not None
 
     def check(self) -> None:
-        """Stop here if the run is to be stopped.
+        """Stop here if the run is to be stopped or handed over.
 
         Raises:
-            RunInterrupted: It is.
+            RunInterrupted: It is to be stopped.
+            RunHandedOverError: It is to be handed over.
         """
         if self._cause is None and self._signal is not None and self._signal.aborted:
             self._was_aborted()  # the event loop has not delivered it yet
         if self._cause is not None:
             raise self._cause
+        if self._handover is not None and self._handover.handing_over:
+            raise RunHandedOverError
 
     def _was_cancelled(self) -> bool:
         return self._task.cancelling() > self._cancels
@@ -134,8 +162,8 @@ class Interruption:
         """Stop watching."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._unsubscribe is not None:
-            self._unsubscribe()
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
 
     def _time_is_up(self) -> None:
         self._interrupt(RunInterrupted(TerminateReason.TIMEOUT, ""))
@@ -143,7 +171,11 @@ class Interruption:
     def _was_aborted(self) -> None:
         self._interrupt(RunInterrupted(TerminateReason.ABORTED, self._signal.reason if self._signal else ""))
 
-    def _interrupt(self, cause: RunInterrupted) -> None:
+    def _was_handed_over(self) -> None:
+        if self._idle:  # else at the next check: what the run does is finished first
+            self._interrupt(RunHandedOverError())
+
+    def _interrupt(self, cause: RunInterrupted | RunHandedOverError) -> None:
         if self._cause is None:
             self._cause = cause
             if self._armed:

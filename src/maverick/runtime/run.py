@@ -15,10 +15,11 @@ from maverick.loop.entries import Entry, ModelCalled, RunStarted, ToolFinished
 from maverick.loop.event_mapper import EventMapper
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.machine import AgentLoop
-from maverick.loop.result import AgentResult
+from maverick.loop.result import AgentResult, TerminateReason
 from maverick.loop.steps import CallModel, Finish, RunTools, Step
 from maverick.model import LLMClient, Opaque, TextDelta, ThinkingDelta
 from maverick.runtime.event_log import Listener, ids_of, log_failure
+from maverick.runtime.interruption import AbortSignal
 from maverick.runtime.run_writer import RunWriter
 from maverick.runtime.toolset import Toolset
 from maverick.runtime.worker import Predecessor
@@ -75,6 +76,8 @@ class Run(Generic[T]):
         self.predecessor = predecessor
         self.tracer = tracer
         self.listeners = listeners
+        self.handover: AbortSignal | None = None
+        """What hands it over, and the runs of its subagents with it."""
         self._mapper = EventMapper(loop, start.run_id, start.trace_id, start.agent) if listeners else None
 
     @property
@@ -147,6 +150,14 @@ class Run(Generic[T]):
         if self._mapper is not None:
             self._emit(self._mapper.end(result, now))
         return result
+
+    async def hand_over(self) -> None:
+        """Write what has happened; the listeners are told the rest where the run is resumed."""
+        if self.writer is not None:
+            await self.writer.hand_over()
+        if self.tracer is not None:
+            so_far = self.loop.outcome(TerminateReason.ABORTED)
+            self.tracer.end(self.clock.now(), so_far, "handed_over")
 
     def hear(self, delta: TextDelta | ThinkingDelta | Opaque, at: float) -> None:
         """Tell the listeners of a piece of the answer."""

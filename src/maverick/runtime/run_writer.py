@@ -125,6 +125,11 @@ class RunWriter:
         )
         return await self._flush("Finished", status, result.terminate_reason.value, listens=listens)
 
+    async def hand_over(self) -> None:
+        """Write what was added; the run is not over, and another process may claim it."""
+        if self._pending or self._unconfirmed is not None:
+            await self._flush("HandedOver")
+
     async def park(self, approvals: Sequence[Approval]) -> None:
         """Write what a person is asked, and that the run waits for it."""
         await self._flush("Parked")

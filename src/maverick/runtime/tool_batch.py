@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from maverick.exceptions import RunHandedOverError
 from maverick.loop.entries import ToolFinished
 from maverick.loop.tool_round import PlannedCall
 from maverick.providers.deadlines import Deadlines
@@ -50,7 +51,7 @@ class ToolBatch:
         self._finished: deque[ToolFinished] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._stopping = False
-        self._parked: RunParked | None = None
+        self._parked: RunParked | RunHandedOverError | None = None
         self._broken: BaseException | None = None
         self._start_queued()
 
@@ -59,6 +60,7 @@ class ToolBatch:
 
         Raises:
             RunParked: All others have theirs, and a subagent waits for a person.
+            RunHandedOverError: All others have theirs, and a subagent was handed over.
             JournalError: The run cannot go on.
         """
         while not self._finished:
@@ -106,7 +108,7 @@ class ToolBatch:
             if sequential:
                 self._alone = planned.index
             self._start(planned)
-        if self._parked is not None and not self._running and not self._ending:
+        if isinstance(self._parked, RunParked) and not self._running and not self._ending:
             # A call before them waits for a person, perhaps for days. They can be asked for again.
             self._finished.extend(self._runner.failed(planned, _HELD_UP) for planned in self._queued)
             self._queued.clear()
@@ -129,8 +131,9 @@ class ToolBatch:
         # The result is handed over here and not in a callback of the task, which would cost a turn of the event loop.
         try:
             result = await self._runner.run(planned)
-        except RunParked as parked:
-            self._parked = parked
+        except (RunParked, RunHandedOverError) as parked:
+            if not isinstance(self._parked, RunHandedOverError):  # which is for all of the run
+                self._parked = parked
             del self._running[planned.index]
             self._wake()
             return

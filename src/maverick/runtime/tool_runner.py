@@ -20,7 +20,7 @@ from maverick.model import Effect, Outcome, Part, StructuredResult, Text, ToolCo
 from maverick.model.server_tools import shows_findings
 from maverick.model.untrusted import is_marked, mark_untrusted
 from maverick.runtime.event_log import log_failure
-from maverick.runtime.interruption import RunParked
+from maverick.runtime.interruption import AbortSignal, RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.toolset import ReadyTool
 from maverick.runtime.watchdog import watchdog
@@ -50,8 +50,8 @@ class AgentDriver(Protocol):
 
     run: Run[Any]
 
-    async def drive(self) -> AgentResult[Any]:
-        """Run it to its end."""
+    async def drive(self, *, handover: AbortSignal | None) -> AgentResult[Any]:
+        """Run it to its end, or until it is handed over together with its caller."""
         ...
 
 
@@ -108,6 +108,7 @@ class ToolRunner:
 
         Raises:
             RunParked: The call is a subagent's, and it waits for a person.
+            RunHandedOverError: The call is a subagent's, and it is handed over.
             JournalError: What happened could not be recorded; the run must not go on.
         """
         if planned.refusal:
@@ -244,7 +245,7 @@ class ToolRunner:
         except InvalidInputError as error:
             return self._finished(planned, ToolOutcome.FAILED, str(error), began)
         try:
-            result = await child.drive()
+            result = await child.drive(handover=self._run.handover)
         except asyncio.CancelledError:
             spent = child.run.loop.ledger
             self._lost.charge(spent.usage, turns=spent.turns, tool_calls=spent.tool_calls)

@@ -82,12 +82,12 @@ class RunTracer:
         if self._run is not None:
             attach(set_span_in_context(self._tool(planned, at)))
 
-    def end(self, at: float, result: AgentResult[Any]) -> None:
-        """End the span of a run that is over, or waits for a person."""
+    def end(self, at: float, result: AgentResult[Any], reason: str = "") -> None:
+        """End the span of a run that is over, waits for a person or was handed over (``reason``)."""
         run, self._run = self._run, None
         if run is None:
             return
-        reason = result.terminate_reason.value
+        reason = reason or result.terminate_reason.value
         if self._called is not None:
             self._end_call(self._called, at, {}, reason)
         for tool in self._tools.values():
