@@ -19,6 +19,7 @@ from maverick.journal.records import Lease
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Entry, Execution, RunStarted
 from maverick.loop.events import AgentActivityEvent
+from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.machine import AgentLoop
 from maverick.loop.policy import Policy
 from maverick.loop.result import AgentResult
@@ -249,6 +250,10 @@ class AgentExecutor:
     ) -> None:
         """Say something to a run that goes on, here or in another process: see :meth:`Journal.say`."""
         await self._kept_runs().say(run_id, content, by=by, user_id=user_id)
+
+    def fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint:
+        """What an agent is here, in hashes: a run of another one cannot be resumed (promise P10)."""
+        return self._agents.prepare(definition).fingerprint
 
     async def aclose(self) -> None:
         """Close the clients this executor has connected; not the one it was given."""

@@ -138,6 +138,33 @@ class PostgresDatabase:
             self._writing = None
             raise
 
+    async def listen(self, channel: str, hear: Callable[[str], object]) -> Callable[[], Awaitable[None]]:
+        """Have a function called with each notification on a channel, until what is returned is called.
+
+        It has a connection of its own. When that is lost, ``hear`` is called with an empty text, once; listen again then.
+
+        Raises:
+            JournalError: The database cannot be reached.
+        """
+
+        def lost(_: Connection) -> None:
+            hear("")
+
+        try:
+            await self._open()
+            connection = await asyncpg.connect(**self._settings)
+            connection.add_termination_listener(lost)
+            await connection.add_listener(channel, lambda _connection, _pid, _channel, text: hear(text))
+        except FAULTS as error:
+            raise self.error("could not be listened to", error) from error
+
+        async def stop() -> None:
+            with suppress(*FAULTS):  # it is gone either way
+                connection.remove_termination_listener(lost)
+                await connection.close(timeout=self._timeout)
+
+        return stop
+
     async def close(self) -> None:
         """Close all connections, including borrowed ones."""
         pool, self._pool = self._pool, None

@@ -92,7 +92,7 @@ class PostgresJournal(Journal):
 
     async def get(self, run_id: str) -> RunRecord:
         """What is known of a run."""
-        found = await self._database.fetch(
+        found = await self.database.fetch(
             f"SELECT {RUN_COLUMNS} FROM maverick.runs WHERE run_id = $1",  # noqa: S608 - our own names
             run_id,
         )
@@ -104,7 +104,7 @@ class PostgresJournal(Journal):
         self, *, status: RunStatus | None = None, parent: str | None = None, limit: int = 100
     ) -> list[RunRecord]:
         """Runs, newest first."""
-        found = await self._database.fetch(
+        found = await self.database.fetch(
             f"SELECT {RUN_COLUMNS} FROM maverick.runs "  # noqa: S608 - our own names
             "WHERE (parent = $1 OR (parent IS NULL AND $1::text IS NULL)) AND ($2::text IS NULL OR status = $2) "
             "ORDER BY created_at DESC, run_id LIMIT $3",
@@ -116,12 +116,12 @@ class PostgresJournal(Journal):
 
     async def run_ids(self) -> list[str]:
         """The ids of all runs."""
-        found = await self._database.fetch("SELECT run_id FROM maverick.runs ORDER BY created_at, run_id")
+        found = await self.database.fetch("SELECT run_id FROM maverick.runs ORDER BY created_at, run_id")
         return [row["run_id"] for row in found]
 
     async def read_page(self, run_id: str, after: int, limit: int) -> list[tuple[int, int, bytes]]:
         """A page of entries."""
-        found = await self._database.fetch(
+        found = await self.database.fetch(
             "SELECT seq, version, payload FROM maverick.entries WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
             run_id,
             after,
@@ -149,15 +149,15 @@ class PostgresJournal(Journal):
 
     async def blob_names(self, run_id: str) -> list[str]:
         """The hashes of the blobs that a run names."""
-        return [row["sha256"] for row in await self._database.fetch(_BLOB_NAMES, [run_id])]
+        return [row["sha256"] for row in await self.database.fetch(_BLOB_NAMES, [run_id])]
 
     async def _read_blob(self, sha256: str) -> bytes | None:
-        found = await self._database.fetch("SELECT data FROM maverick.blobs WHERE sha256 = $1", sha256)
+        found = await self.database.fetch("SELECT data FROM maverick.blobs WHERE sha256 = $1", sha256)
         return found[0]["data"] if found else None
 
     def transaction(self, lease: Lease) -> PostgresTransaction:
         """A transaction for a tool's effect and its entry."""
-        return PostgresTransaction(self._database, lease)
+        return PostgresTransaction(self.database, lease)
 
     async def _say(self, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> bool:
         return await self._writer.write(run_id, lambda db: add_words(db, run_id, payload, blobs))
@@ -182,7 +182,7 @@ class PostgresJournal(Journal):
 
     async def get_approval(self, approval_id: str) -> Approval:
         """One request."""
-        found = await self._database.fetch(
+        found = await self.database.fetch(
             "SELECT payload FROM maverick.approvals WHERE approval_id = $1", approval_id
         )
         if not found:
@@ -193,7 +193,7 @@ class PostgresJournal(Journal):
         self, *, run_id: str | None = None, status: ApprovalStatus | None = None
     ) -> list[Approval]:
         """Requests, oldest first."""
-        found = await self._database.fetch(
+        found = await self.database.fetch(
             "SELECT approval_id, payload FROM maverick.approvals "
             "WHERE ($1::text IS NULL OR run_id = $1) AND ($2::text IS NULL OR status = $2) "
             "ORDER BY requested_at, approval_id",
@@ -230,7 +230,8 @@ class PostgresJournal(Journal):
         await database.close()
 
     @property
-    def _database(self) -> PostgresDatabase:
+    def database(self) -> PostgresDatabase:
+        """The connections of this event loop, for what else is kept in the database."""
         return self._here()[0]
 
     @property

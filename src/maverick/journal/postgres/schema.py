@@ -139,6 +139,34 @@ MIGRATIONS = (
     );
     CREATE INDEX words_by_run ON maverick.words (run_id);
     """,
+    # What a fleet adds: the runs it has taken on, and its workers.
+    """
+    CREATE TABLE maverick.fleet_runs (
+        run_id TEXT COLLATE "C" PRIMARY KEY,
+        agent TEXT NOT NULL,
+        user_id TEXT,
+        priority SMALLINT NOT NULL DEFAULT 3,
+        request BYTEA NOT NULL,
+        state TEXT NOT NULL DEFAULT 'queued',
+        worker TEXT,
+        abort TEXT,
+        waits_for TEXT NOT NULL DEFAULT '',
+        error TEXT NOT NULL DEFAULT '',
+        created_at DOUBLE PRECISION NOT NULL DEFAULT extract(epoch FROM now()),
+        updated_at TIMESTAMPTZ NOT NULL DEFAULT now()
+    );
+    CREATE INDEX fleet_runs_open ON maverick.fleet_runs (user_id, created_at) WHERE state <> 'ended';
+    CREATE INDEX fleet_runs_by_worker ON maverick.fleet_runs (worker) WHERE worker IS NOT NULL;
+    CREATE TABLE maverick.fleet_workers (
+        worker TEXT PRIMARY KEY,
+        host TEXT NOT NULL,
+        version TEXT NOT NULL,
+        queues TEXT[] NOT NULL,
+        capacity INTEGER NOT NULL,
+        began_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+        seen_at TIMESTAMPTZ NOT NULL DEFAULT now()
+    );
+    """,
 )
 
 _LOCK = 0x6D6176657269636B

@@ -1,0 +1,8 @@
+"""Runs on many machines: Temporal decides which worker drives a run, and its journal in Postgres says what happened.
+
+A run in a fleet is an ordinary run, driven by the ordinary executor. It needs the extra ``temporal``.
+"""
+
+from maverick.fleet.client import Fleet, FleetRun
+
+__all__ = ["Fleet", "FleetRun"]

@@ -1,0 +1,201 @@
+"""Starts runs in a fleet, watches them and steers them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from temporalio.client import Client as TemporalClient
+from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.service import RPCError, RPCStatusCode
+
+from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError
+from maverick.fleet.store import FleetRecord, FleetState, FleetStore, RunRequest
+from maverick.fleet.workflow import RunWorkflow
+from maverick.journal import RunRecord
+from maverick.journal.postgres.journal import PostgresJournal
+from maverick.journal.store import ENDED
+
+QUEUE = "maverick"
+"""The task queue of workflows, and how those of agents begin."""
+_LOOK_AGAIN = 0.5
+
+
+class Fleet:
+    """A fleet of workers, from the outside. Make one with :meth:`connect`.
+
+    Args:
+        temporal: The connection to Temporal.
+        journal: Where the runs are.
+        queue: How the names of the fleet's task queues begin.
+    """
+
+    def __init__(self, temporal: TemporalClient, journal: PostgresJournal, queue: str = QUEUE) -> None:
+        self.temporal = temporal
+        self.journal = journal
+        self.queue = queue
+        self.store = FleetStore(journal)
+
+    @classmethod
+    async def connect(
+        cls,
+        *,
+        temporal: str,
+        journal: PostgresJournal,
+        namespace: str = "default",
+        tls: bool = False,
+        api_key: str | None = None,
+        queue: str = QUEUE,
+    ) -> Self:
+        """Connect to the Temporal server of a fleet.
+
+        Args:
+            temporal: Its address, ``host:port``.
+            journal: The journal that the workers share.
+            namespace: The namespace there.
+            tls: Whether to encrypt the connection; an API key implies it.
+            api_key: The key of a Temporal that asks for one.
+            queue: How the names of the fleet's task queues begin.
+
+        Raises:
+            NetworkError: It cannot be reached.
+        """
+        try:
+            client = await TemporalClient.connect(temporal, namespace=namespace, tls=tls, api_key=api_key)
+        except RuntimeError as error:  # the SDK raises nothing more particular
+            raise NetworkError(
+                f"Temporal cannot be reached at {temporal}. Check the address, and that its server runs.",
+                cause=error,
+            ) from error
+        return cls(client, journal, queue)
+
+    async def start(
+        self,
+        agent: str,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        user_id: str | None = None,
+        run_id: str | None = None,
+        trace_id: str | None = None,
+        priority: int = 3,
+    ) -> FleetRun:
+        """Start a run; returns as soon as the fleet has it.
+
+        Args:
+            agent: The name of the agent. A worker has to have it; until one does, the run waits.
+            inputs: The values of its variables.
+            user_id: The verified user it acts for.
+            run_id: The run's id, if it is to have a certain one. A run that exists is not started again.
+            trace_id: The id of the request it serves.
+            priority: From 1, the first, to 5.
+        """
+        run_id = run_id or f"run_{os.urandom(8).hex()}"
+        await self.store.add(run_id, agent, user_id, priority, RunRequest.of(inputs, trace_id))
+        record = await self.store.get(run_id)
+        if record is None or (record.agent, record.user_id) != (agent, user_id):
+            raise InvalidInputError(
+                f"run_id: there is another run {run_id!r}. Choose another id.", field="run_id"
+            )
+        await self.offer(record)
+        return FleetRun(self, run_id)
+
+    async def offer(self, record: FleetRecord) -> None:
+        """See that a run has a workflow; one that has it keeps it."""
+        if record.state is FleetState.ENDED:
+            return
+        await self.temporal.start_workflow(
+            RunWorkflow.run,
+            f"{self.queue}/{record.agent}",
+            id=record.run_id,
+            task_queue=self.queue,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            priority=Priority(priority_key=record.priority, fairness_key=(record.user_id or "")[:64]),
+        )
+        if record.state is FleetState.QUEUED:
+            await self.store.mark_started(record.run_id)
+
+    def run(self, run_id: str) -> FleetRun:
+        """A run of the fleet by its id."""
+        return FleetRun(self, run_id)
+
+    async def adopt(self) -> list[str]:
+        """Start the workflow of each run that has none: it was lost, or its server was wiped.
+
+        Returns:
+            The ids of the runs that were looked at.
+        """
+        adopted = []
+        for state in (FleetState.QUEUED, FleetState.STARTED):
+            for record in await self.store.runs(state, limit=1_000_000):
+                await self.offer(record)
+                adopted.append(record.run_id)
+        return adopted
+
+    async def wake(self, run_id: str) -> None:
+        """Have a run that waits driven again."""
+        try:
+            await self.temporal.get_workflow_handle(run_id.partition("/")[0]).signal(RunWorkflow.wake)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:  # else it has ended
+                raise
+
+    async def aclose(self) -> None:
+        """Let go of the journal's connections."""
+        await self.journal.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def list(self, *, limit: int = 100) -> list[FleetRecord]:
+        """The runs of the fleet, newest first."""
+        return await self.store.runs(limit=limit)
+
+
+class FleetRun:
+    """A run in a fleet."""
+
+    def __init__(self, fleet: Fleet, run_id: str) -> None:
+        self.run_id = run_id
+        self._fleet = fleet
+
+    async def say(self, content: str, *, by: str = "", user_id: str | None = None) -> None:
+        """Say something to the run; it is heard before its next turn."""
+        await self._fleet.journal.say(self.run_id, content, by=by, user_id=user_id)
+
+    async def abort(self, reason: str = "") -> None:
+        """Stop the run, whoever drives it."""
+        if await self._fleet.store.request_abort(self.run_id, reason):
+            await self._fleet.wake(self.run_id)
+
+    async def approve(self, approval_id: str, *, by: str) -> None:
+        """Approve a tool call that the run waits with, and have it go on."""
+        await self._fleet.journal.approve(approval_id, by=by)
+        await self._fleet.wake(self.run_id)
+
+    async def ended(self) -> RunRecord:
+        """Wait for the end of the run.
+
+        Raises:
+            InvalidInputError: It could not be run.
+            RunNotFoundError: The fleet does not have it.
+        """
+        while True:
+            record = await self._fleet.store.get(self.run_id)
+            if record is None:
+                raise RunNotFoundError(run_id=self.run_id)
+            if record.error:
+                raise InvalidInputError(record.error, field="run_id")
+            if record.state is FleetState.ENDED:
+                found = await self._fleet.journal.get(self.run_id)
+                if found.status in ENDED:
+                    return found
+            await asyncio.sleep(_LOOK_AGAIN)

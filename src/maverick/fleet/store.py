@@ -1,0 +1,239 @@
+"""What a fleet keeps in Postgres beside the journal: the runs it has taken on, and the workers that are there.
+
+All times are the database's, so that the clocks of machines do not matter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from maverick.exceptions import InvalidInputError, JournalDamagedError
+from maverick.journal.codec import encode_json, from_plain
+from maverick.journal.postgres.journal import PostgresJournal
+from maverick.journal.postgres.schema import Row
+from maverick.model import Part
+
+CHANNEL = "maverick_fleet"
+"""Where workers are told what concerns the runs they drive."""
+
+
+class FleetState(StrEnum):
+    """What a fleet has made of a run."""
+
+    QUEUED = "queued"
+    """It has not been given to Temporal yet."""
+    STARTED = "started"
+    """It has a workflow."""
+    ENDED = "ended"
+
+
+class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a run is to begin with."""
+
+    inputs: dict[str, Any] = {}
+    parts: dict[str, list[str | Part]] = {}
+    """The inputs that are text with images or documents."""
+    trace_id: str | None = None
+
+    @classmethod
+    def of(cls, inputs: Mapping[str, Any] | None, trace_id: str | None) -> RunRequest:
+        """The request for a run with these inputs.
+
+        Raises:
+            InvalidInputError: They cannot be written as JSON.
+        """
+        values = dict(inputs or {})
+        parts = {name: value for name, value in values.items() if _has_parts(value)}
+        return cls(inputs={k: v for k, v in values.items() if k not in parts}, parts=parts, trace_id=trace_id)
+
+    @property
+    def all_inputs(self) -> dict[str, Any]:
+        """The values of the agent's variables."""
+        return self.inputs | self.parts
+
+
+class FleetRecord(Struct, frozen=True, kw_only=True):
+    """A run that a fleet has taken on."""
+
+    run_id: str
+    agent: str
+    user_id: str | None
+    priority: int
+    state: FleetState
+    worker: str | None
+    """The worker that drives it."""
+    abort: str | None
+    """Why it is to stop, if it is."""
+    waits_for: str
+    """What it waits for before it can go on, in words; empty if nothing."""
+    error: str
+    """Why it could not be run, if it could not."""
+    created_at: float
+
+
+_COLUMNS = "run_id, agent, user_id, priority, state, worker, abort, waits_for, error, created_at"
+
+
+class FleetStore:
+    """The fleet's tables, in the database of its journal."""
+
+    def __init__(self, journal: PostgresJournal) -> None:
+        self.journal = journal
+
+    # Runs -------------------------------------------------------------------------------------------------------
+
+    async def add(
+        self, run_id: str, agent: str, user_id: str | None, priority: int, request: RunRequest
+    ) -> bool:
+        """Take a run on; says whether it is new."""
+        payload = _encode(request)
+        found = await self._fetch(
+            "INSERT INTO maverick.fleet_runs (run_id, agent, user_id, priority, request) VALUES ($1, $2, $3, $4, $5) "
+            "ON CONFLICT DO NOTHING RETURNING run_id",
+            run_id,
+            agent,
+            user_id,
+            priority,
+            payload,
+        )
+        return bool(found)
+
+    async def get(self, run_id: str) -> FleetRecord | None:
+        """A run of the fleet, if it is one."""
+        found = await self._fetch(
+            f"SELECT {_COLUMNS} FROM maverick.fleet_runs WHERE run_id = $1",  # noqa: S608 - our own names
+            run_id,
+        )
+        return _record(found[0]) if found else None
+
+    async def runs(self, state: FleetState | None = None, limit: int = 100) -> list[FleetRecord]:
+        """Runs of the fleet, newest first."""
+        found = await self._fetch(
+            f"SELECT {_COLUMNS} FROM maverick.fleet_runs WHERE $1::text IS NULL OR state = $1 "  # noqa: S608 - our own names
+            "ORDER BY created_at DESC LIMIT $2",
+            state,
+            limit,
+        )
+        return [_record(row) for row in found]
+
+    async def take(self, run_id: str, worker: str) -> tuple[FleetRecord, RunRequest] | None:
+        """Note that a worker drives a run; ``None`` if the fleet does not have it, or it has ended."""
+        found = await self._fetch(
+            "UPDATE maverick.fleet_runs SET worker = $2, waits_for = '', updated_at = now() "  # noqa: S608 - our own names
+            f"WHERE run_id = $1 AND state <> 'ended' RETURNING {_COLUMNS}, request",
+            run_id,
+            worker,
+        )
+        if not found:
+            return None
+        try:
+            return _record(found[0]), from_plain(json.loads(found[0]["request"]), RunRequest)
+        except ValueError as error:
+            raise JournalDamagedError(
+                f"The request of the run {run_id!r} cannot be read.", cause=error
+            ) from error
+
+    async def leave(
+        self, run_id: str, worker: str, state: FleetState, *, waits_for: str = "", error: str = ""
+    ) -> None:
+        """Note that a worker no longer drives a run, unless another has taken it."""
+        await self._fetch(
+            "UPDATE maverick.fleet_runs SET worker = NULL, state = $3, waits_for = $4, error = $5, updated_at = now() "
+            "WHERE run_id = $1 AND worker = $2",
+            run_id,
+            worker,
+            state,
+            waits_for,
+            error,
+        )
+
+    async def mark_started(self, run_id: str) -> None:
+        """Note that a run has a workflow; it may have ended already."""
+        await self._fetch(
+            "UPDATE maverick.fleet_runs SET state = 'started', updated_at = now() "
+            "WHERE run_id = $1 AND state = 'queued'",
+            run_id,
+        )
+
+    async def request_abort(self, run_id: str, reason: str) -> bool:
+        """Ask whoever drives a run, now or later, to stop it; says whether it can still be stopped."""
+        found = await self._fetch(
+            "UPDATE maverick.fleet_runs SET abort = $2, updated_at = now() "
+            "WHERE run_id = $1 AND state <> 'ended' RETURNING run_id",
+            run_id,
+            reason,
+        )
+        await self.notify({"abort": run_id})
+        return bool(found)
+
+    # Workers ----------------------------------------------------------------------------------------------------
+
+    async def register(
+        self, worker: str, host: str, version: str, queues: Sequence[str], capacity: int
+    ) -> None:
+        """Add a worker."""
+        await self._fetch(
+            "INSERT INTO maverick.fleet_workers (worker, host, version, queues, capacity) VALUES ($1, $2, $3, $4, $5)",
+            worker,
+            host,
+            version,
+            list(queues),
+            capacity,
+        )
+
+    async def renew(self, worker: str) -> bool:
+        """Say that a worker is there; ``False`` if its peers have given it up."""
+        found = await self._fetch(
+            "UPDATE maverick.fleet_workers SET seen_at = now() WHERE worker = $1 RETURNING worker", worker
+        )
+        return bool(found)
+
+    async def remove_stale(self, seconds: float) -> list[str]:
+        """Give up the workers that have not been seen for some seconds; each is returned to one caller only."""
+        found = await self._fetch(
+            "DELETE FROM maverick.fleet_workers WHERE seen_at < now() - make_interval(secs => $1) RETURNING worker",
+            seconds,
+        )
+        return [row["worker"] for row in found]
+
+    async def remove_worker(self, worker: str) -> None:
+        """Remove a worker that leaves."""
+        await self._fetch("DELETE FROM maverick.fleet_workers WHERE worker = $1", worker)
+
+    async def orphans(self) -> list[str]:
+        """The runs whose worker is not there."""
+        found = await self._fetch(
+            "SELECT run_id FROM maverick.fleet_runs WHERE worker IS NOT NULL AND state <> 'ended' "
+            "AND NOT EXISTS (SELECT FROM maverick.fleet_workers w WHERE w.worker = fleet_runs.worker)"
+        )
+        return [row["run_id"] for row in found]
+
+    async def notify(self, message: Mapping[str, Any]) -> None:
+        """Tell all workers something."""
+        await self._fetch("SELECT pg_notify($1, $2)", CHANNEL, msgspec.json.encode(message).decode())
+
+    async def _fetch(self, statement: str, *values: Any) -> list[Row]:
+        return await self.journal.database.fetch(statement, *values)
+
+
+def _record(row: Row) -> FleetRecord:
+    return msgspec.convert({name: row[name] for name in FleetRecord.__struct_fields__}, FleetRecord)
+
+
+def _encode(request: RunRequest) -> bytes:
+    try:
+        return encode_json(request)
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise InvalidInputError(
+            f"inputs: expected JSON values, text, images or documents ({error}).", field="inputs"
+        ) from error
+
+
+def _has_parts(value: object) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(item, Part) for item in value)

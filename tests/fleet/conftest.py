@@ -1,0 +1,25 @@
+"""A fleet for each test: a real Temporal server, a real Postgres database, and queues of its own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+
+from maverick.fleet import Fleet
+from maverick.journal import PostgresJournal
+from postgres import postgres_server, postgres_url
+from temporal import temporal_server
+
+__all__ = ["postgres_server", "postgres_url", "temporal_server"]
+
+
+@pytest.fixture
+async def fleet(temporal_server: str, postgres_url: str) -> AsyncIterator[Fleet]:
+    """A fleet without workers."""
+    journal = PostgresJournal(postgres_url)
+    async with await Fleet.connect(
+        temporal=temporal_server, journal=journal, queue=f"test-{uuid.uuid4().hex[:8]}"
+    ) as fleet:
+        yield fleet
