@@ -32,9 +32,10 @@ from maverick.agents.tool_names import CLAUDE_TOOLS
 from maverick.exceptions import AbortedError, InvalidInputError, RunNotFoundError
 from maverick.loop import AgentDefinition, Input, InputConfig, OutputConfig, PromptConfig, TerminateReason
 from maverick.loop.entries import Execution
+from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.policy import Policy, PolicyDecision
 from maverick.loop.result import AgentResult, AgentUsage
-from maverick.model import LLMClient, Message, Tool, ToolCall
+from maverick.model import Message, Tool, ToolCall
 from maverick.providers.claude_cli.tool import CliTool
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener
@@ -108,14 +109,6 @@ class ClassExecutor(AgentExecutor):
     user's permissions.
     """
 
-    def __init__(
-        self, client: LLMClient | None = None, tool_registry: ToolRegistry | None = None, **options: Any
-    ) -> None:
-        super().__init__(client, tool_registry, **options)
-        self._client = client
-        self._tools = tool_registry
-        self._options = options
-
     async def execute(
         self,
         definition: AgentDefinition[Any],
@@ -170,6 +163,13 @@ class ClassExecutor(AgentExecutor):
         executor, prompted = self._for_prompt(definition)
         return await executor.fork(run_id, prompted, **options)
 
+    def fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint:
+        """What an agent is here; see :meth:`AgentExecutor.fingerprint`."""
+        if not isinstance(definition, ClassDefinition):
+            return super().fingerprint(definition)
+        executor, prompted = self._for_prompt(definition)
+        return executor.fingerprint(prompted)
+
     def _for_prompt(
         self, definition: ClassDefinition, report: dict[str, Any] | None = None
     ) -> tuple[AgentExecutor, AgentDefinition[Any]]:
@@ -185,20 +185,19 @@ class ClassExecutor(AgentExecutor):
         output_type: type[BaseModel] | None = None,
     ) -> tuple[AgentExecutor, AgentDefinition[Any]]:
         """What runs a prompt, and the definition it is run with: on the agent's CLI, or with our tools elsewhere."""
-        client, tools, options = self._client, self._tools, dict(self._options)
+        options = dict(self.options)
         folder = Path.cwd() if context is None else context.cwd
-        if client is None and is_on_the_cli(definition):
-            client = agent.cli_client(context, report)
-            if (policy := options.get("permissions")) is not None:
+        if options["client"] is None and is_on_the_cli(definition):
+            options["client"] = agent.cli_client(context, report)
+            if (policy := options["permissions"]) is not None:
                 options["permissions"] = _ForCliTools(policy, coding_registry(folder))
         else:
             definition = with_own_tools(definition)
-            if tools is None:
-                tools = coding_registry(folder)
-                options.setdefault("permissions", load_permissions(usual=_mode_of(agent), project=folder))
-        executor = AgentExecutor(client, tools, **options)
-        executor.metrics = self.metrics
-        return executor, for_prompt(definition, output_type)
+            if options["tool_registry"] is None:
+                options["tool_registry"] = coding_registry(folder)
+                if options["permissions"] is None:
+                    options["permissions"] = load_permissions(usual=_mode_of(agent), project=folder)
+        return AgentExecutor.like(self, **options), for_prompt(definition, output_type)
 
     async def has(self, run_id: str) -> bool:
         """Whether the journal has a run."""

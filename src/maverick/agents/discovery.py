@@ -19,9 +19,10 @@ name of the default agent.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
@@ -90,6 +91,8 @@ class DiscoveredAgent:
     """The file, module or package, for people."""
     missing_tools: Sequence[str] = ()
     """Tools it names that do not exist here."""
+    namespace: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """The global names of its Python module, which may say how its agents are run; a Markdown file has none."""
 
     @property
     def definition(self) -> AgentDefinition[Any] | None:
@@ -259,7 +262,8 @@ class Discovery:
                 yield from _of_module(module, Origin.REGISTERED, name)
         for name, agent in self._registry.get_all().items():
             where = "registered" if isinstance(agent, AgentDefinition) else agent.__module__
-            yield DiscoveredAgent(name, agent, Origin.REGISTERED, where)
+            namespace = self._registry.namespace_of(name)
+            yield DiscoveredAgent(name, agent, Origin.REGISTERED, where, namespace=namespace)
 
     def _in_packages(self) -> Iterator[DiscoveredAgent]:
         from importlib.metadata import entry_points
@@ -296,17 +300,20 @@ def _of_entry_point(entry_point: EntryPoint, package: str) -> Iterator[Discovere
     thing = entry_point.load()
     if isinstance(thing, ModuleType):
         yield from _of_module(thing, Origin.PACKAGE, package)
-    elif isinstance(thing, AgentDefinition):
-        yield DiscoveredAgent(thing.name, thing, Origin.PACKAGE, package)
+        return
+    if isinstance(thing, AgentDefinition):
+        name = thing.name
     elif isinstance(thing, type) and callable(getattr(thing, "execute", None)):
-        yield DiscoveredAgent(entry_point.name, thing, Origin.PACKAGE, package)
+        name = entry_point.name
     else:
         raise TypeError(f"expected a definition, a class with execute, or a module, got {thing!r}")
+    namespace = vars(sys.modules[entry_point.module])
+    yield DiscoveredAgent(name, thing, Origin.PACKAGE, package, namespace=namespace)
 
 
 def _of_module(module: ModuleType, origin: Origin, where: str) -> Iterator[DiscoveredAgent]:
     for definition in definitions_in(module):
-        yield DiscoveredAgent(definition.name, definition, origin, where)
+        yield DiscoveredAgent(definition.name, definition, origin, where, namespace=vars(module))
 
 
 def _problem(text: str, cause: BaseException | None = None) -> AgentError:

@@ -46,8 +46,13 @@ def load_python(source: str, field: str = "agents", *, from_here: bool = True) -
         if isinstance(error, ModuleNotFoundError) and f"{source}.".startswith(f"{error.name}."):
             problem = f"There is no module {source!r} here or installed. Name a module, or a file that ends with .py."
         else:
-            problem = f"{source} cannot be loaded. {_place(error, folder)}{_words(error)}"
+            problem = f"{source} cannot be loaded. {describe_failure(error, folder)}"
         raise InvalidInputError(problem, field=field, cause=error) from error
+
+
+def describe_failure(error: BaseException, folder: Path) -> str:
+    """An error of a user's code in a line: where in a folder it was raised, and what it says."""
+    return f"{_place(error, folder)}{_words(error)}"
 
 
 def definitions_in(module: ModuleType) -> Iterator[AgentDefinition[Any]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import sys
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -48,6 +49,7 @@ class AgentRegistry:
 
     def __init__(self) -> None:
         self._agents: dict[str, Registered] = {}
+        self._namespaces: dict[str, Mapping[str, Any]] = {}
 
     @overload
     def register(self, name: D, /) -> D: ...
@@ -101,6 +103,15 @@ class AgentRegistry:
         """The names of all agents, in alphabetical order."""
         return sorted(self._agents)
 
+    def namespace_of(self, name: str) -> Mapping[str, Any]:
+        """The global names of the module that registered an agent.
+
+        Raises:
+            AgentNotFoundError: No agent has this name.
+        """
+        self.get(name)
+        return self._namespaces[name]
+
     def create(self, name: str, **options: Any) -> Agent:
         """Make an agent: an instance of the class, or a definition with an executor.
 
@@ -123,7 +134,7 @@ class AgentRegistry:
             AgentNotFoundError: No agent has this name.
         """
         self.get(name)
-        del self._agents[name]
+        del self._agents[name], self._namespaces[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._agents
@@ -145,6 +156,7 @@ class AgentRegistry:
         if name in self._agents:
             raise DuplicateAgentError(agent_name=name)
         self._agents[name] = agent
+        self._namespaces[name] = sys._getframe(2).f_globals  # noqa: SLF001 - of the caller of register()
 
 
 def make_agent(name: str, registered: Registered, **options: Any) -> Agent:

@@ -59,14 +59,15 @@ def split_source(source: str) -> tuple[str, str]:
 
 def _in_python(path: str, name: str) -> DiscoveredAgent:
     agents: dict[str, Registered] = {}
-    definitions = list(dict.fromkeys(definitions_in(load_python(path, "agent"))))
+    module = load_python(path, "agent")
+    definitions = list(dict.fromkeys(definitions_in(module)))
     for definition in definitions:
         agents[definition.name] = definition
     agents |= registry.get_all()
     if name:
         if name not in agents:
             raise InvalidInputError(f"{path}: {describe_unknown('agent', name, list(agents))}", field="agent")
-        return DiscoveredAgent(name, agents[name], Origin.REGISTERED, path)
+        return DiscoveredAgent(name, agents[name], Origin.REGISTERED, path, namespace=vars(module))
     called = _called_by_others(definitions)
     callers = [definition.name for definition in definitions if definition.name not in called]
     if len(callers) != 1:  # else it is that one, whatever its imports have registered
@@ -75,7 +76,7 @@ def _in_python(path: str, name: str) -> DiscoveredAgent:
         has = f"has {len(callers)} agents: {', '.join(callers)}" if callers else "has no agent"
         advice = f"Name one of them: {path}:{callers[0]}" if callers else "Define one with AgentDefinition(…)"
         raise InvalidInputError(f"{path} {has}. {advice}", field="agent")
-    return DiscoveredAgent(callers[0], agents[callers[0]], Origin.REGISTERED, path)
+    return DiscoveredAgent(callers[0], agents[callers[0]], Origin.REGISTERED, path, namespace=vars(module))
 
 
 def _called_by_others(definitions: Sequence[AgentDefinition[Any]]) -> set[str]:
@@ -88,26 +89,25 @@ def _called_by_others(definitions: Sequence[AgentDefinition[Any]]) -> set[str]:
     }
 
 
-def find_agent(source: str, name: str, config: MaverickConfig | None = None) -> AgentDefinition[Any]:
-    """The definition of an agent, from a Python file or module.
+def find_agent(source: str, name: str) -> DiscoveredAgent:
+    """An agent of a Python file or module.
 
     Its definitions are those it registers, those it has as global names, and those that are tools of these.
 
     Args:
         source: A path that ends with ``.py``, or the dotted name of a module.
         name: The agent's name.
-        config: The settings, for what a class leaves open; by default there are none.
 
     Raises:
         InvalidInputError: The source is missing or fails, or has several agents of this name.
         AgentNotFoundError: It has none of this name; the message has the nearest.
     """
-    found = dict.fromkeys(with_subagents(definitions_from(source)))
-    named = [definition for definition in found if definition.name == name]
+    module = load_python(source)
+    registered = [one for one in registry.get_all().values() if isinstance(one, AgentDefinition)]
+    found = dict.fromkeys(with_subagents([*definitions_in(module), *registered]))
+    named: list[Registered] = [definition for definition in found if definition.name == name]
     if not named and name in registry:
-        registered = DiscoveredAgent(name, registry.get(name), Origin.REGISTERED, source)
-        if (definition := registered.runnable(config or MaverickConfig())) is not None:
-            return definition
+        named = [registry.get(name)]
     if not named:
         known = [definition.name for definition in found]
         problem = f"{source}: {describe_unknown('agent', name, known)}"
@@ -118,19 +118,7 @@ def find_agent(source: str, name: str, config: MaverickConfig | None = None) -> 
             "but one.",
             field="agents",
         )
-    return named[0]
-
-
-def definitions_from(source: str) -> Iterator[AgentDefinition[Any]]:
-    """The definitions that a Python file or module has as global names or registers.
-
-    Raises:
-        InvalidInputError: The source is missing or fails.
-    """
-    yield from definitions_in(load_python(source))
-    for registered in registry.get_all().values():
-        if isinstance(registered, AgentDefinition):
-            yield registered
+    return DiscoveredAgent(name, named[0], Origin.REGISTERED, source, namespace=vars(module))
 
 
 def with_subagents(definitions: Iterable[AgentDefinition[Any]]) -> Iterator[AgentDefinition[Any]]:

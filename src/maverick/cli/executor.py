@@ -1,121 +1,73 @@
-"""Makes what runs an agent from the command line: the models as set, the tools it names, and the permissions."""
+"""Runs an agent from the command line, on the model that is set."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from maverick.agents.named_tools import named_tools, names_tools
+from maverick.agents.discovery import DiscoveredAgent
+from maverick.agents.running import agent_executor, has_own_executor
 from maverick.cli.agent_lookup import with_subagents
 from maverick.cli.run_options import RunOptions
 from maverick.cli.run_printer import RunPrinter, watch
-from maverick.cli.screen import Screen
 from maverick.cli.terminal_approver import terminal_approver
-from maverick.config import AgentConfig
+from maverick.config import AgentConfig, MaverickConfig
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition, AgentResult
-from maverick.model import ToolContext
 from maverick.providers.resolve import ResolvedModel, key_variable, resolve
 from maverick.runtime import AbortSignal, AgentExecutor
-from maverick.runtime.driver import Approver
 from maverick.runtime.event_log import Listener
-from maverick.tools.permissions import Mode, load_permissions
-
-
-@asynccontextmanager
-async def executor_for(
-    definition: AgentDefinition[Any],
-    settings: AgentConfig,
-    journal: Journal | None,
-    *,
-    mode: str | None = None,
-    approve: Approver | None = None,
-    on_output: Callable[[ToolContext, str], object] | None = None,
-    screen: Screen | None = None,
-) -> AsyncIterator[AgentExecutor]:
-    """What runs an agent, for the length of an ``async with`` block.
-
-    An agent that names tools gets those for coding, in the current folder, and those of the MCP servers it names. The
-    user's permissions apply to every agent. Tools that an agent brings along need no approval unless a mode is given;
-    tools that it only names do.
-
-    Args:
-        definition: The agent.
-        settings: What the person has set.
-        journal: Where its runs are kept.
-        mode: What it may do without asking.
-        approve: Asks the person about a tool call; without it, the run waits in its journal.
-        on_output: Called with the output of the agent's commands as it comes.
-        screen: Where remarks about what is left out go.
-
-    Raises:
-        ConfigError: A file with permissions cannot be read, or is wrong.
-        MaverickError: An MCP server that the agent names cannot be used.
-    """
-    executor_class, usual = AgentExecutor, None
-    if type(definition) is not AgentDefinition:
-        from maverick.agents.class_executor import (  # here, since few agents are classes
-            ClassExecutor,
-            needed_tools,
-        )
-
-        executor_class = ClassExecutor
-        definition, usual = needed_tools(definition)
-    usual = usual or (Mode.ASK if names_tools(definition) else Mode.YOLO)
-    permissions = load_permissions(mode, usual=usual)
-    remark = None if screen is None else screen.remark
-    async with (
-        named_tools(definition, Path.cwd(), on_output=on_output, on_remark=remark) as tools,
-        executor_class(
-            None, tools, journal=journal, approve=approve, permissions=permissions, settings=settings
-        ) as executor,
-    ):
-        yield executor
 
 
 async def drive_run(
     printer: RunPrinter,
-    definition: AgentDefinition[Any],
-    settings: AgentConfig,
+    found: DiscoveredAgent,
+    config: MaverickConfig,
     journal: Journal | None,
     options: RunOptions,
     start: Callable[[AgentExecutor, AbortSignal, Listener], Coroutine[Any, Any, AgentResult[Any]]],
+    user_id: str | None = None,
 ) -> int:
     """Run an agent to its end, on the terminal; returns the exit code.
 
     Args:
         printer: Prints the run.
-        definition: The agent.
-        settings: The user's settings.
+        found: The agent, with what the options of the command change about it.
+        config: The user's settings.
         journal: Where its runs are kept.
-        options: What the options of the command change about it.
+        options: The options of the command.
         start: Starts, resumes or forks the run.
+        user_id: The user it acts for, if it was started for one.
     """
-    async with executor_for(
-        definition,
-        settings,
+    async with agent_executor(
+        found,
+        config,
         journal,
+        user_id=user_id,
         mode=options.mode,
         approve=terminal_approver(printer),
         on_output=printer.hear,
-        screen=printer.console.screen,
+        on_remark=printer.console.screen.remark,
     ) as executor:
         result = await watch(printer, partial(start, executor))
-    if type(definition) is not AgentDefinition:
+    if type(found.agent) is not AgentDefinition:
         from maverick.cli.run.class_agent import with_words  # here, since few agents are classes
 
         result = with_words(result, as_json=printer.console.as_json)
     return await printer.conclude(result)
 
 
-def who_answers(definition: AgentDefinition[Any], wanted: str | None, settings: AgentConfig) -> ResolvedModel:
+def who_answers(
+    found: DiscoveredAgent, definition: AgentDefinition[Any], wanted: str | None, settings: AgentConfig
+) -> ResolvedModel | None:
     """The model that answers for an agent; whether it and those of its subagents can be reached is checked.
 
+    ``None`` if the agent's module brings its own executor, and with it the model.
+
     Args:
-        definition: The agent.
+        found: The agent.
+        definition: Its definition.
         wanted: The ``provider:model`` that was asked for, if one was.
         settings: What the person has set.
 
@@ -123,6 +75,8 @@ def who_answers(definition: AgentDefinition[Any], wanted: str | None, settings: 
         ConfigError: There is no key, or one of another provider, or the settings name no known provider.
         InvalidInputError: There is no such provider.
     """
+    if has_own_executor(found):
+        return None
     answering = resolve(settings, wanted=wanted, named=definition.model_config.model).check()
     if answering.provider != "offline":  # else nothing that costs anything is wanted
         for agent in with_subagents([definition]):
@@ -131,8 +85,8 @@ def who_answers(definition: AgentDefinition[Any], wanted: str | None, settings: 
     return answering
 
 
-def explain_stand_in(answering: ResolvedModel) -> str:
+def explain_stand_in(answering: ResolvedModel | None) -> str:
     """Why the offline model answers; empty if it was asked for."""
-    if not answering.is_stand_in:
+    if answering is None or not answering.is_stand_in:
         return ""
     return f"offline model: no key is set; set {key_variable('claude')} for Claude"

@@ -66,16 +66,17 @@ class RunOptions(Struct, frozen=True):
             limits,
         )
 
-    def applied_to(self, definition: AgentDefinition[Any], model: str) -> AgentDefinition[Any]:
+    def applied_to(self, definition: AgentDefinition[Any], model: str | None) -> AgentDefinition[Any]:
         """The agent with what is different about it.
 
         Args:
             definition: The agent.
-            model: The ``provider:model`` that answers.
+            model: The ``provider:model`` that answers; without one, the executor finds it.
 
         Raises:
             InvalidInputError: The file with the schema is missing, or no schema.
         """
+        model = model or self.model or definition.model_config.model
         return replace(
             definition,
             model_config=replace(definition.model_config, model=model, **self.settings),

@@ -10,11 +10,13 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any
 
-from maverick.agents.discovery import DiscoveredAgent
+from maverick.agents.discovery import DiscoveredAgent, Origin
+from maverick.agents.running import agent_executor
 from maverick.cli.agent_lookup import discovery, look_up, split_source
-from maverick.cli.executor import executor_for, explain_stand_in, who_answers
+from maverick.cli.executor import explain_stand_in, who_answers
 from maverick.cli.exit_codes import SIGNALLED, SUCCESS
 from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
@@ -60,7 +62,7 @@ async def _show(options: argparse.Namespace, config: MaverickConfig) -> int:
     named = look_up(options.agent, config)
     # Errors in the model, the MCP servers and the journal are easier to read before the screen opens.
     if (definition := named.runnable(config)) is not None:
-        who_answers(definition, options.model, config.agent)
+        who_answers(named, definition, options.model, config.agent)
     if options.mcp:
         from maverick.config.mcp_servers import load_mcp_servers  # here, since most users have none
 
@@ -144,6 +146,7 @@ class CommandLineBackend:
         self._mode = mode
         self._changes = RunOptions(model=model, mode=mode, mcp=mcp)
         self._problems: list[str] = []
+        self._found: dict[str, DiscoveredAgent] = {}
 
     @property
     def user(self) -> str:
@@ -188,10 +191,11 @@ class CommandLineBackend:
                 f"The agent {name!r} is a class that has no runs. Run it with: maverick run {name}",
                 field="agent",
             )
-        answering = who_answers(own, self._model, self._config.agent)
-        definition = self._changes.applied_to(own, answering.model)
+        answering = who_answers(found, own, self._model, self._config.agent)
+        definition = self._changes.applied_to(own, None if answering is None else answering.model)
+        self._found[definition.name] = found
         window = definition.model_config.context_window
-        if window is None:
+        if window is None and answering is not None:
             window = model_info(open_client(answering), answering.model).context_window
         return PreparedAgent(definition, window, explain_stand_in(answering))
 
@@ -203,9 +207,12 @@ class CommandLineBackend:
         self, definition: AgentDefinition[Any], approve: Approver | None, on_output: OnOutput | None
     ) -> AbstractAsyncContextManager[AgentExecutor]:
         """An executor for an agent, for the length of an ``async with`` block."""
-        return executor_for(
-            definition,
-            self._config.agent,
+        found = self._found.get(definition.name)
+        if found is None:  # it is gone, and its runs are only shown
+            found = DiscoveredAgent(definition.name, definition, Origin.REGISTERED, "")
+        return agent_executor(
+            replace(found, agent=definition),
+            self._config,
             self.journal,
             mode=self._mode,
             approve=approve,

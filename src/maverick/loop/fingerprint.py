@@ -43,6 +43,15 @@ class Fingerprint(Struct, frozen=True):
             {name: conduct_of(tool) for name, tool in tools.items()},
         )
 
+    @property
+    def version(self) -> str:
+        """A short hash of all of it: the same for agents between which nothing has changed."""
+        conduct = {
+            name: {trait: _treatment(trait, value) for trait, value in traits.items()}
+            for name, traits in (self.conduct or {}).items()
+        }
+        return _hash(msgspec.structs.replace(self, conduct=conduct))[:12]
+
     def changes(self, now: Fingerprint) -> list[str]:
         """Descriptions of what is different now."""
         said = [

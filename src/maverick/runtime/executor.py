@@ -73,6 +73,17 @@ class AgentExecutor:
     ) -> None:
         self.metrics = ExecutionMetrics()
         """The tokens of all model calls this executor has made."""
+        self.options: Mapping[str, Any] = {
+            "client": client,
+            "tool_registry": tool_registry,
+            "journal": journal,
+            "approve": approve,
+            "approval_expires_in": approval_expires_in,
+            "permissions": permissions,
+            "max_depth": max_depth,
+            "settings": settings,
+        }
+        """The arguments it was created with."""
         registry = ToolRegistry() if tool_registry is None else tool_registry
         self._agents = AgentPreparer(client, registry, settings)
         self._journal = journal
@@ -80,6 +91,22 @@ class AgentExecutor:
         self._approval_expires_in = approval_expires_in
         self._permissions = permissions
         self._max_depth = max_depth
+
+    @classmethod
+    def like(cls, other: AgentExecutor, **options: Any) -> Self:
+        """An executor with the options of another, except those given here.
+
+        What the other one connects stays its own: each closes its own connections. The metrics are shared.
+
+        Args:
+            other: The executor to copy; what a subclass has added to it is copied too.
+            options: Arguments of the constructor that replace those of the other.
+        """
+        made = cls.__new__(cls)
+        vars(made).update(vars(other))
+        AgentExecutor.__init__(made, **{**other.options, **options})
+        made.metrics = other.metrics
+        return made
 
     async def execute(
         self,
@@ -252,7 +279,12 @@ class AgentExecutor:
         await self._kept_runs().say(run_id, content, by=by, user_id=user_id)
 
     def fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint:
-        """What an agent is here, in hashes: a run of another one cannot be resumed (promise P10)."""
+        """What an agent is here, in hashes: a run of another version cannot be resumed (promise P10).
+
+        Raises:
+            InvalidToolError: A tool the definition names is not registered.
+            ConfigError: The executor has no client, and the settings do not say how to reach the model.
+        """
         return self._agents.prepare(definition).fingerprint
 
     async def aclose(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.config import DEFAULT, MaverickConfig
 from maverick.journal import Journal
-from maverick.loop import AgentDefinition
 
 
 def run_agent(options: argparse.Namespace) -> int:
@@ -52,22 +52,26 @@ def run_agent(options: argparse.Namespace) -> int:
         options.attach,
     )
     changes = RunOptions.from_options(vars(options))
-    answering = who_answers(own, changes.model, config.agent)
-    retirement = "" if _names_no_model(found, changes, config) else answering.retirement()
+    answering = who_answers(found, own, changes.model, config.agent)
+    retirement = ""
+    if answering is not None and not _names_no_model(found, changes, config):
+        retirement = answering.retirement()
     for remark in filter(None, (explain_stand_in(answering), retirement)):
         screen.remark(f"({remark})")
-    definition = changes.applied_to(own, answering.model)
-    return asyncio.run(_run(definition, inputs, changes, options, config, screen))
+    definition = changes.applied_to(own, None if answering is None else answering.model)
+    return asyncio.run(_run(replace(found, agent=definition), inputs, changes, options, config, screen))
 
 
 async def _run(
-    definition: AgentDefinition[Any],
+    found: DiscoveredAgent,
     inputs: dict[str, Any],
     changes: RunOptions,
     options: argparse.Namespace,
     config: MaverickConfig,
     screen: Screen,
 ) -> int:
+    definition = found.definition
+    assert definition is not None  # noqa: S101 - run_agent has made sure
     async with _journal(options, config) as journal:
         printer = RunPrinter(
             Console(journal, screen, options.as_json, options.journal),
@@ -80,8 +84,8 @@ async def _run(
         )
         return await drive_run(
             printer,
-            definition,
-            config.agent,
+            found,
+            config,
             journal if options.kept else None,
             changes,
             lambda executor, stop, listen: executor.execute(

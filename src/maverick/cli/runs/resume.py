@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.named_tools import coding_registry, names_tools
 from maverick.cli.agent_lookup import find_agent, look_up
 from maverick.cli.executor import drive_run, who_answers
@@ -47,21 +49,22 @@ async def resume_run(
         )
     config = load_settings(asks=True, as_json=console.as_json)
     changes = RunOptions.from_options(different)
-    agent = _agent_of(record, agents, config)
+    found, agent = _agent_of(record, agents, config)
     definition = changes.applied_to(
-        agent, await _model_to_resume(console.journal, run_id, agent, changes, config)
+        agent, await _model_to_resume(console.journal, run_id, found, agent, changes, config)
     )
     streams = definition.output_config is None
     printer = RunPrinter(console, changes, agents, definition.run_config, run_id, streams=streams)
     return await drive_run(
         printer,
-        definition,
-        config.agent,
+        replace(found, agent=definition),
+        config,
         console.journal,
         changes,
         lambda executor, stop, listen: executor.resume(
             run_id, definition, signal=stop, on_activity=listen, accept_changes=accept_changes
         ),
+        record.user_id,
     )
 
 
@@ -83,19 +86,22 @@ async def fork_run(
     """
     config = load_settings(asks=True, as_json=console.as_json)
     changes = RunOptions.from_options(different)
-    agent = _agent_of(await console.journal.get(run_id), agents, config)
-    definition = changes.applied_to(agent, who_answers(agent, changes.model, config.agent).model)
+    record = await console.journal.get(run_id)
+    found, agent = _agent_of(record, agents, config)
+    answering = who_answers(found, agent, changes.model, config.agent)
+    definition = changes.applied_to(agent, None if answering is None else answering.model)
     streams = definition.output_config is None
     printer = RunPrinter(console, changes, agents, definition.run_config, streams=streams)
     return await drive_run(
         printer,
-        definition,
-        config.agent,
+        replace(found, agent=definition),
+        config,
         console.journal,
         changes,
         lambda executor, stop, listen: executor.fork(
             run_id, definition, turn=turn, edit=edit, new_run_id=new_id, signal=stop, on_activity=listen
         ),
+        record.user_id,
     )
 
 
@@ -110,7 +116,7 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
         InvalidInputError: Its agent cannot be loaded.
     """
     record = await console.journal.get(run_id)
-    definition = _agent_of(record, agents, load_settings(asks=True, as_json=console.as_json))
+    _, definition = _agent_of(record, agents, load_settings(asks=True, as_json=console.as_json))
     printer = RunPrinter(console, RunOptions(), agents, definition.run_config, run_id)
     result = None
     # Without its MCP servers: what their tools did is in the journal.
@@ -127,30 +133,42 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
 
 
 async def _model_to_resume(
-    journal: Journal, run_id: str, agent: AgentDefinition[Any], changes: RunOptions, config: MaverickConfig
-) -> str:
-    """The model that continues a run: an agent that names none keeps the one it began with."""
+    journal: Journal,
+    run_id: str,
+    found: DiscoveredAgent,
+    agent: AgentDefinition[Any],
+    changes: RunOptions,
+    config: MaverickConfig,
+) -> str | None:
+    """The model that continues a run: an agent that names none keeps the one it began with, if that was recorded."""
     fingerprint = (await load_beginning(journal, run_id)).fingerprint
     begun_with = None if fingerprint is None else fingerprint.model or None
     kept = begun_with if agent.model_config.model is None else None
     try:
-        return who_answers(agent, changes.model or kept, config.agent).model
+        answering = who_answers(found, agent, changes.model or kept, config.agent)
+        if answering is None or (fingerprint is not None and not fingerprint.model and changes.model is None):
+            return None  # as it was begun: the executor finds the model
+        return answering.model
     except ConfigError:
         if changes.model is None and begun_with == OFFLINE:  # as who had no key could begin one
             return OFFLINE
         raise
 
 
-def _agent_of(record: RunRecord, agents: str | None, config: MaverickConfig) -> AgentDefinition[Any]:
-    """The definition of a run's agent: from the file or module that is named, or else from where agents are kept.
+def _agent_of(
+    record: RunRecord, agents: str | None, config: MaverickConfig
+) -> tuple[DiscoveredAgent, AgentDefinition[Any]]:
+    """A run's agent, and its definition: from the file or module that is named, or else from where agents are kept.
 
     Raises:
         InvalidInputError: It cannot be loaded, or its runs are not kept.
     """
     name = record.agent.rpartition("/")[2]
     if agents is not None and not agents.endswith(".md"):
-        return find_agent(agents, name, config)
-    definition = look_up(agents or name, config).runnable(config)
+        found = find_agent(agents, name)
+    else:
+        found = look_up(agents or name, config)
+    definition = found.runnable(config)
     if definition is None:
         raise InvalidInputError(f"The agent {name!r} is a class that has no runs.", field="agents")
-    return definition
+    return found, definition

@@ -2,7 +2,7 @@
 
 from maverick.loop.policy import Policy, PolicyDecision, Verdict
 from maverick.tools.permissions.mode import Access, Mode
-from maverick.tools.permissions.policy import Permissions, load_permissions
+from maverick.tools.permissions.policy import Permissions, StrictestPolicy, load_permissions
 from maverick.tools.permissions.rule import (
     CommandSubject,
     PathSubject,
@@ -21,6 +21,7 @@ __all__ = [
     "Policy",
     "PolicyDecision",
     "Rule",
+    "StrictestPolicy",
     "Subject",
     "TextSubject",
     "UrlSubject",

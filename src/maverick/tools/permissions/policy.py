@@ -86,7 +86,7 @@ class Permissions:
 
     def narrowed_by(self, *others: Policy) -> Policy:
         """These permissions combined with others: the strictest decision on a call counts."""
-        return _Strictest((self, *others))
+        return StrictestPolicy((self, *others))
 
 
 class ToolQuestions:
@@ -100,7 +100,7 @@ class ToolQuestions:
         return PolicyDecision(Verdict.ASK, f"{call.tool_name}: {reason}") if reason else _ALLOWED
 
 
-class _Strictest:
+class StrictestPolicy:
     """Several policies at once."""
 
     __slots__ = ("_policies",)

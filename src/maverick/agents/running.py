@@ -1,0 +1,195 @@
+"""The executor of an agent that was found by its name or file: the same for command line, TUI, server and workers.
+
+A module of agents may have a function ``executor(definition, user_id)`` that returns an ``AgentExecutor``: its agents are
+then run with that one's client, tools, permissions and approver. What it leaves open comes from the settings.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from maverick.agents.discovery import DiscoveredAgent, Discovery, Origin
+from maverick.agents.markdown import read_agent
+from maverick.agents.named_tools import named_tools, names_tools
+from maverick.agents.python_source import definitions_in, describe_failure, load_python
+from maverick.agents.registry import registry
+from maverick.config import MaverickConfig
+from maverick.exceptions import InvalidInputError, MaverickError
+from maverick.journal import Journal
+from maverick.loop import AgentDefinition
+from maverick.model import ToolContext
+from maverick.runtime import AgentExecutor
+from maverick.runtime.driver import Approver
+from maverick.tools.permissions import Mode, StrictestPolicy, load_permissions
+
+_HOOK = "executor"
+
+
+def has_own_executor(found: DiscoveredAgent) -> bool:
+    """Whether the agent's module says with which executor its agents are run."""
+    return callable(found.namespace.get(_HOOK))
+
+
+@asynccontextmanager
+async def agent_executor(
+    found: DiscoveredAgent,
+    config: MaverickConfig,
+    journal: Journal | None,
+    *,
+    user_id: str | None = None,
+    mode: str | None = None,
+    approve: Approver | None = None,
+    on_output: Callable[[ToolContext, str], object] | None = None,
+    on_remark: Callable[[str], object] | None = None,
+    cwd: Path | None = None,
+) -> AsyncIterator[AgentExecutor]:
+    """What runs an agent, for the length of an ``async with`` block; one executor serves any number of its runs.
+
+    An agent that names tools gets those for coding, in the folder, and those of the MCP servers it names. The user's
+    permissions apply to every agent, besides those of its module. Tools that an agent brings along need no approval
+    unless a mode is given; tools that it only names do, unless its module has permissions of its own.
+
+    Args:
+        found: The agent.
+        config: The settings.
+        journal: Where its runs are kept, whatever its module says.
+        user_id: The verified user that the runs act for, for the agent's module.
+        mode: What it may do without asking.
+        approve: Asks a person about a tool call, unless its module says who is asked; without it, the run waits in its
+            journal.
+        on_output: Called with the output of the agent's commands as it comes.
+        on_remark: Called with what the user should know about tools that are left out.
+        cwd: The folder of its coding tools; by default the current one.
+
+    Raises:
+        InvalidInputError: The agent is a class that has no runs; or its module's ``executor`` fails, or returns
+            something else than an executor.
+        ConfigError: A file with permissions cannot be read, or is wrong.
+        MaverickError: An MCP server that the agent names cannot be used.
+    """
+    definition = found.runnable(config)
+    if definition is None:
+        raise InvalidInputError(f"The agent {found.name!r} is a class that has no runs.", field="agent")
+    own = _own_executor(found, definition, user_id) if has_own_executor(found) else AgentExecutor()
+    kind, usual = type(own), None
+    if type(definition) is not AgentDefinition:
+        from maverick.agents.class_executor import (  # here, since few agents are classes
+            ClassExecutor,
+            needed_tools,
+        )
+
+        kind = kind if issubclass(kind, ClassExecutor) else ClassExecutor
+        definition, usual = needed_tools(definition)
+    folder = Path.cwd() if cwd is None else cwd
+    given = own.options
+    brought, rules = given["tool_registry"], given["permissions"]
+    usual = usual or (Mode.ASK if names_tools(definition) else Mode.YOLO)
+    permissions = load_permissions(mode, usual=usual if rules is None else Mode.YOLO, project=folder)
+    tools = (
+        named_tools(definition, folder, on_output=on_output, on_remark=on_remark)
+        if brought is None
+        else nullcontext(brought)
+    )
+    async with (
+        tools as tool_registry,
+        kind.like(
+            own,
+            tool_registry=tool_registry,
+            journal=journal,
+            approve=given["approve"] or approve,
+            permissions=permissions if rules is None else StrictestPolicy((permissions, rules)),
+            settings=given["settings"] or config.agent,
+        ) as executor,
+    ):
+        yield executor
+
+
+def offered_agents(
+    config: MaverickConfig, sources: Iterable[str] = (), on_remark: Callable[[str], object] | None = None
+) -> dict[str, DiscoveredAgent]:
+    """The agents that a worker offers, by name.
+
+    Args:
+        config: The settings.
+        sources: Markdown files, Python files and modules with agents; by default all agents that are found here.
+        on_remark: Called with what is wrong with agents that are found here, and left out.
+
+    Raises:
+        InvalidInputError: A source is missing or wrong, has no agents, or has one whose name another source has.
+    """
+    sources = list(sources)
+    if not sources:
+        return _all_agents(config, on_remark or (lambda _: None))
+    offered: dict[str, DiscoveredAgent] = {}
+    for source in sources:
+        agents = [agent for agent in _agents_in(source) if agent.runnable(config) is not None]
+        if not agents:
+            raise InvalidInputError(f"{source} has no agents that can be run.", field="agents")
+        for agent in agents:
+            first = offered.setdefault(agent.name, agent)
+            if first.agent is not agent.agent:
+                raise InvalidInputError(
+                    f"{source}: {first.where} already has an agent named {agent.name!r}. Rename one of them.",
+                    field="agents",
+                )
+    return offered
+
+
+def _all_agents(config: MaverickConfig, on_remark: Callable[[str], object]) -> dict[str, DiscoveredAgent]:
+    discovery = Discovery(modules=config.agents)
+    offered: dict[str, DiscoveredAgent] = {}
+    for found in discovery.all():
+        try:
+            if found.runnable(config) is not None:
+                offered[found.name] = found
+        except MaverickError as error:  # one that cannot be made does not keep the others from being offered
+            on_remark(f"The agent {found.name!r} is left out: {error}")
+    for problem in discovery.problems:
+        on_remark(str(problem))
+    return offered
+
+
+def _agents_in(source: str) -> Iterable[DiscoveredAgent]:
+    if source.endswith(".md"):
+        read = read_agent(Path(source))
+        name = read.definition.name
+        yield DiscoveredAgent(name, read.definition, Origin.PROJECT, source, read.missing_tools)
+        return
+    known = registry.get_all()
+    module = load_python(source)
+    names = vars(module)
+    for definition in definitions_in(module):
+        yield DiscoveredAgent(definition.name, definition, Origin.REGISTERED, source, namespace=names)
+    for name, agent in registry.get_all().items():
+        namespace = registry.namespace_of(name)
+        if name not in known or namespace is names:
+            yield DiscoveredAgent(name, agent, Origin.REGISTERED, source, namespace=namespace)
+
+
+def _own_executor(
+    found: DiscoveredAgent, definition: AgentDefinition[Any], user_id: str | None
+) -> AgentExecutor:
+    """What the agent's module returns; it is not used itself, since it may be shared with other journals."""
+    try:
+        made = found.namespace[_HOOK](definition, user_id)
+    except Exception as error:  # foreign code may raise anything
+        file = found.namespace.get("__file__") or found.where
+        raise InvalidInputError(
+            f"{found.where}: executor(definition, user_id) failed. {describe_failure(error, Path(file).parent)}",
+            field=_HOOK,
+            cause=error,
+        ) from error
+    if isinstance(made, AgentExecutor):
+        return made
+    if inspect.iscoroutine(made):
+        made.close()
+    problem = "is async" if inspect.isawaitable(made) else f"returned {type(made).__name__}"
+    raise InvalidInputError(
+        f"{found.where}: executor(definition, user_id) {problem}. It must be a plain function that returns an "
+        "AgentExecutor.",
+        field=_HOOK,
+    )
