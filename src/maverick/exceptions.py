@@ -7,7 +7,8 @@
     │   │   ├── RateLimitError         too many requests or tokens (retry_after)
     │   │   ├── ServerError            the service failed or is overloaded; worth retrying
     │   │   ├── ContextOverflowError   the conversation is longer than the model can read
-    │   │   └── ThinkingRejectedError  the service does not take earlier thinking back
+    │   │   ├── ThinkingRejectedError  the service does not take earlier thinking back
+    │   │   └── MediaRejectedError     the service could not read an image or a document (media)
     │   ├── CassetteMissError          a recording holds no answer to this request (line, difference)
     │   ├── RefusalError               the model declined to answer
     │   ├── CLINotFoundError           the Claude CLI is not installed (cli_path)
@@ -160,6 +161,16 @@ class ThinkingRejectedError(ProviderError):
     """
 
     default_kind = ErrorKind.INVALID
+
+
+class MediaRejectedError(ProviderError):
+    """The service could not read an image or a document; ``media`` is ``image`` or ``document``."""
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(self, message: str, *, media: str = "image", **details: Any) -> None:
+        super().__init__(message, **details)
+        self.media = media
 
 
 class CassetteMissError(AgentError):

@@ -8,6 +8,7 @@ from maverick.exceptions import (
     AuthenticationError,
     ContextOverflowError,
     ErrorKind,
+    MediaRejectedError,
     ProviderError,
     RateLimitError,
     ServerError,
@@ -85,6 +86,28 @@ def test_a_refusal_of_earlier_thinking_is_told_from_one_of_a_setting(
     made = status_error("Claude", 400, ServiceError(words), {})
     assert type(made) is (ThinkingRejectedError if about_earlier_thinking else ProviderError)
     assert not made.retryable
+
+
+@pytest.mark.parametrize(
+    ("words", "names", "about", "media"),
+    [
+        ("Could not process image", (), "", "image"),
+        ("Could not process PDF", (), "", "document"),
+        ("messages.6.content.5.image.source.base64.data: Image does not match …", (), "", "image"),
+        ("messages.2.content.0.pdf.source.base64.data: The PDF specified was not valid.", (), "", "document"),
+        ("It broke.", ("image_parse_error",), "", "image"),
+        ("The image data you provided does not represent a valid image.", (), "", "image"),
+        ("It broke.", (), "input[0].content[1].file_data", "document"),
+        ("It broke.", ("image_content_policy_violation",), "", ""),
+        ("messages.0.content.0.text: an image of the source is too odd", (), "", ""),
+    ],
+)
+def test_a_refusal_of_media_says_whether_it_was_an_image_or_a_document(
+    words: str, names: tuple[str, ...], about: str, media: str
+) -> None:
+    made = status_error("Acme", 400, ServiceError(words, names, about=about), {})
+    assert type(made) is (MediaRejectedError if media else ProviderError)
+    assert getattr(made, "media", "") == media
 
 
 @pytest.mark.parametrize(

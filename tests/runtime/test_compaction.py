@@ -9,8 +9,8 @@ import pytest
 
 from maverick import AgentDefinition, ModelConfig, TerminateReason, tool
 from maverick.exceptions import AuthenticationError, ContextOverflowError
-from maverick.loop.conversation import without_thoughts
 from maverick.loop.events import Compacted
+from maverick.loop.prefix import without_thoughts
 from maverick.model import History, Message, ModelInfo, Request, Role, Thought, ToolCall, Usage
 from maverick.testing import ScriptedClient, call, calls, reply
 from scenario import Watched, agent, assert_valid, results_in, watch

@@ -8,8 +8,8 @@ from itertools import combinations
 import pytest
 
 from maverick import tool
-from maverick.loop.conversation import PrefixReason
 from maverick.loop.events import Compacted, PrefixChanged
+from maverick.loop.prefix import PrefixReason
 from maverick.loop.result import TerminateReason, ToolOutcome
 from simulation.simulator import Simulation, retrace
 from simulation.world import TOOLS, World

@@ -20,6 +20,7 @@ from maverick.exceptions import (
     AuthenticationError,
     ContextOverflowError,
     MalformedResponseError,
+    MediaRejectedError,
     NetworkError,
     RateLimitError,
     ServerError,
@@ -29,10 +30,23 @@ from maverick.exceptions import (
 from maverick.loop.result import ToolOutcome
 from maverick.loop.steps import CallModel
 from maverick.loop.tool_round import PlannedCall
-from maverick.model import ModelInfo, Opaque, Part, Price, Response, StopReason, Text, Tool, ToolCall, Usage
+from maverick.model import (
+    Image,
+    ModelInfo,
+    Opaque,
+    Part,
+    Price,
+    Response,
+    StopReason,
+    Text,
+    Tool,
+    ToolCall,
+    Usage,
+)
 from simulation.strict_provider import StrictProvider
 
 PRICE = Price(input=3.0, output=15.0)
+IMAGE = Image.from_file_id("file_1")
 
 
 @tool
@@ -203,6 +217,7 @@ class World:
                 AuthenticationError("Wrong key.", status=401),
                 ContextOverflowError("Too long.", status=400),
                 ThinkingRejectedError("The thinking is not mine.", status=400),
+                MediaRejectedError("The image is broken.", status=400),
             ]
         )
 
@@ -216,6 +231,8 @@ class World:
             "outcome": rng.choice(list(ToolOutcome)),
             "content": rng.choice(["ok", "", "x" * rng.choice([10, 5_000, 30_000])]),
         }
+        if rng.random() < 0.2:
+            fields["parts"] = (Text(fields["content"] or "See:"), IMAGE)
         if planned.grant is not None:
             grant = planned.grant
             tokens = rng.randint(0, 200 if grant.tokens is None else min(grant.tokens, 200))

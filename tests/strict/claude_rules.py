@@ -278,7 +278,7 @@ def _check_block(path: str, block: Body, betas: frozenset[str]) -> None:
         case "image" | "document" if block["source"]["type"] == "file" and _FILES_BETA not in betas:
             raise RefusedError(f"{path}: file sources require the beta header {_FILES_BETA}")
         case "document" if block["source"]["type"] == "base64":
-            _refusing(path, check_pdf, block["source"]["data"])
+            _refusing(f"{path}.pdf", check_pdf, block["source"]["data"])
         case "document" if block["source"]["type"] == "text" and not block["source"]["data"].strip():
             raise RefusedError(f"{path}.document.source.text.data: must be non-empty")
         case "image" | "document" if block["source"]["type"] == "url" and not re.match(
@@ -295,7 +295,7 @@ def _check_images(body: Body) -> None:
     for path, block in images:
         source = block["source"]
         if source["type"] == "base64":
-            _refusing(path, check_image, source["data"], source["media_type"], most)
+            _refusing(f"{path}.image", check_image, source["data"], source["media_type"], most)
 
 
 def _refusing(path: str, check: Any, *arguments: Any) -> None:

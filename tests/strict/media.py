@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import struct
+import zlib
 from functools import lru_cache
 
 MAX_IMAGE = 10 * 1024 * 1024
@@ -79,7 +80,7 @@ def _decoded(data: str) -> bytes:
 
 
 def _look(raw: bytes) -> tuple[str, tuple[int, int]]:
-    if raw.startswith(b"\x89PNG\r\n\x1a\n") and len(raw) >= 24:
+    if raw.startswith(b"\x89PNG\r\n\x1a\n") and len(raw) >= 24 and _has_pixels(raw):
         return "image/png", struct.unpack(">II", raw[16:24])
     if raw[:6] in (b"GIF87a", b"GIF89a") and len(raw) >= 10:
         return "image/gif", struct.unpack("<HH", raw[6:10])
@@ -88,6 +89,21 @@ def _look(raw: bytes) -> tuple[str, tuple[int, int]]:
     if raw.startswith(b"\xff\xd8\xff"):
         return "image/jpeg", _jpeg_pixels(raw)
     return "", (0, 0)
+
+
+def _has_pixels(raw: bytes) -> bool:
+    """Whether the pixels of a PNG can be unpacked."""
+    place, packed = 8, b""
+    while place + 8 <= len(raw):
+        (length,) = struct.unpack(">I", raw[place : place + 4])
+        if raw[place + 4 : place + 8] == b"IDAT":
+            packed += raw[place + 8 : place + 8 + length]
+        place += length + 12
+    try:
+        zlib.decompress(packed)
+    except zlib.error:
+        return False
+    return True
 
 
 def _jpeg_pixels(raw: bytes) -> tuple[int, int]:

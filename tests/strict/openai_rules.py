@@ -281,7 +281,9 @@ def _check_part(path: str, part: Body) -> None:
             elif not part.get("file_id") and not part.get("file_url"):
                 raise RefusedError(f"Invalid '{path}': expected file_data, file_id or file_url.", path)
     except MediaRefusedError as error:
-        raise RefusedError(f"Invalid '{path}'. {error}", path, "invalid_value") from error
+        if part["type"] == "input_image":
+            raise RefusedError(f"Invalid '{path}'. {error}", path, "image_parse_error") from error
+        raise RefusedError(f"Invalid '{path}'. {error}", f"{path}.file_data", "invalid_value") from error
 
 
 def _check_chat_messages(messages: list[Body]) -> None:
@@ -323,4 +325,5 @@ def _check_chat_part(part: Body) -> None:
         elif part["type"] == "file" and "file_data" in part["file"]:
             check_data_url(part["file"]["file_data"], _FILES)
     except MediaRefusedError as error:
-        raise RefusedError(f"Invalid media. {error}", "messages") from error
+        about = "file.file_data" if part["type"] == "file" else "image_url"
+        raise RefusedError(f"Invalid media. {error}", f"messages.{about}") from error

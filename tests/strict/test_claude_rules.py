@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import struct
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
 import pytest
 
+import media_files
 from strict.claude_ledger import ClaudeLedger
 from strict.claude_rules import COMPACT_BETA, Body, RefusedError, check_request
 
@@ -46,7 +46,7 @@ def body(*messages: Body, **fields: Any) -> Body:
 
 
 def png(width: int = 1, height: int = 1, media_type: str = "image/png") -> Body:
-    data = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, height)
+    data = media_files.png(1, 1, says=(width, height))
     source = {"type": "base64", "media_type": media_type, "data": base64.b64encode(data).decode()}
     return {"type": "image", "source": source}
 

@@ -13,8 +13,9 @@ import pytest
 
 from maverick import AgentDefinition, AgentExecutor, ModelConfig, PromptConfig, RunConfig, ToolConfig, connect
 from maverick.journal import MemoryJournal
-from maverick.loop.events import AgentActivityEvent, Compacted
-from maverick.model import Tool
+from maverick.loop.events import AgentActivityEvent, Compacted, PrefixChanged
+from maverick.model import Image, Tool
+from media_files import png
 from strict.campaign import Outcome, Service, count, play, read
 from strict.claude_author import ClaudeAuthor
 from strict.claude_rules import Body
@@ -86,3 +87,36 @@ async def test_thinking_behind_other_tools_is_left_out_once_it_was_refused() -> 
     assert second.success
     assert len(service.refused) == 1
     assert service.ledger.left_out == 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "claude:claude-opus-5-5",
+        "openai-responses:gpt-6.1-sol",
+        "openai-chat:gpt-4.1",
+        "claude-sdk:claude-opus-5-5",
+    ],
+)
+async def test_an_image_whose_pixels_are_broken_is_named_in_words_and_the_run_goes_on(model: str) -> None:
+    events: list[AgentActivityEvent] = []
+    broken = png().replace(b"IDATx", b"IDAT?")
+    improviser = Improviser(3, turns=1)
+    service: Service = (
+        StrictClaude(ClaudeAuthor(improviser)) if "claude" in model else StrictOpenAI(improviser)
+    )
+    async with service, connect(model, base_url=service.url, api_key="key") as client:
+        executor = AgentExecutor(client, journal=MemoryJournal())
+        result = await executor.execute(
+            agent(),
+            inputs={"prompt": [Image.from_bytes(broken, name="shelf.png"), "What is this?"]},
+            run_id="run",
+            on_activity=events.append,
+        )
+        replayed = [event async for event in executor.replay("run", agent())]
+
+    assert result.success
+    assert result.messages[0].content == "[image: shelf.png: the provider could not read it]What is this?"
+    assert len(service.refused) == 1
+    assert [event.reason for event in events if isinstance(event, PrefixChanged)] == ["media refused"]
+    assert [event.reason for event in replayed if isinstance(event, PrefixChanged)] == ["media refused"]

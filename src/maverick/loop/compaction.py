@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from maverick.loop.conversation import (
     Conversation,
-    PrefixReason,
     has_open_call,
     message_tokens,
     request_tokens,
@@ -23,6 +22,7 @@ from maverick.loop.conversation import (
 )
 from maverick.loop.entries import RunStarted
 from maverick.loop.limits import Ledger
+from maverick.loop.prefix import PrefixReason
 from maverick.loop.result import TerminateReason
 from maverick.model import (
     Document,

@@ -1,19 +1,26 @@
 """The conversation of a run, how much of the context window it takes, and how it differs from what was sent before.
 
-Each request of a run extends the one before it, or the conversation says why not (:class:`PrefixReason`): providers
+Each request of a run extends the one before it, or the conversation says why not (:class:`~maverick.loop.prefix.PrefixReason`): providers
 charge again for a prefix that has changed, and accept a signed thought only behind the messages it was made for. So the
 thoughts behind a change are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from maverick.exceptions import AgentError, ThinkingRejectedError
+from maverick.exceptions import AgentError, MediaRejectedError, ThinkingRejectedError
+from maverick.loop.prefix import (
+    PrefixChange,
+    PrefixReason,
+    any_thought,
+    bound_thought,
+    has_media,
+    without_media,
+    without_thoughts,
+)
 from maverick.model import (
     Document,
     History,
@@ -39,32 +46,6 @@ _USUAL_ANSWER = 4096
 _SMALLEST_RESULT = 100
 _NOTE = 40
 """About how many characters the note takes that replaces what was cut."""
-_ONLY_THOUGHTS = "[Thoughts, left out]"
-"""Replaces an answer that had nothing else; no provider accepts an empty message."""
-
-
-class PrefixReason(StrEnum):
-    """Why a request does not extend the one before it."""
-
-    CONDENSED = "condensed"
-    """The older turns were replaced by a summary."""
-    SHORTENED = "shortened"
-    """Tool results were cut to make room."""
-    TOOLS_CHANGED = "tools changed"
-    MODEL_CHANGED = "model changed"
-    SETTINGS_CHANGED = "settings changed"
-    EDITED = "edited"
-    """A message that was sent before was replaced."""
-    THINKING_REFUSED = "thinking refused"
-    """The provider did not take the thoughts of earlier turns back."""
-
-
-class PrefixChange(Struct, frozen=True):
-    """That the next request does not extend the one before it, and what it costs."""
-
-    reason: PrefixReason
-    tokens: int
-    """About how many tokens of it are billed again that a provider's cache would have held."""
 
 
 class Conversation:
@@ -154,7 +135,7 @@ class Conversation:
         The thoughts from there on are left out that are valid only behind what came before them.
         """
         every = reason in (PrefixReason.MODEL_CHANGED, PrefixReason.THINKING_REFUSED)
-        self.history = without_thoughts(messages, since or 0, _any if every else _bound)
+        self.history = without_thoughts(messages, since or 0, any_thought if every else bound_thought)
         self._recount()
         self.note_change(reason, since)
 
@@ -165,16 +146,32 @@ class Conversation:
         self.note_change(PrefixReason.CONDENSED, 0)
 
     def leave_out_refused(self, error: AgentError) -> bool:
-        """Leave out all thoughts if the provider refused them: once a run; says whether that may help."""
-        refused = isinstance(error, ThinkingRejectedError)
+        """Leave out what the provider refused: all thoughts, once a run, or media; says whether that may help."""
+        if isinstance(error, MediaRejectedError):
+            return self._leave_out_media(Image if error.media == "image" else Document)
         if (
-            not refused
+            not isinstance(error, ThinkingRejectedError)
             or self._thoughts_refused
             or not any(isinstance(part, Thought) for message in self.history for part in message.parts)
         ):
             return False
         self._thoughts_refused = True
         self.rewrite(self.history, PrefixReason.THINKING_REFUSED, 0)
+        return True
+
+    def _leave_out_media(self, kind: type[Image | Document]) -> bool:
+        """Put words in the place of images or documents: those that are new, since the provider does not say which one."""
+        answers = [place for place, message in enumerate(self.history) if message.role is Role.ASSISTANT]
+        newest = answers[-1] + 1 if answers else 0
+        found = [place for place, message in enumerate(self.history) if has_media(message, kind)]
+        found = [place for place in found if place >= newest] or found
+        if not found:
+            return False
+        messages = [
+            without_media(message, kind) if place in found else message
+            for place, message in enumerate(self.history)
+        ]
+        self.rewrite(messages, PrefixReason.MEDIA_REFUSED, found[0])
         return True
 
     def note_change(self, reason: PrefixReason, since: int | None = None) -> None:
@@ -272,40 +269,6 @@ def fit(parts: Iterable[Part], tokens: int) -> list[Part]:
         tokens -= _part_tokens(kept)
         fitted.append(kept)
     return fitted
-
-
-def _any(_: Thought) -> bool:
-    return True
-
-
-def _bound(thought: Thought) -> bool:
-    return thought.is_bound
-
-
-def without_thoughts(
-    messages: Iterable[Message], since: int = 0, leave_out: Callable[[Thought], bool] = _any
-) -> History:
-    """The messages without the thoughts from one of them on: a provider accepts a signed one only where it was made."""
-    return History(
-        Message.assistant(other_parts(message.parts, leave_out) or _ONLY_THOUGHTS)
-        if place >= since and any(isinstance(part, Thought) and leave_out(part) for part in message.parts)
-        else message
-        for place, message in enumerate(messages)
-    )
-
-
-def other_parts(parts: Sequence[Part], leave_out: Callable[[Thought], bool] = _any) -> list[Part]:
-    """The parts without thoughts. A provider's own form of the rest may refer to them, where they have one, too."""
-    gone = [part for part in parts if isinstance(part, Thought) and leave_out(part)]
-    owners = {part.block.provider for part in gone if part.block is not None and not part.is_bound}
-    kept: list[Part] = []
-    for part in parts:
-        own_form = part if isinstance(part, Opaque) else getattr(part, "block", None)
-        if own_form is None or own_form.provider not in owners:
-            kept += () if part in gone else (part,)
-        elif isinstance(part, Text | ToolCall):
-            kept.append(replace(part, block=None))
-    return kept
 
 
 def has_open_call(messages: Sequence[Message]) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from maverick.exceptions import MalformedResponseError
-from maverick.loop.conversation import PrefixReason
 from maverick.loop.entries import (
     ApprovalDecided,
     CallRuled,
@@ -46,6 +45,7 @@ from maverick.loop.events import (
 )
 from maverick.loop.machine import AgentLoop
 from maverick.loop.policy import Verdict
+from maverick.loop.prefix import PrefixReason
 from maverick.loop.result import AgentResult
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, Step
 from maverick.loop.tool_round import PlannedCall

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from maverick.exceptions import AgentError
-from maverick.loop.conversation import PrefixReason
+from maverick.loop.prefix import PrefixReason
 from maverick.loop.result import AgentResult, ToolOutcome
 from maverick.model import Part, ToolCall, Usage
 from maverick.model.server_tools import Citation, ServerToolUse

@@ -20,11 +20,12 @@ from typing_extensions import TypeVar
 from maverick.exceptions import AgentError, ContextOverflowError, InvalidInputError, OutputValidationError
 from maverick.loop import entries, termination
 from maverick.loop.compaction import Compactor
-from maverick.loop.conversation import Conversation, PrefixChange, PrefixReason, request_tokens
+from maverick.loop.conversation import Conversation, request_tokens
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.limits import Ledger
 from maverick.loop.output import repair_prompt
 from maverick.loop.policy import Verdict
+from maverick.loop.prefix import PrefixChange, PrefixReason
 from maverick.loop.request_builder import RequestBuilder
 from maverick.loop.result import RESUMABLE, AgentResult, AgentUsage, TerminateReason, ToolRecord
 from maverick.loop.run_settings import RunSettings

@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from maverick.loop.conversation import PrefixReason
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import RunStarted
+from maverick.loop.prefix import PrefixReason
 from maverick.loop.run_settings import RunSettings, ToolOffer
 from maverick.model import History, OutputSchema, Request, Tool
 from maverick.model.request import DEFAULT_CONFIG

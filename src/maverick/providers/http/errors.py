@@ -22,6 +22,7 @@ from maverick.exceptions import (
     ErrorKind,
     InvalidInputError,
     MalformedResponseError,
+    MediaRejectedError,
     NetworkError,
     ProviderError,
     RateLimitError,
@@ -79,6 +80,23 @@ _OLD_THINKING = re.compile(
 )
 """How Claude and OpenAI refuse the thinking of an earlier turn, as opposed to a setting."""
 
+_BAD_IMAGE = (
+    "invalid_image",
+    "invalid_base64_image",
+    "image_parse",
+    "image_too",
+    "image_file",
+    "unsupported_image",
+    "empty_image",
+    "failed_to_download_image",
+)
+"""How OpenAI's names begin for an image that cannot be read, as opposed to one that it does not want to see."""
+_BAD_MEDIA = re.compile(
+    r"Could not process (image|PDF)|messages\.\d+\.\S*\.(image|pdf|document)\.source\b|represent a valid (image)",
+    re.IGNORECASE,
+)
+"""How Claude, and OpenAI where it has no code for it, say that an image or a document cannot be read."""
+
 
 class ServiceError(msgspec.Struct, frozen=True):
     """What a service says of a failure."""
@@ -91,6 +109,8 @@ class ServiceError(msgspec.Struct, frozen=True):
     """The HTTP status in the body, where it has one."""
     request_id: str = ""
     """Its id of the exchange, where the body has it."""
+    about: str = ""
+    """The part of the request that it is about, where the body says so."""
     is_certain: bool = False
     """Whether the body can be nothing but an error, whatever the status of the answer."""
 
@@ -113,6 +133,7 @@ def read_service_error(body: bytes) -> ServiceError:
         names,
         code if isinstance(code, int) and 400 <= code < 600 else None,
         _text(answer.get("request_id")),
+        _text(error.get("param")),
         bool(answer.get("error")) or answer.get("object") == "error" or any(map(_STATUS_OF_NAME.get, names)),
     )
 
@@ -175,7 +196,7 @@ def status_error(
         return ServerError(
             f"{service} failed or is overloaded{said}. Try again {_when(wait)}.", retry_after=wait, **facts
         )
-    return _bad_request(service, status, said, facts)
+    return _bad_request(service, status, said, error, facts)
 
 
 def _without_key(exchange: Exchange, error: ServiceError, body: bytes) -> ServiceError:
@@ -189,6 +210,17 @@ def _without_key(exchange: Exchange, error: ServiceError, body: bytes) -> Servic
 def _says_too_long(error: ServiceError) -> bool:
     words = error.message.lower()
     return "context_length_exceeded" in error.names or any(phrase in words for phrase in _TOO_LONG)
+
+
+def _unread_media(error: ServiceError) -> str:
+    """What the service could not read, ``image`` or ``document``; empty if it is about something else."""
+    if any(name.startswith(_BAD_IMAGE) for name in error.names):
+        return "image"
+    if error.about.endswith("file_data"):
+        return "document"
+    if (found := _BAD_MEDIA.search(error.message)) is None:
+        return ""
+    return "image" if "image" in found[0].lower() else "document"
 
 
 def _rate_limited(
@@ -209,8 +241,16 @@ def _rate_limited(
     )
 
 
-def _bad_request(service: str, status: int, said: str, facts: dict[str, Any]) -> ProviderError:
+def _bad_request(
+    service: str, status: int, said: str, error: ServiceError, facts: dict[str, Any]
+) -> ProviderError:
     """The error for a request that the service will not serve as it is."""
+    if status == 400 and (media := _unread_media(error)):
+        return MediaRejectedError(
+            f"{service} could not read the {media}{said}. Check that it opens, or leave it out.",
+            media=media,
+            **facts,
+        )
     if status == 402:
         message = f"{service} refused the request over billing{said}. Check the account's credit and limits."
     elif status == 404:

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from msgspec.structs import replace
 
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
-from maverick.loop.conversation import other_parts, without_thoughts
+from maverick.loop.prefix import other_parts, without_thoughts
 from maverick.model import (
     LLMClient,
     ModelInfo,
