@@ -11,7 +11,7 @@ from conformance.providers.failures import FAILURES
 from conformance.providers.provider import Provider, Stage, in_turn
 from conformance.providers.scenarios import LOOP_TURNS, Scenario
 from maverick import connect
-from maverick.model import Request, Role, StopReason, ToolCall, Usage
+from maverick.model import LLMClient, Request, Role, StopReason, ToolCall, Usage
 from maverick.testing import ScriptedClient, Turn, call, calls, reply, turn
 
 _NO_WIRE: Mapping[Scenario, str] = {
@@ -53,7 +53,7 @@ class ScriptedProvider(Provider):
 
     @asynccontextmanager
     async def stage(self, *scenarios: Scenario) -> AsyncIterator[Stage]:
-        yield Stage(in_turn([_scripted(scenario) for scenario in scenarios]))
+        yield Stage(scripted_client(*scenarios))
 
 
 class OfflineProvider(Provider):
@@ -85,6 +85,11 @@ class OfflineProvider(Provider):
         pace = _A_LONG_TIME if scenarios[0] is Scenario.UNFINISHED else 0.0
         async with connect("offline:", pace=pace) as client:
             yield Stage(client)
+
+
+def scripted_client(*scenarios: Scenario) -> LLMClient:
+    """A client that behaves as these scenarios say, one request after the other."""
+    return in_turn([_scripted(scenario) for scenario in scenarios])
 
 
 def _scripted(scenario: Scenario) -> ScriptedClient:
