@@ -32,7 +32,13 @@ from maverick.chat.reply import compose, explain
 from maverick.chat.streaming import FilteredEvents, SentenceFilter
 from maverick.chat.tables import storable
 from maverick.chat.tool_server import MCPToolServer
-from maverick.exceptions import LeaseLostError, MaverickError, RunExistsError, RunNotFoundError
+from maverick.exceptions import (
+    LeaseLostError,
+    MaverickError,
+    RunExistsError,
+    RunHandedOverError,
+    RunNotFoundError,
+)
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition, RunConfig, TerminateReason
 from maverick.loop.events import AgentActivityEvent
@@ -225,8 +231,8 @@ class AgentRunner:
         except AnswerTimeoutError:
             raise
         except Exception as error:  # the contract: whatever happens, the user gets a friendly reply
-            if is_given and isinstance(error, LeaseLostError):
-                raise  # the server waits for the answer of the process that has taken over
+            if is_given and isinstance(error, LeaseLostError | RunHandedOverError):
+                raise  # another process gives the answer
             if stop.reason == _TIME_IS_UP:
                 answer = explain(TerminateReason.TIMEOUT, [], SentenceFilter(message))
                 raise self._timed_out(answer, error) from error
@@ -309,6 +315,7 @@ def _stopping_at(deadline: float | None, signal: AbortSignal | None) -> Iterator
             stack.callback(asyncio.get_running_loop().call_at(deadline, stop.abort, _TIME_IS_UP).cancel)
         if signal is not None:
             stack.callback(signal.subscribe(lambda: stop.abort(signal.reason)))
+            stack.callback(signal.subscribe(stop.hand_over, to_hand_over=True))
         yield stop
 
 

@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from importlib.metadata import version
@@ -58,6 +58,15 @@ class Offer(NamedTuple):
     executor: Callable[[str | None], AbstractAsyncContextManager[AgentExecutor]]
 
 
+class OwnDrive(NamedTuple):
+    """An agent whose runs other code than the executor's own drives, whichever version began them.
+
+    It drives a run to its end; a run that has ended before has its outcome seen to again.
+    """
+
+    drive: Callable[[FleetRecord, AbortSignal], Awaitable[None]]
+
+
 class Worker:
     """Drives runs of a fleet until it is cancelled.
 
@@ -67,7 +76,7 @@ class Worker:
         max_runs: How many runs it drives at once.
     """
 
-    def __init__(self, fleet: Fleet, agents: Mapping[str, Offer], *, max_runs: int = 100) -> None:
+    def __init__(self, fleet: Fleet, agents: Mapping[str, Offer | OwnDrive], *, max_runs: int = 100) -> None:
         self.name = f"{platform.node()}-{os.getpid()}-{os.urandom(4).hex()}"
         self._fleet = fleet
         self._store = fleet.store
@@ -140,6 +149,10 @@ class Worker:
     async def _drive(self, record: FleetRecord, request: RunRequest, signal: AbortSignal) -> Drive:
         run_id, journal = record.run_id, self._fleet.journal
         offer = self._agents[record.agent]
+        if isinstance(offer, OwnDrive):
+            await offer.drive(record, signal)
+            await self._store.leave(run_id, self.name, FleetState.ENDED)
+            return Drive(DriveEnd.ENDED)
         try:
             found = await journal.get(run_id)
         except RunNotFoundError:
@@ -187,6 +200,8 @@ class Worker:
 
     async def _queues_of(self, name: str) -> list[str]:
         offer = self._agents[name]
+        if isinstance(offer, OwnDrive):
+            return [f"{self._fleet.queue}/{name}"]
         async with offer.executor(None) as executor:
             return [
                 f"{self._fleet.queue}/{name}",
