@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from temporalio.client import Client as TemporalClient
 from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError
-from maverick.fleet.store import FleetRecord, FleetState, FleetStore, RunRequest
+from maverick.fleet.store import MAX_RUNS_PER_USER, FleetRecord, FleetState, FleetStore, RunRequest
 from maverick.fleet.workflow import RunWorkflow
 from maverick.journal import RunRecord
 from maverick.journal.postgres.journal import PostgresJournal
@@ -31,13 +33,20 @@ class Fleet:
         temporal: The connection to Temporal.
         journal: Where the runs are.
         queue: How the names of the fleet's task queues begin.
+        max_runs_per_user: How many runs of a user may be in progress at once.
     """
 
-    def __init__(self, temporal: TemporalClient, journal: PostgresJournal, queue: str = QUEUE) -> None:
+    def __init__(
+        self,
+        temporal: TemporalClient,
+        journal: PostgresJournal,
+        queue: str = QUEUE,
+        max_runs_per_user: int = MAX_RUNS_PER_USER,
+    ) -> None:
         self.temporal = temporal
         self.journal = journal
         self.queue = queue
-        self.store = FleetStore(journal)
+        self.store = FleetStore(journal, max_runs_per_user)
 
     @classmethod
     async def connect(
@@ -49,6 +58,7 @@ class Fleet:
         tls: bool = False,
         api_key: str | None = None,
         queue: str = QUEUE,
+        max_runs_per_user: int = MAX_RUNS_PER_USER,
     ) -> Self:
         """Connect to the Temporal server of a fleet.
 
@@ -59,6 +69,8 @@ class Fleet:
             tls: Whether to encrypt the connection; an API key implies it.
             api_key: The key of a Temporal that asks for one.
             queue: How the names of the fleet's task queues begin.
+            max_runs_per_user: How many runs of a user may be in progress at once; more wait for one to end or to park. Runs
+                without a user are not limited. Give every client and worker of a fleet the same number.
 
         Raises:
             NetworkError: It cannot be reached.
@@ -70,7 +82,7 @@ class Fleet:
                 f"Temporal cannot be reached at {temporal}. Check the address, and that its server runs.",
                 cause=error,
             ) from error
-        return cls(client, journal, queue)
+        return cls(client, journal, queue, max_runs_per_user)
 
     async def start(
         self,
@@ -99,24 +111,31 @@ class Fleet:
             raise InvalidInputError(
                 f"run_id: there is another run {run_id!r}. Choose another id.", field="run_id"
             )
-        await self.offer(record)
+        if user_id is None:
+            await self.offer([record])
+        else:
+            await self.offer(await self.store.admit(user_id))
         return FleetRun(self, run_id)
 
-    async def offer(self, record: FleetRecord) -> None:
-        """See that a run has a workflow; one that has it keeps it."""
-        if record.state is FleetState.ENDED:
-            return
-        await self.temporal.start_workflow(
-            RunWorkflow.run,
-            f"{self.queue}/{record.agent}",
-            id=record.run_id,
-            task_queue=self.queue,
-            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            priority=Priority(priority_key=record.priority, fairness_key=(record.user_id or "")[:64]),
-        )
-        if record.state is FleetState.QUEUED:
-            await self.store.mark_started(record.run_id)
+    async def offer(self, records: Iterable[FleetRecord]) -> None:
+        """See that runs in progress have workflows; one that has it and waits is woken."""
+        for record in records:
+            if record.state is not FleetState.STARTED:
+                continue
+            try:
+                await self.temporal.start_workflow(
+                    RunWorkflow.run,
+                    f"{self.queue}/{record.agent}",
+                    id=record.run_id,
+                    task_queue=self.queue,
+                    id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+                    id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                    priority=Priority(
+                        priority_key=record.priority, fairness_key=fairness_key(record.user_id)
+                    ),
+                )
+            except WorkflowAlreadyStartedError:
+                await self.wake(record.run_id)
 
     def run(self, run_id: str) -> FleetRun:
         """A run of the fleet by its id."""
@@ -128,12 +147,11 @@ class Fleet:
         Returns:
             The ids of the runs that were looked at.
         """
-        adopted = []
-        for state in (FleetState.QUEUED, FleetState.STARTED):
-            for record in await self.store.runs(state, limit=1_000_000):
-                await self.offer(record)
-                adopted.append(record.run_id)
-        return adopted
+        for user_id in await self.store.users_waiting():
+            await self.offer(await self.store.admit(user_id))
+        open_runs = await self.store.runs(FleetState.STARTED, limit=1_000_000)
+        await self.offer(record for record in open_runs if record.worker is None)
+        return [record.run_id for record in open_runs]
 
     async def wake(self, run_id: str) -> None:
         """Have a run that waits driven again."""
@@ -199,3 +217,8 @@ class FleetRun:
                 if found.status in ENDED:
                     return found
             await asyncio.sleep(_LOOK_AGAIN)
+
+
+def fairness_key(user_id: str | None) -> str:
+    """What Temporal knows a user by, to give every user their turn: a hash, since ids are often addresses of people."""
+    return "" if user_id is None else hashlib.sha256(user_id.encode()).hexdigest()[:32]

@@ -27,9 +27,11 @@ class FleetState(StrEnum):
     """What a fleet has made of a run."""
 
     QUEUED = "queued"
-    """It has not been given to Temporal yet."""
+    """It waits until fewer runs of its user are in progress."""
     STARTED = "started"
-    """It has a workflow."""
+    """It is in progress: a workflow sees that a worker drives it."""
+    PARKED = "parked"
+    """It waits for a person, and does not count as in progress."""
     ENDED = "ended"
 
 
@@ -77,32 +79,75 @@ class FleetRecord(Struct, frozen=True, kw_only=True):
     created_at: float
 
 
+MAX_RUNS_PER_USER = 100
+"""How many runs of a user are in progress at once, unless the settings say otherwise."""
+_NO_ROOM = "other runs of its user to end"
 _COLUMNS = "run_id, agent, user_id, priority, state, worker, abort, waits_for, error, created_at"
+_A_COLUMNS = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
 
 
 class FleetStore:
-    """The fleet's tables, in the database of its journal."""
+    """The fleet's tables, in the database of its journal.
 
-    def __init__(self, journal: PostgresJournal) -> None:
+    Args:
+        journal: The journal.
+        max_runs_per_user: How many runs of a user may be in progress at once; further ones wait. Runs without a user are
+            not limited.
+    """
+
+    def __init__(self, journal: PostgresJournal, max_runs_per_user: int = MAX_RUNS_PER_USER) -> None:
         self.journal = journal
+        self.max_runs_per_user = max_runs_per_user
 
     # Runs -------------------------------------------------------------------------------------------------------
 
     async def add(
         self, run_id: str, agent: str, user_id: str | None, priority: int, request: RunRequest
     ) -> bool:
-        """Take a run on; says whether it is new."""
+        """Take a run on; says whether it is new. That of a user is queued: :meth:`admit` starts it."""
         payload = _encode(request)
         found = await self._fetch(
-            "INSERT INTO maverick.fleet_runs (run_id, agent, user_id, priority, request) VALUES ($1, $2, $3, $4, $5) "
-            "ON CONFLICT DO NOTHING RETURNING run_id",
+            "INSERT INTO maverick.fleet_runs (run_id, agent, user_id, priority, request, state, waits_for) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING run_id",
             run_id,
             agent,
             user_id,
             priority,
             payload,
+            FleetState.STARTED if user_id is None else FleetState.QUEUED,
+            "" if user_id is None else _NO_ROOM,
         )
         return bool(found)
+
+    async def admit(self, user_id: str | None) -> list[FleetRecord]:
+        """Start what a user has waiting, first by priority and then by age, as far as there is room.
+
+        Returns:
+            The runs that are now in progress; the caller gives them to Temporal.
+        """
+        found = await self._fetch(
+            f"SELECT {_COLUMNS} FROM maverick.fleet_admit($1, $2)",  # noqa: S608 - our own names
+            user_id,
+            self.max_runs_per_user,
+        )
+        return [_record(row) for row in found]
+
+    async def readmit(self, run_id: str) -> list[FleetRecord]:
+        """Let a run that was parked go on, or have it wait for its turn; returns what is now in progress, as :meth:`admit`."""
+        found = await self._fetch(
+            "WITH woken AS (UPDATE maverick.fleet_runs SET state = 'queued', waits_for = $2, updated_at = now() "  # noqa: S608 - our own names
+            "WHERE run_id = $1 AND state IN ('parked', 'queued') RETURNING user_id) "
+            f"SELECT {_A_COLUMNS} FROM woken, maverick.fleet_admit(woken.user_id, $3) a",
+            run_id,
+            _NO_ROOM,
+            self.max_runs_per_user,
+        )
+        return [_record(row) for row in found]
+
+    async def users_waiting(self) -> list[str]:
+        """The users who have runs that wait for others to end."""
+        found = await self._fetch("SELECT DISTINCT user_id FROM maverick.fleet_runs WHERE state = 'queued'")
+        return [row["user_id"] for row in found]
 
     async def get(self, run_id: str) -> FleetRecord | None:
         """A run of the fleet, if it is one."""
@@ -123,10 +168,14 @@ class FleetStore:
         return [_record(row) for row in found]
 
     async def take(self, run_id: str, worker: str) -> tuple[FleetRecord, RunRequest] | None:
-        """Note that a worker drives a run; ``None`` if the fleet does not have it, or it has ended."""
+        """Note that a worker drives a run; ``None`` if it is not in progress.
+
+        One that is to be stopped can be taken whenever it has not ended, so that it need not wait for its turn.
+        """
         found = await self._fetch(
-            "UPDATE maverick.fleet_runs SET worker = $2, waits_for = '', updated_at = now() "  # noqa: S608 - our own names
-            f"WHERE run_id = $1 AND state <> 'ended' RETURNING {_COLUMNS}, request",
+            "UPDATE maverick.fleet_runs SET worker = $2, state = 'started', waits_for = '', updated_at = now() "  # noqa: S608 - our own names
+            "WHERE run_id = $1 AND (state = 'started' OR (state <> 'ended' AND (abort IS NOT NULL OR user_id IS NULL))) "
+            f"RETURNING {_COLUMNS}, request",
             run_id,
             worker,
         )
@@ -141,25 +190,24 @@ class FleetStore:
 
     async def leave(
         self, run_id: str, worker: str, state: FleetState, *, waits_for: str = "", error: str = ""
-    ) -> None:
-        """Note that a worker no longer drives a run, unless another has taken it."""
-        await self._fetch(
-            "UPDATE maverick.fleet_runs SET worker = NULL, state = $3, waits_for = $4, error = $5, updated_at = now() "
-            "WHERE run_id = $1 AND worker = $2",
+    ) -> list[FleetRecord]:
+        """Note that a worker no longer drives a run, unless another has taken it.
+
+        Returns:
+            The runs of its user that are now in progress in its place, as :meth:`admit`.
+        """
+        found = await self._fetch(
+            "WITH freed AS (UPDATE maverick.fleet_runs SET worker = NULL, state = $3, waits_for = $4, error = $5, "  # noqa: S608 - our own names
+            "updated_at = now() WHERE run_id = $1 AND worker = $2 RETURNING user_id) "
+            f"SELECT {_A_COLUMNS} FROM freed, maverick.fleet_admit(freed.user_id, $6) a",
             run_id,
             worker,
             state,
             waits_for,
             error,
+            self.max_runs_per_user,
         )
-
-    async def mark_started(self, run_id: str) -> None:
-        """Note that a run has a workflow; it may have ended already."""
-        await self._fetch(
-            "UPDATE maverick.fleet_runs SET state = 'started', updated_at = now() "
-            "WHERE run_id = $1 AND state = 'queued'",
-            run_id,
-        )
+        return [_record(row) for row in found]
 
     async def request_abort(self, run_id: str, reason: str) -> bool:
         """Ask whoever drives a run, now or later, to stop it; says whether it can still be stopped."""

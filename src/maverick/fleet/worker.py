@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import platform
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from importlib.metadata import version
@@ -123,8 +123,14 @@ class Worker:
         run_id = activity.info().workflow_id
         assert run_id is not None  # noqa: S101 - only workflows ask for it
         taken = await self._store.take(run_id, self.name)
+        if taken is None:  # it was parked, or is over
+            admitted = await self._store.readmit(run_id)
+            await self._offer(record for record in admitted if record.run_id != run_id)
+            taken = await self._store.take(run_id, self.name)
         if taken is None:
-            return Drive(DriveEnd.ENDED)
+            left = await self._store.get(run_id)
+            is_over = left is None or left.state is FleetState.ENDED
+            return Drive(DriveEnd.ENDED if is_over else DriveEnd.WAITING)
         record, request = taken
         signal = self._driven[run_id] = AbortSignal()
         if record.abort is not None:
@@ -140,7 +146,7 @@ class Worker:
             if getattr(error, "retryable", False):
                 raise ApplicationError("The run could not be driven.", type=type(error).__name__) from error
             log_failure(logging.ERROR, "run_not_driven", error, {"run_id": run_id})
-            await self._store.leave(run_id, self.name, FleetState.ENDED, error=str(error))
+            await self._leave(run_id, FleetState.ENDED, error=str(error))
             return Drive(DriveEnd.ENDED)
         finally:
             heartbeat.cancel()
@@ -151,7 +157,7 @@ class Worker:
         offer = self._agents[record.agent]
         if isinstance(offer, OwnDrive):
             await offer.drive(record, signal)
-            await self._store.leave(run_id, self.name, FleetState.ENDED)
+            await self._leave(run_id, FleetState.ENDED)
             return Drive(DriveEnd.ENDED)
         try:
             found = await journal.get(run_id)
@@ -171,17 +177,27 @@ class Worker:
             elif found.status not in ENDED:
                 result = await executor.resume(run_id, offer.definition, signal=signal)
         if result is None or result.terminate_reason is not TerminateReason.AWAITING_APPROVAL:
-            await self._store.leave(run_id, self.name, FleetState.ENDED)
+            await self._leave(run_id, FleetState.ENDED)
             return Drive(DriveEnd.ENDED)
-        await self._store.leave(run_id, self.name, FleetState.STARTED, waits_for="a person's decision")
+        await self._leave(run_id, FleetState.PARKED, waits_for="a person's decision")
         return Drive(DriveEnd.WAITING, until=await self._expiry(run_id))
+
+    async def _leave(self, run_id: str, state: FleetState, *, waits_for: str = "", error: str = "") -> None:
+        """Drive a run no longer, and let its user's next one begin."""
+        await self._offer(await self._store.leave(run_id, self.name, state, waits_for=waits_for, error=error))
+
+    async def _offer(self, records: Iterable[FleetRecord]) -> None:
+        try:
+            await self._fleet.offer(records)
+        except RPCError as error:  # whoever sweeps next finds that they have no workflow
+            log_failure(logging.WARNING, "runs_not_offered", error, {"worker": self.name})
 
     async def _unfit(self, record: FleetRecord, queue: str, error: RunChangedError) -> Drive:
         """Give a run that was begun with another version of its agent to the workers that have that one."""
         begun = await load_beginning(self._fleet.journal, record.run_id)
         assert begun.fingerprint is not None  # noqa: S101 - else nothing can have changed
         fitting = self._queue_for(record.agent, begun.fingerprint)
-        await self._store.leave(record.run_id, self.name, FleetState.STARTED, waits_for=str(error))
+        await self._leave(record.run_id, FleetState.STARTED, waits_for=str(error))
         if fitting == queue:  # this worker is one of those, and a subagent has changed
             return Drive(DriveEnd.WAITING)
         return Drive(DriveEnd.UNFIT, queue=fitting)

@@ -167,6 +167,26 @@ MIGRATIONS = (
         seen_at TIMESTAMPTZ NOT NULL DEFAULT now()
     );
     """,
+    # Starts what waits for a place of its user, as far as there is room. A function, because the count has to be made
+    # after the lock is held: each statement of a function sees what was committed before it began.
+    """
+    CREATE INDEX fleet_runs_started ON maverick.fleet_runs (user_id) WHERE state = 'started';
+    CREATE INDEX fleet_runs_queued ON maverick.fleet_runs (user_id, priority, created_at) WHERE state = 'queued';
+    CREATE FUNCTION maverick.fleet_admit(whose TEXT, most INTEGER) RETURNS SETOF maverick.fleet_runs
+    LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM pg_advisory_xact_lock(hashtextextended(whose, 7));
+        RETURN QUERY UPDATE maverick.fleet_runs SET state = 'started', waits_for = '', updated_at = now()
+        WHERE run_id IN (
+            SELECT run_id FROM maverick.fleet_runs WHERE user_id = whose AND state = 'queued'
+            ORDER BY priority, created_at, run_id
+            LIMIT greatest(0, most - (
+                SELECT count(*) FROM maverick.fleet_runs WHERE user_id = whose AND state = 'started'
+            ))
+            FOR UPDATE
+        ) RETURNING *;
+    END $$;
+    """,
 )
 
 _LOCK = 0x6D6176657269636B
