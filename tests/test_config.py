@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from canary import CANARY, lookout
-from maverick.config import AgentConfig, MaverickConfig, Secret, Setting, load_config
+from maverick.config import AgentConfig, MaverickConfig, Secret, Setting, TemporalConfig, load_config
 from maverick.exceptions import ConfigError
 
 PART = CANARY[-20:]
@@ -269,6 +269,41 @@ def test_every_setting_has_a_variable(machine: Machine) -> None:
         base_url="https://api.example.com",
     )
     assert len(machine.environ.keys() - {"MAVERICK_TRUST"}) == len(AgentConfig.settings())
+
+
+def test_the_temporal_server_of_a_fleet_is_set_in_a_file_or_the_environment(machine: Machine) -> None:
+    machine.home_file.write_text("temporal: temporal.example:7233\n")
+    assert machine.load().temporal == TemporalConfig(address="temporal.example:7233")
+
+    machine.project_file.write_text("temporal: {address: 'temporal://other/acme', queue: shop, tls: true}\n")
+    machine.environ |= {
+        "MAVERICK_TEMPORAL_NAMESPACE": "prod",
+        "MAVERICK_TEMPORAL_API_KEY": CANARY,
+        "MAVERICK_TEMPORAL_TLS_CA": "ca.pem",
+    }
+    assert machine.load().temporal == TemporalConfig(
+        address="temporal://other/acme",
+        namespace="prod",
+        api_key=Secret(CANARY),
+        tls=True,
+        tls_ca="ca.pem",
+        queue="shop",
+    )
+    assert CANARY not in str(machine.load().describe())
+    del machine.environ["MAVERICK_TRUST"]
+    assert machine.load().temporal.address == "temporal.example:7233"
+    assert machine.load().ignored == ("temporal.address", "temporal.queue", "temporal.tls")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://host:7233", "host:7233/acme", "temporal://ana:secret@host", "temporal://host/a/b", "a b"],
+)
+def test_an_address_of_temporal_that_is_none_is_refused(machine: Machine, address: str) -> None:
+    machine.environ["MAVERICK_TEMPORAL"] = address
+
+    assert "temporal.address: expected host:port, or temporal://" in str(machine.refuse())
+    assert "secret" not in str(machine.refuse())
 
 
 @pytest.mark.parametrize(
@@ -602,6 +637,11 @@ def test_every_setting_is_described_with_its_source(machine: Machine) -> None:
         Setting("agent.between_content_timeout", 300, "default"),
         Setting("agent.api_key", "***", "OPENAI_API_KEY"),
         Setting("agent.base_url", None, "default"),
+        *(
+            Setting(f"temporal.{name}", value, "default")
+            for name, value in asdict(TemporalConfig()).items()
+            if name != "sources"
+        ),
         Setting("journal", "~/.maverick/runs.db", "default"),
         Setting("database", "~/.maverick/chat.db", "default"),
         Setting("agents", None, "default"),

@@ -10,7 +10,7 @@ import yaml
 from canary import CANARY
 from cli.folder import Folder
 from maverick.cli import doctor
-from maverick.config import AgentConfig, MaverickConfig, load_config
+from maverick.config import AgentConfig, MaverickConfig, TemporalConfig, load_config
 
 
 @pytest.mark.requirement("007-CONFIG")
@@ -108,6 +108,7 @@ def test_the_file_that_is_written_can_be_used_by_taking_comments_away(folder: Fo
     tree = yaml.safe_load(file.read_text())
     assert tree.keys() == MaverickConfig.settings().keys()
     assert tree["agent"].keys() == AgentConfig.settings().keys()
+    assert tree["temporal"].keys() == TemporalConfig.settings().keys()
 
 
 def test_a_projects_file_offers_nothing_that_is_a_persons_own(folder: Folder) -> None:

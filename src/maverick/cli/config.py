@@ -15,7 +15,7 @@ from maverick.cli.settings import load_settings
 from maverick.config import AgentConfig, MaverickConfig, Secret, Setting
 from maverick.config.loading import own_folder, persons_home
 from maverick.config.mcp_servers import MCPServers, load_mcp_servers
-from maverick.config.settings import MCP_SERVERS, Section
+from maverick.config.settings import MCP_SERVERS, SECTIONS, Section
 from maverick.exceptions import MaverickError
 from maverick.providers.resolve import resolve
 
@@ -99,17 +99,18 @@ def write_file(options: argparse.Namespace) -> int:
 def _lines(*, project: bool) -> Iterator[str]:
     yield "# Settings of Maverick. Take away the # before a line to set it; `maverick config show` shows what is set."
     yield ""
-    yield "# agent:"
-    yield from _settings(AgentConfig(), "#   ", project=project)
+    for section in SECTIONS.values():
+        yield f"# {section.section}:"
+        yield from _settings(section(), "#   ", project=project)
     yield from _settings(MaverickConfig(), "# ", project=project)
 
 
 def _settings(section: Section, indent: str, *, project: bool) -> Iterator[str]:
     for name, (_, expected) in section.settings().items():
-        if name == AgentConfig.section or (project and name in _PERSONS_OWN):
+        if name in SECTIONS or (project and name in _PERSONS_OWN):
             continue
         default = getattr(section, name)
         if isinstance(default, Secret):
             default = default.get_secret_value()
-        shown = "" if default in (None, ()) else f" {default}"
+        shown = "" if default in (None, ()) else f" {str(default).lower() if default is False else default}"
         yield f"{indent}{name}:{shown}  # {expected}"

@@ -19,7 +19,7 @@ from maverick.exceptions import ConfigError
 from maverick.tools.permissions.policy import read_permissions
 
 _YES, _NO = ("y", "yes"), ("n", "no", "")
-_SECRETS = ("agent.api_key",)
+_SECRETS = ("agent.api_key", "temporal.api_key")
 
 
 class Untrusted(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """What a person can set, and where each setting came from.
 
 Settings are layered, later over earlier: the defaults, ``~/.maverick/config.yaml``, ``./maverick.yaml``, the
-environment (``MAVERICK_AGENT_MODEL`` is ``agent.model``, ``MAVERICK_JOURNAL`` is ``journal``), and what the program
+environment (``MAVERICK_AGENT_MODEL`` is ``agent.model``, ``MAVERICK_JOURNAL`` is ``journal``, ``MAVERICK_TEMPORAL`` is ``temporal.address``), and what the program
 passes. :func:`load_config` reads them all and is the one way in; ``MaverickConfig()`` reads nothing and is the
 defaults.
 
@@ -20,6 +20,7 @@ from maverick.config.settings import (
     MaverickConfig,
     Secret,
     Setting,
+    TemporalConfig,
 )
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "MaverickConfig",
     "Secret",
     "Setting",
+    "TemporalConfig",
     "load_config",
 ]

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from maverick.config.model_settings import MODEL_SETTINGS
-from maverick.config.settings import ARGUMENT, MCP_SERVERS, TIMEOUTS, AgentConfig, MaverickConfig
+from maverick.config.settings import (
+    ARGUMENT,
+    MCP_SERVERS,
+    SECTIONS,
+    TIMEOUTS,
+    AgentConfig,
+    MaverickConfig,
+    TemporalConfig,
+)
 from maverick.config.trust import ADVICE, SETTINGS_FILE, Trust
 from maverick.exceptions import ConfigError
 
@@ -24,6 +32,8 @@ _HARMLESS = frozenset(
 """What a project may set without being trusted; all else decides where data goes or what runs: a provider's own tools
 search the web or run code with what was said, and a field of a request can be anything."""
 
+_ADDRESS = "address"
+"""What is set of Temporal where nothing but a text is given."""
 _FILES_FOR_MODELS = ("cassette", "local")
 """The providers whose models are files: a project's own would answer in place of the user's."""
 
@@ -61,15 +71,16 @@ def load_config(
     }
     project_layer, ignored = _from_project(cwd or Path(), home_folder, environ, _who(own, said))
     merged: _Layer = {**own, **project_layer, **said}
-    agent: dict[str, Any] = {}
-    values: dict[str, Any] = {}
+    values: dict[str, dict[str, Any]] = {"": {}, **{section: {} for section in SECTIONS}}
     for field, (value, _) in merged.items():
         section, _, name = field.rpartition(".")
-        (agent if section else values)[name] = value
+        values[section][name] = value
     sources = {field: source for field, (_, source) in merged.items()}
-    return MaverickConfig(
-        agent=AgentConfig(**agent, sources=sources), **values, sources=sources, ignored=ignored
-    )
+    own_values = values.pop("")
+    sections: dict[str, Any] = {
+        section: SECTIONS[section](**given, sources=sources) for section, given in values.items()
+    }
+    return MaverickConfig(**sections, **own_values, sources=sources, ignored=ignored)
 
 
 def own_choice(home: Path | None) -> Mapping[str, str]:
@@ -200,6 +211,9 @@ def _from_environment(environ: Mapping[str, str]) -> _Layer:
                     source=variable,
                 )
     fields |= {f"MAVERICK_{name.upper()}": name for name in ("journal", "database", "agents")}
+    for name in TemporalConfig.settings():
+        suffix = "" if name == _ADDRESS else f"_{name.upper()}"
+        fields[f"MAVERICK_TEMPORAL{suffix}"] = TemporalConfig.dotted(name)
     return {
         field: (environ[variable], variable)
         for variable, field in fields.items()
@@ -214,22 +228,25 @@ def _flattened(tree: object, source: str) -> _Layer:
     for name, value in tree.items():
         if name not in MaverickConfig.settings():
             raise MaverickConfig.unknown(name, source)
-        if name == AgentConfig.section:
-            layer |= _flattened_agent(value, source)
+        if name in SECTIONS:
+            layer |= _flattened_section(name, value, source)
         elif value is not None:
             layer[name] = (value, source)
     return layer
 
 
-def _flattened_agent(settings: object, source: str) -> _Layer:
+def _flattened_section(section: str, settings: object, source: str) -> _Layer:
+    known = SECTIONS[section]
+    if known is TemporalConfig and isinstance(settings, str):
+        settings = {_ADDRESS: settings}
     if not isinstance(settings, Mapping | None):
-        raise _not_settings(AgentConfig.section, source)
+        raise _not_settings(section, source)
     layer: _Layer = {}
     for name, value in (settings or {}).items():
-        if name not in AgentConfig.settings():
-            raise AgentConfig.unknown(name, source)
+        if name not in known.settings():
+            raise known.unknown(name, source)
         if value is not None:
-            layer[AgentConfig.dotted(name)] = (value, source)
+            layer[known.dotted(name)] = (value, source)
     return layer
 
 

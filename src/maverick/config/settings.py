@@ -87,8 +87,8 @@ def _converted(name: str, written: Any, kind: Any) -> object:  # noqa: ANN401 - 
     Raises:
         ValueError: It does not fit.
     """
-    if name == "agent":
-        if not isinstance(written, AgentConfig):
+    if name in SECTIONS:
+        if not isinstance(written, SECTIONS[name]):
             raise ValueError
         return written
     if hasattr(written, "get_secret_value"):  # a secret of Pydantic's is as good as ours
@@ -168,8 +168,9 @@ class Section:
         """The error for a setting that does not exist."""
         shown = name if isinstance(name, str) and len(name) <= _LONGEST_QUOTE else HIDDEN
         known = [*cls.settings()]
-        if not cls.section:  # what belongs in agent may have lost its section
-            known += [MCP_SERVERS, *map(AgentConfig.dotted, AgentConfig.settings())]
+        if not cls.section:  # what belongs in a section may have lost it
+            known += [MCP_SERVERS]
+            known += [part.dotted(name) for part in SECTIONS.values() for name in part.settings()]
         problem = describe_unknown(f"{cls.section} setting".strip(), shown, known)
         return ConfigError(
             f"{problem} Correct or remove it (from {source}).", source=source, field=cls.dotted(shown)
@@ -301,6 +302,42 @@ def shown_setting(value: Any) -> str | float | None:  # noqa: ANN401 - whatever 
     return cast("str | float | None", value)
 
 
+_HOST = r"([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?"
+_Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,200}$")]
+_File = Annotated[str | None, Meta(description="the path of a PEM file")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemporalConfig(Section):
+    """The Temporal server of a fleet, and how to reach it."""
+
+    section: ClassVar[str] = "temporal"
+
+    address: Annotated[
+        Annotated[str, Meta(pattern=rf"^{_HOST}$|^temporal://{_HOST}(/[A-Za-z0-9._-]{{1,200}})?/?$")] | None,
+        Meta(description="host:port, or temporal://host:port/namespace"),
+    ] = None
+    """Where it is; without one there is no fleet."""
+    namespace: Annotated[_Name | None, Meta(description="letters, digits, '-', '_' and '.'")] = None
+    """The namespace there, unless the address has one; ``default`` if neither does."""
+    api_key: Annotated[Secret | None, Meta(description="printable ASCII characters without spaces")] = None
+    """The key of a server that asks for one; it is sent over TLS only."""
+    tls: Annotated[bool, Meta(description="true or false")] = False
+    """Whether the connection is encrypted; a key or one of the files below implies it."""
+    tls_ca: _File = None
+    """The certificates that the server's is checked with, in place of the usual ones."""
+    tls_cert: _File = None
+    """The client's certificate, for a server that asks for one."""
+    tls_key: _File = None
+    """The private key of the client's certificate."""
+    queue: Annotated[_Name, Meta(description="letters, digits, '-', '_' and '.'")] = "maverick"
+    """How the names of the task queues begin, for several fleets in one namespace."""
+
+
+SECTIONS: Mapping[str, type[AgentConfig | TemporalConfig]] = {
+    part.section: part for part in (AgentConfig, TemporalConfig)
+}
+"""The settings that are grouped, by the name of the group."""
 _Place = Annotated[Secret, Meta(description="a path or a postgresql:// address")]
 
 
@@ -310,6 +347,8 @@ class MaverickConfig(Section):
 
     agent: Annotated[AgentConfig, Meta(description="an AgentConfig")] = AgentConfig()
     """The model and how to reach it."""
+    temporal: Annotated[TemporalConfig, Meta(description="a TemporalConfig")] = TemporalConfig()
+    """The Temporal server of a fleet."""
     journal: _Place = field(default=Secret(DEFAULT_JOURNAL))
     """Where runs are kept; hidden, because an address may have a password in it."""
     database: _Place = field(default=Secret(DEFAULT_DATABASE))
@@ -333,6 +372,9 @@ class MaverickConfig(Section):
             if name == "api_key" and value is None and key_variable:
                 shown, source = HIDDEN, key_variable
             settings.append(Setting(AgentConfig.dotted(name), shown, source))
+        for name in TemporalConfig.settings():
+            shown, source = shown_setting(getattr(self.temporal, name)), self.temporal.source_of(name)
+            settings.append(Setting(TemporalConfig.dotted(name), shown, source))
         for name in ("journal", "database"):
             place = getattr(self, name).get_secret_value()
             settings.append(Setting(name, HIDDEN if "://" in place else place, self.source_of(name)))
