@@ -28,6 +28,7 @@
     │   ├── JournalError               a run could not be written or read
     │   │   ├── RunNotFoundError       no run has this id (run_id)
     │   │   ├── RunExistsError         the id is taken (run_id)
+    │   │   ├── RunMovedError          the run is in another journal (run_id, moved_to)
     │   │   ├── LeaseLostError         another process has taken the run over (run_id)
     │   │   ├── JournalDamagedError    the journal can no longer be read (run_id, readable)
     │   │   ├── RunChangedError        the agent is not the one the run was made with (changes)
@@ -362,6 +363,17 @@ class RunExistsError(JournalError):
         default = f"The journal already has a run {run_id!r}. Resume it, or choose another run_id."
         super().__init__(message or default, **details)
         self.run_id = run_id
+
+
+class RunMovedError(JournalError):
+    """The run was moved, or is being moved, to another journal or fleet, and continues only there."""
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(self, message: str, *, run_id: str = "", moved_to: str = "", **details: Any) -> None:
+        super().__init__(message, **details)
+        self.run_id = run_id
+        self.moved_to = moved_to
 
 
 class LeaseLostError(JournalError):

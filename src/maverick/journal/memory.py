@@ -14,7 +14,9 @@ from maverick.journal.records import (
     Append,
     Approval,
     ApprovalStatus,
+    Departure,
     Lease,
+    RunCopy,
     RunRecord,
     RunStatus,
 )
@@ -26,12 +28,12 @@ from maverick.model import Blob
 class _KeptRun:
     __slots__ = ("blobs", "payloads", "record", "token", "words")
 
-    def __init__(self, record: RunRecord) -> None:
+    def __init__(self, record: RunRecord, token: int = 1) -> None:
         self.record = record
         self.payloads: list[bytes] = []
         self.blobs: dict[str, bytes] = {}
         self.words: dict[int, bytes] = {}
-        self.token = 1
+        self.token = token
 
 
 class MemoryJournal(Journal):
@@ -114,6 +116,27 @@ class MemoryJournal(Journal):
             del self._runs[key]
         self._approvals = {key: kept for key, kept in self._approvals.items() if kept.run_id not in removed}
         return len(removed)
+
+    async def receive(self, copies: Sequence[RunCopy]) -> None:
+        """Add a run and its subagents' runs as another journal had them."""
+        run_id, token = copies[0].record.run_id, 1
+        if run_id in self._runs:
+            if Departure.of(self._runs[run_id].record) is None:
+                raise RunExistsError(run_id=run_id)
+            token += max(self._runs[key].token for key in self._family(run_id))
+            await self.delete(run_id)
+        for copy in copies:
+            kept = self._runs[copy.record.run_id] = _KeptRun(copy.record, token)
+            kept.payloads += copy.payloads
+            self._keep(kept, copy.blobs)
+            for payload in copy.words:
+                self._said += 1
+                kept.words[self._said] = payload
+            self._approvals |= {approval.approval_id: approval for approval in copy.approvals}
+
+    async def waiting_words(self, run_id: str) -> list[bytes]:
+        """The words that wait for a run."""
+        return list(self._kept(run_id).words.values())
 
     async def blob_names(self, run_id: str) -> list[str]:
         """The hashes of the blobs that a run names."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from types import TracebackType
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from maverick.exceptions import InvalidInputError, LeaseLostError
+from maverick.exceptions import InvalidInputError, LeaseLostError, RunMovedError
 from maverick.loop.entries import Entry, Said
 from maverick.model import Blob
 
@@ -64,6 +66,54 @@ class RunRecord(Struct, frozen=True, kw_only=True):
                     f"{name}: expected text without NUL characters and lone surrogates, got {value!r}.",
                     field=name,
                 )
+
+
+class Departure(NamedTuple):
+    """Where a run went that is no longer to be resumed here, as the reason of its record says."""
+
+    target: str
+    status: RunStatus
+    """The status that it has there."""
+    reason: str
+    arrived: bool
+    """Whether it is known to be there; else the move was interrupted, and is to be repeated."""
+
+    @classmethod
+    def of(cls, record: RunRecord) -> Departure | None:
+        """Where a run went; ``None`` if it is here."""
+        found = _DEPARTED.fullmatch(record.reason)
+        if found is None:
+            return None
+        return cls(found["target"], RunStatus(found["status"]), found["reason"], found["how"] == "moved")
+
+    def __str__(self) -> str:
+        was = f"{self.status.value} {self.reason}".rstrip()
+        return f"{'moved' if self.arrived else 'moving'} ({was}) to {self.target}"
+
+
+_DEPARTED = re.compile(
+    rf"(?P<how>moving|moved) \((?P<status>{'|'.join(RunStatus)}) ?(?P<reason>\w*)\) to (?P<target>.+)"
+)
+
+
+def check_here(record: RunRecord) -> None:
+    """Make sure that a run was not moved to another journal.
+
+    Raises:
+        RunMovedError: It was.
+    """
+    if (departure := Departure.of(record)) is not None:
+        went = "was moved" if departure.arrived else "is being moved"
+        then = (
+            "Continue it there"
+            if departure.arrived
+            else "If that was interrupted, repeat `maverick runs move`"
+        )
+        raise RunMovedError(
+            f"The run {record.run_id!r} {went} to {departure.target}. {then}.",
+            run_id=record.run_id,
+            moved_to=departure.target,
+        )
 
 
 class Lease(Struct):
@@ -173,6 +223,16 @@ class Approval(Struct, frozen=True, kw_only=True):
     decided_by: str = ""
     decided_at: float | None = None
     reason: str = ""
+
+
+class RunCopy(Struct, frozen=True):
+    """A run with all that belongs to it, to be added to another journal."""
+
+    record: RunRecord
+    payloads: Sequence[bytes]
+    blobs: Sequence[Blob]
+    words: Sequence[bytes]
+    approvals: Sequence[Approval]
 
 
 def _is_storable(text: str) -> bool:

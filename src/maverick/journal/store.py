@@ -8,30 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from maverick.exceptions import (
-    ApprovalError,
     InvalidInputError,
     JournalDamagedError,
     JournalError,
     RunNotFoundError,
 )
+from maverick.journal.approval_store import ApprovalStore
 from maverick.journal.codec import blobs_in, decode_entry, encode_entry
 from maverick.journal.damage import damaged_blob, damaged_run
 from maverick.journal.records import (
     Append,
-    Approval,
-    ApprovalStatus,
     Lease,
+    RunCopy,
     RunRecord,
     RunStatus,
     StoredEntry,
     Words,
+    check_here,
 )
 from maverick.journal.transaction import Transaction
 from maverick.journal.words import decode_words, unheard, words_for
@@ -46,7 +46,7 @@ _PAGE = 256
 _ALL = 1_000_000
 
 
-class Journal(ABC):
+class Journal(ApprovalStore):
     """Keeps runs. ``SqliteJournal``, ``PostgresJournal`` and ``MemoryJournal`` are the stores."""
 
     on_write: Callable[[str, bool], None] | None = None
@@ -158,6 +158,20 @@ class Journal(ABC):
     @abstractmethod
     async def delete(self, run_id: str) -> int:
         """Remove a run and its subagents' runs, and the blobs that no other run names; returns how many runs."""
+
+    @abstractmethod
+    async def receive(self, copies: Sequence[RunCopy]) -> None:
+        """Add a run and its subagents' runs as another journal had them, all or none; the first is the one that called.
+
+        A copy that was left behind when the run was moved away from here is replaced, and every lease on it stays void.
+
+        Raises:
+            RunExistsError: The run is here, and was not moved away.
+        """
+
+    @abstractmethod
+    async def waiting_words(self, run_id: str) -> list[bytes]:
+        """The words that wait for a run, oldest first."""
 
     @abstractmethod
     async def blob_names(self, run_id: str) -> list[str]:
@@ -302,6 +316,7 @@ class Journal(ABC):
         record = await self.get(run_id)
         if user_id is not None and record.user_id != user_id:
             raise RunNotFoundError(run_id=run_id)
+        check_here(record)
         if not await self._say(run_id, encode_entry(words), blobs_in(words)):
             raise unheard(await self.get(run_id))
 
@@ -309,85 +324,9 @@ class Journal(ABC):
     async def _say(self, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> bool:
         """Add words, unless the run is over for good or too many words wait; says whether they were added."""
 
-    # Approvals --------------------------------------------------------------------------------------------------
-
-    async def request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
-        """Store requests for a decision and park the run; one that exists already is left as it is.
-
-        Raises:
-            LeaseLostError: Another process has claimed the run, or an earlier write under this lease failed.
-            JournalError: They could not be written; the lease has ended.
-        """
-        with lease:
-            await self._request_approvals(lease, approvals)
-
-    @abstractmethod
-    async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
-        """Write the requests that are not there yet, if the lease's token is the run's newest."""
-
-    @abstractmethod
-    async def get_approval(self, approval_id: str) -> Approval:
-        """One request.
-
-        Raises:
-            ApprovalError: There is no such request.
-        """
-
-    @abstractmethod
-    async def list_approvals(
-        self, *, run_id: str | None = None, status: ApprovalStatus | None = None
-    ) -> list[Approval]:
-        """Requests, oldest first."""
-
-    @abstractmethod
-    async def settle_approval(
-        self, approval: Approval, expected: ApprovalStatus, lease: Lease | None = None
-    ) -> bool:
-        """Replace a request by its new state, if its status still is the expected one; says whether it was.
-
-        Args:
-            approval: The new state.
-            expected: The status it has to have until now.
-            lease: The right to write the run, if the run itself does this: it has to hold in the same transaction.
-
-        Raises:
-            LeaseLostError: Another process has claimed the run.
-        """
-
-    async def approve(
-        self, approval_id: str, *, by: str, reason: str = "", at: float | None = None
-    ) -> Approval:
-        """Agree to a tool call. The run goes on when it is next resumed.
-
-        Raises:
-            ApprovalError: It is unknown, already decided, expired, or another user's to decide.
-        """
-        return await self._decide(approval_id, approved=True, by=by, reason=reason, at=at)
-
-    async def deny(self, approval_id: str, *, by: str, reason: str = "", at: float | None = None) -> Approval:
-        """Refuse a tool call; the model is told so when the run is next resumed.
-
-        Raises:
-            ApprovalError: It is unknown, already decided, expired, or another user's to decide.
-        """
-        return await self._decide(approval_id, approved=False, by=by, reason=reason, at=at)
-
-    async def _decide(
-        self, approval_id: str, *, approved: bool, by: str, reason: str, at: float | None
-    ) -> Approval:
-        from maverick.journal.approvals import decided
-
-        pending = await self.get_approval(approval_id)
-        settled = decided(pending, approved=approved, by=by, reason=reason, at=at)
-        if not await self.settle_approval(settled, ApprovalStatus.PENDING):
-            raise ApprovalError(
-                f"The request {approval_id!r} was just decided by someone else.", approval_id=approval_id
-            )
-        return settled
-
     # Lifetime ---------------------------------------------------------------------------------------------------
 
-    async def aclose(self) -> None:  # noqa: B027 - a store in memory has nothing to close
+    async def aclose(self) -> None:
         """Let go of files and connections."""
 
     async def __aenter__(self) -> Self:

@@ -207,6 +207,7 @@ class AgentExecutor:
 
         Raises:
             RunNotFoundError: There is no such run.
+            RunMovedError: It was moved to another journal, and continues there.
             RunChangedError: The agent has changed; the message names how.
             LeaseLostError: Another process resumed the run at the same time.
         """
@@ -340,7 +341,7 @@ class AgentExecutor:
     ) -> Driver[T]:
         """The driver of a run that the journal has; all is checked before the process that works on it is stopped."""
         agent = self._agents.prepare(definition, inherited)
-        replay.check_complete(await journal.get(run_id))
+        await replay.check_complete(journal, run_id, caller)
         begun = await replay.load_beginning(journal, run_id)
         replay.check_unchanged(begun, agent.fingerprint, accept_changes=accept_changes)
         writer = RunWriter(journal, await journal.claim(run_id, caller))

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError, InvalidToolError, JournalDamagedError, RunChangedError
-from maverick.journal import Journal, RunRecord
+from maverick.journal import Journal
 from maverick.journal.codec import decode_entry
 from maverick.journal.damage import damaged_run
-from maverick.journal.records import DAMAGED
+from maverick.journal.records import DAMAGED, Lease, check_here
 from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.loop.entries import Edited, Entry, ModelCalled, RunStarted, Said
 from maverick.loop.event_mapper import EventMapper
@@ -88,12 +88,22 @@ def follow(run_id: str, entries: Sequence[Entry], feed: Callable[[Entry], R]) ->
         yield fed
 
 
-def check_complete(record: RunRecord) -> None:
-    """Make sure that nothing is missing of a run.
+async def check_complete(journal: Journal, run_id: str, caller: Lease | None) -> None:
+    """Make sure that a run is here, and that nothing is missing of it.
+
+    Args:
+        journal: The journal.
+        run_id: The run.
+        caller: The lease on the run that called it as a subagent, if that one continues it.
 
     Raises:
+        RunMovedError: It was moved to another journal.
         JournalDamagedError: Its last entries are lost: what they did would be done again.
     """
+    record = await journal.get(run_id)
+    check_here(record)
+    if caller is None and record.parent is not None:
+        check_here(await journal.get(run_id.partition("/")[0]))
     if record.reason == DAMAGED:
         raise JournalDamagedError(
             f"The run {record.run_id!r} was saved from a damaged journal with its first {record.entries} entries; what "

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from maverick.exceptions import ApprovalError, RunNotFoundError
+from maverick.exceptions import ApprovalError, RunExistsError, RunNotFoundError
 from maverick.journal.codec import encode_approval
 from maverick.journal.damage import read_approval, read_approvals, read_record, read_records
 from maverick.journal.postgres.database import PostgresDatabase, database_name
 from maverick.journal.postgres.schema import Connection
 from maverick.journal.postgres.transaction import PostgresTransaction
 from maverick.journal.postgres.writer import (
+    INSERT_WORDS,
     PostgresWriter,
     add_words,
     check_held,
@@ -24,7 +26,9 @@ from maverick.journal.records import (
     Append,
     Approval,
     ApprovalStatus,
+    Departure,
     Lease,
+    RunCopy,
     RunRecord,
     RunStatus,
 )
@@ -45,6 +49,9 @@ _DELETE_UNNAMED = """
     DELETE FROM maverick.blobs
     WHERE sha256 = ANY($1) AND NOT EXISTS (SELECT FROM maverick.run_blobs WHERE sha256 = blobs.sha256)
 """
+
+
+_SET_COUNTERS = "UPDATE maverick.runs SET token = $2, words = $3 WHERE run_id = $1"
 
 
 class PostgresJournal(Journal):
@@ -131,21 +138,29 @@ class PostgresJournal(Journal):
 
     async def delete(self, run_id: str) -> int:
         """Remove a run and its subagents' runs."""
+        return await self._writer.write(run_id, partial(_delete, run_id))
 
-        async def work(db: Connection) -> int:
-            family = [row["run_id"] for row in await db.fetch(_FAMILY, run_id)]
-            if not family:
-                raise RunNotFoundError(run_id=run_id)
-            named = [row["sha256"] for row in await db.fetch(_BLOB_NAMES, family)]
-            for table in ("runs", "entries", "approvals", "run_blobs", "words"):
-                await db.execute(f"DELETE FROM maverick.{table} WHERE run_id = ANY($1)", family)  # noqa: S608 - our own names
-            if named:
-                # Locked first: a process that is just naming one of them is waited for, and its run is then seen.
-                await db.execute(_LOCK_BLOBS, named)
-                await db.execute(_DELETE_UNNAMED, named)
-            return len(family)
+    async def receive(self, copies: Sequence[RunCopy]) -> None:
+        """Add a run and its subagents' runs as another journal had them."""
+        run_id = copies[0].record.run_id
 
-        return await self._writer.write(run_id, work)
+        async def work(db: Connection) -> None:
+            token = await _make_room(db, run_id)
+            for copy in copies:
+                await create_run(db, copy.record, copy.payloads, None, copy.blobs)
+                for payload in copy.words:
+                    await db.execute(INSERT_WORDS, copy.record.run_id, payload)
+                await db.execute(_SET_COUNTERS, copy.record.run_id, token, len(copy.words))
+                await _insert_approvals(db, copy.approvals)
+
+        await self._writer.write(run_id, work)
+
+    async def waiting_words(self, run_id: str) -> list[bytes]:
+        """The words that wait for a run."""
+        found = await self.database.fetch(
+            "SELECT payload FROM maverick.words WHERE run_id = $1 ORDER BY number", run_id
+        )
+        return [row["payload"] for row in found]
 
     async def blob_names(self, run_id: str) -> list[str]:
         """The hashes of the blobs that a run names."""
@@ -167,16 +182,7 @@ class PostgresJournal(Journal):
     async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
         async def work(db: Connection) -> None:
             await write_entries(db, Append(lease, (), RunStatus.WAITING))
-            for approval in approvals:
-                await db.execute(
-                    "INSERT INTO maverick.approvals (approval_id, run_id, status, requested_at, payload) "
-                    "VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
-                    approval.approval_id,
-                    approval.run_id,
-                    approval.status,
-                    approval.requested_at,
-                    encode_approval(approval),
-                )
+            await _insert_approvals(db, approvals)
 
         await self._writer.write(lease.run_id, work)
 
@@ -246,3 +252,42 @@ class PostgresJournal(Journal):
             database = self._connect()
             self._opened[loop] = (database, PostgresWriter(database))
         return self._opened[loop]
+
+
+async def _make_room(db: Connection, run_id: str) -> int:
+    """Remove the copy of a run that was moved away; returns a token that is newer than those of its leases."""
+    found = await db.fetch(f"SELECT {RUN_COLUMNS} FROM maverick.runs WHERE run_id = $1 FOR UPDATE", run_id)  # noqa: S608 - our own names
+    if not found:
+        return 1
+    if Departure.of(read_record(found[0])) is None:
+        raise RunExistsError(run_id=run_id)
+    newest = await db.fetchval(f"SELECT max(token) FROM maverick.runs WHERE run_id IN ({_FAMILY})", run_id)  # noqa: S608 - our own
+    await _delete(run_id, db)
+    return int(newest) + 1
+
+
+async def _delete(run_id: str, db: Connection) -> int:
+    family = [row["run_id"] for row in await db.fetch(_FAMILY, run_id)]
+    if not family:
+        raise RunNotFoundError(run_id=run_id)
+    named = [row["sha256"] for row in await db.fetch(_BLOB_NAMES, family)]
+    for table in ("runs", "entries", "approvals", "run_blobs", "words"):
+        await db.execute(f"DELETE FROM maverick.{table} WHERE run_id = ANY($1)", family)  # noqa: S608 - our own names
+    if named:
+        # Locked first: a process that is just naming one of them is waited for, and its run is then seen.
+        await db.execute(_LOCK_BLOBS, named)
+        await db.execute(_DELETE_UNNAMED, named)
+    return len(family)
+
+
+async def _insert_approvals(db: Connection, approvals: Sequence[Approval]) -> None:
+    for approval in approvals:
+        await db.execute(
+            "INSERT INTO maverick.approvals (approval_id, run_id, status, requested_at, payload) "
+            "VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+            approval.approval_id,
+            approval.run_id,
+            approval.status,
+            approval.requested_at,
+            encode_approval(approval),
+        )

@@ -73,7 +73,7 @@ _ADD_WORDS = """
     UPDATE maverick.runs SET words = words + 1
     WHERE run_id = $1 AND words < $2 AND (status = ANY($3::text[]) OR reason = ANY($4::text[]))
 """
-_INSERT_WORDS = "INSERT INTO maverick.words (run_id, payload) VALUES ($1, $2)"
+INSERT_WORDS = "INSERT INTO maverick.words (run_id, payload) VALUES ($1, $2)"
 
 # The token is checked by the statement that writes: there is no moment between the two. Runs are locked in the order of
 # their ids, so that two processes that write to the same runs do not wait for each other.
@@ -176,7 +176,7 @@ async def add_words(connection: Connection, run_id: str, payload: bytes, blobs: 
     added = await connection.execute(_ADD_WORDS, run_id, MOST_WAITING, list(HEARS), RESUMABLE_REASONS)
     if added != "UPDATE 1":
         return False
-    await connection.execute(_INSERT_WORDS, run_id, payload)
+    await connection.execute(INSERT_WORDS, run_id, payload)
     await insert_blobs(connection, run_id, blobs)
     return True
 

@@ -19,7 +19,9 @@ from maverick.journal.records import (
     Append,
     Approval,
     ApprovalStatus,
+    Departure,
     Lease,
+    RunCopy,
     RunRecord,
     RunStatus,
 )
@@ -79,17 +81,7 @@ class SqliteJournal(Journal):
 
         def work(db: sqlite3.Connection) -> Lease:
             _check_held(db, caller)
-            try:
-                created = db.execute(
-                    f"INSERT INTO runs ({RUN_COLUMNS}, token) VALUES (?,?,?,?,?,?,?,?,?,?,1)",  # noqa: S608 - our own names
-                    [*(getattr(record, name) for name in _FIELDS[:-1]), len(payloads)],
-                )
-            except sqlite3.IntegrityError:
-                raise RunExistsError(run_id=record.run_id) from None
-            assert created.lastrowid is not None  # noqa: S101 - it was inserted
-            insert_entries(db, created.lastrowid, 1, payloads)
-            insert_blobs(db, record.run_id, blobs)
-            return Lease(record.run_id, 1)
+            return _create(db, record, payloads, blobs, token=1)
 
         return await self._writer.write(work)
 
@@ -156,26 +148,30 @@ class SqliteJournal(Journal):
 
     async def delete(self, run_id: str) -> int:
         """Remove a run and its subagents' runs."""
+        return await self._writer.write(partial(_delete, run_id))
 
-        def work(db: sqlite3.Connection) -> int:
-            family = db.execute(_FAMILY, (run_id,)).fetchall()
-            if not family:
-                raise RunNotFoundError(run_id=run_id)
-            db.executemany(
-                "DELETE FROM entries WHERE run = (SELECT number FROM runs WHERE run_id = ?)", family
-            )
-            db.executemany("DELETE FROM approvals WHERE run_id = ?", family)
-            db.executemany("DELETE FROM words WHERE run_id = ?", family)
-            db.executemany("DELETE FROM runs WHERE run_id = ?", family)
-            named = [row for run in family for row in db.execute(_BLOB_NAMES, run)]
-            db.executemany("DELETE FROM run_blobs WHERE run_id = ?", family)
-            db.executemany(
-                "DELETE FROM blobs WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM run_blobs WHERE sha256 = ?1)",
-                named,
-            )
-            return len(family)
+    async def receive(self, copies: Sequence[RunCopy]) -> None:
+        """Add a run and its subagents' runs as another journal had them."""
 
-        return await self._writer.write(work)
+        def work(db: sqlite3.Connection) -> None:
+            token = _make_room(db, copies[0].record.run_id)
+            for copy in copies:
+                run_id = copy.record.run_id
+                _create(db, copy.record, copy.payloads, copy.blobs, token=token)
+                db.executemany(
+                    "INSERT INTO words (run_id, payload) VALUES (?,?)", [(run_id, one) for one in copy.words]
+                )
+                db.execute("UPDATE runs SET words = ? WHERE run_id = ?", (len(copy.words), run_id))
+                _insert_approvals(db, copy.approvals)
+
+        await self._writer.write(work)
+
+    async def waiting_words(self, run_id: str) -> list[bytes]:
+        """The words that wait for a run."""
+        found = await self._read(
+            "SELECT payload FROM words WHERE run_id = ? ORDER BY number", (run_id,), run_id
+        )
+        return [row[0] for row in found]
 
     async def blob_names(self, run_id: str) -> list[str]:
         """The hashes of the blobs that a run names."""
@@ -204,10 +200,7 @@ class SqliteJournal(Journal):
     async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
         def work(db: sqlite3.Connection) -> None:
             write_entries(db, Append(lease, (), RunStatus.WAITING))
-            db.executemany(
-                "INSERT OR IGNORE INTO approvals (approval_id, run_id, status, requested_at, payload) VALUES (?,?,?,?,?)",
-                [(a.approval_id, a.run_id, a.status, a.requested_at, encode_approval(a)) for a in approvals],
-            )
+            _insert_approvals(db, approvals)
 
         await self._writer.write(work)
 
@@ -274,6 +267,61 @@ class SqliteJournal(Journal):
         # Else one damaged text of one run would keep all others from being read.
         reader.text_factory = lambda raw: raw.decode(errors="surrogateescape")
         return reader
+
+
+def _create(
+    db: sqlite3.Connection, record: RunRecord, payloads: Sequence[bytes], blobs: Sequence[Blob], *, token: int
+) -> Lease:
+    try:
+        created = db.execute(
+            f"INSERT INTO runs ({RUN_COLUMNS}, token) VALUES (?,?,?,?,?,?,?,?,?,?,?)",  # noqa: S608 - our own names
+            [*(getattr(record, name) for name in _FIELDS[:-1]), len(payloads), token],
+        )
+    except sqlite3.IntegrityError:
+        raise RunExistsError(run_id=record.run_id) from None
+    assert created.lastrowid is not None  # noqa: S101 - it was inserted
+    insert_entries(db, created.lastrowid, 1, payloads)
+    insert_blobs(db, record.run_id, blobs)
+    return Lease(record.run_id, token)
+
+
+def _make_room(db: sqlite3.Connection, run_id: str) -> int:
+    """Remove the copy of a run that was moved away; returns a token that is newer than those of its leases."""
+    found = db.execute(f"SELECT {RUN_COLUMNS} FROM runs WHERE run_id = ?", (run_id,)).fetchone()  # noqa: S608 - our own names
+    if found is None:
+        return 1
+    if Departure.of(read_record(_fields(found))) is None:
+        raise RunExistsError(run_id=run_id)
+    newest: int = db.execute(
+        f"SELECT max(token) FROM runs WHERE run_id IN ({_FAMILY})",  # noqa: S608 - our own
+        (run_id,),
+    ).fetchone()[0]
+    _delete(run_id, db)
+    return newest + 1
+
+
+def _delete(run_id: str, db: sqlite3.Connection) -> int:
+    family = db.execute(_FAMILY, (run_id,)).fetchall()
+    if not family:
+        raise RunNotFoundError(run_id=run_id)
+    db.executemany("DELETE FROM entries WHERE run = (SELECT number FROM runs WHERE run_id = ?)", family)
+    db.executemany("DELETE FROM approvals WHERE run_id = ?", family)
+    db.executemany("DELETE FROM words WHERE run_id = ?", family)
+    db.executemany("DELETE FROM runs WHERE run_id = ?", family)
+    named = [row for run in family for row in db.execute(_BLOB_NAMES, run)]
+    db.executemany("DELETE FROM run_blobs WHERE run_id = ?", family)
+    db.executemany(
+        "DELETE FROM blobs WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM run_blobs WHERE sha256 = ?1)",
+        named,
+    )
+    return len(family)
+
+
+def _insert_approvals(db: sqlite3.Connection, approvals: Sequence[Approval]) -> None:
+    db.executemany(
+        "INSERT OR IGNORE INTO approvals (approval_id, run_id, status, requested_at, payload) VALUES (?,?,?,?,?)",
+        [(a.approval_id, a.run_id, a.status, a.requested_at, encode_approval(a)) for a in approvals],
+    )
 
 
 def _check_held(db: sqlite3.Connection, lease: Lease | None) -> None:

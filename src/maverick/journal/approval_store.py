@@ -1,0 +1,95 @@
+"""The part of a journal that keeps requests for approval, and the decisions on them (promise P7)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from maverick.exceptions import ApprovalError
+from maverick.journal.approvals import decided
+from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, check_here
+
+
+class ApprovalStore(ABC):
+    """Keeps requests for approval."""
+
+    @abstractmethod
+    async def get(self, run_id: str) -> RunRecord:
+        """What is known of a run.
+
+        Raises:
+            RunNotFoundError: There is no such run.
+        """
+
+    async def request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
+        """Store requests for a decision and park the run; one that exists already is left as it is.
+
+        Raises:
+            LeaseLostError: Another process has claimed the run, or an earlier write under this lease failed.
+            JournalError: They could not be written; the lease has ended.
+        """
+        with lease:
+            await self._request_approvals(lease, approvals)
+
+    @abstractmethod
+    async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
+        """Write the requests that are not there yet, if the lease's token is the run's newest."""
+
+    @abstractmethod
+    async def get_approval(self, approval_id: str) -> Approval:
+        """One request.
+
+        Raises:
+            ApprovalError: There is no such request.
+        """
+
+    @abstractmethod
+    async def list_approvals(
+        self, *, run_id: str | None = None, status: ApprovalStatus | None = None
+    ) -> list[Approval]:
+        """Requests, oldest first."""
+
+    @abstractmethod
+    async def settle_approval(
+        self, approval: Approval, expected: ApprovalStatus, lease: Lease | None = None
+    ) -> bool:
+        """Replace a request by its new state, if its status still is the expected one; says whether it was.
+
+        Args:
+            approval: The new state.
+            expected: The status it has to have until now.
+            lease: The right to write the run, if the run itself does this: it has to hold in the same transaction.
+
+        Raises:
+            LeaseLostError: Another process has claimed the run.
+        """
+
+    async def approve(
+        self, approval_id: str, *, by: str, reason: str = "", at: float | None = None
+    ) -> Approval:
+        """Agree to a tool call. The run goes on when it is next resumed.
+
+        Raises:
+            ApprovalError: It is unknown, already decided, expired, or another user's to decide.
+        """
+        return await self._decide(approval_id, approved=True, by=by, reason=reason, at=at)
+
+    async def deny(self, approval_id: str, *, by: str, reason: str = "", at: float | None = None) -> Approval:
+        """Refuse a tool call; the model is told so when the run is next resumed.
+
+        Raises:
+            ApprovalError: It is unknown, already decided, expired, or another user's to decide.
+        """
+        return await self._decide(approval_id, approved=False, by=by, reason=reason, at=at)
+
+    async def _decide(
+        self, approval_id: str, *, approved: bool, by: str, reason: str, at: float | None
+    ) -> Approval:
+        pending = await self.get_approval(approval_id)
+        check_here(await self.get(pending.run_id.partition("/")[0]))
+        settled = decided(pending, approved=approved, by=by, reason=reason, at=at)
+        if not await self.settle_approval(settled, ApprovalStatus.PENDING):
+            raise ApprovalError(
+                f"The request {approval_id!r} was just decided by someone else.", approval_id=approval_id
+            )
+        return settled
