@@ -209,8 +209,8 @@ def test_a_tool_is_strict_if_every_parameter_is_required() -> None:
     ("settings", "sent"),
     [
         (
-            {"max_tokens": 9, "temperature": 0, "top_p": 0.5},
-            {"max_output_tokens": 9, "temperature": 0, "top_p": 0.5},
+            {"max_tokens": 90, "temperature": 0, "top_p": 0.5},
+            {"max_output_tokens": 90, "temperature": 0, "top_p": 0.5},
         ),
         ({"effort": "low"}, {"reasoning": {"effort": "low"}}),
         ({"effort": "max"}, {"reasoning": {"effort": "max"}}),
@@ -289,7 +289,7 @@ async def test_a_setting_is_sent_in_the_words_of_the_api_and_as_the_official_sdk
         ({"cache": "off", "model": "gpt-5.4"}, "cache"),
         ({"server_tools": ("file_search",)}, "server_tools"),
         ({"tools": (Add(),), "tool_choice": "subtract"}, "tool_choice"),
-        ({"max_tokens": 5, "extra": {"max_output_tokens": 6}}, "max_output_tokens"),
+        ({"max_tokens": 50, "extra": {"max_output_tokens": 60}}, "max_output_tokens"),
         ({"extra": {"store": True}}, "store"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else value,

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from maverick import AgentDefinition, AgentExecutor, ModelConfig, PromptConfig, RunConfig, ToolConfig, connect
 from maverick.journal import MemoryJournal
+from maverick.loop import TerminateReason
 from maverick.loop.events import AgentActivityEvent, Compacted, PrefixChanged
 from maverick.model import Image, Tool
 from media_files import png
@@ -120,3 +122,33 @@ async def test_an_image_whose_pixels_are_broken_is_named_in_words_and_the_run_go
     assert len(service.refused) == 1
     assert [event.reason for event in events if isinstance(event, PrefixChanged)] == ["media refused"]
     assert [event.reason for event in replayed if isinstance(event, PrefixChanged)] == ["media refused"]
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "limits"),
+    [
+        ("openai-responses:gpt-6.1-sol", {}, range(1, 60, 2)),
+        ("claude:claude-sonnet-4-5", {"thinking": 1024}, range(1020, 1080, 2)),
+    ],
+)
+async def test_a_limit_that_leaves_too_few_tokens_for_an_answer_ends_a_run_as_that_limit(
+    model: str, settings: dict[str, Any], limits: range
+) -> None:
+    improviser = Improviser(3, turns=1)
+    service: Service = (
+        StrictClaude(ClaudeAuthor(improviser)) if "claude" in model else StrictOpenAI(improviser)
+    )
+    async with service, connect(model, base_url=service.url, api_key="key") as client:
+        definition = replace(agent(), model_config=ModelConfig(**settings))
+        reasons = [
+            (
+                await AgentExecutor(client).execute(
+                    replace(definition, run_config=RunConfig(max_total_tokens=limit)),
+                    inputs={"prompt": "Hi."},
+                )
+            ).terminate_reason
+            for limit in limits
+        ]
+
+    assert service.refused == []
+    assert set(reasons) == {TerminateReason.MAX_TOTAL_TOKENS, TerminateReason.COMPLETE}

@@ -41,11 +41,12 @@ NO_LIMITS = Limits()
 class Ledger:
     """The limits of one run and what has been spent of them, subagents included."""
 
-    __slots__ = ("_price", "limits", "tool_calls", "turns", "usage")
+    __slots__ = ("_least", "_price", "limits", "tool_calls", "turns", "usage")
 
-    def __init__(self, limits: Limits = NO_LIMITS, price: Price | None = None) -> None:
+    def __init__(self, limits: Limits = NO_LIMITS, price: Price | None = None, least_output: int = 1) -> None:
         self.limits = limits
         self._price = price
+        self._least = least_output
         self.turns = 0
         self.tool_calls = 0
         self.usage = NO_USAGE
@@ -68,13 +69,13 @@ class Ledger:
         room, price = asked, None if self._price is None else self._price.at(input_tokens)
         if self.limits.tokens is not None:
             left = self.limits.tokens - self.usage.total_tokens - input_tokens
-            if left < 1:
+            if left < self._least:
                 return TerminateReason.MAX_TOTAL_TOKENS
             room = min(asked or left, left)
         if self.limits.cost_usd is not None and price is not None and price.output > 0:
             money = self.limits.cost_usd - (self.usage.cost_usd or 0.0) - input_tokens * price.input / 1e6
             affordable = int(money * 1e6 / price.output)
-            if affordable < 1:
+            if affordable < self._least:
                 return TerminateReason.MAX_COST
             room = min(room or affordable, affordable)
         return room

@@ -103,7 +103,7 @@ class AgentLoop(Generic[T]):
     def _on_run_started(self, entry: entries.RunStarted, _: None) -> Step:
         self._start = entry
         self._requests = RequestBuilder(self.definition, self._tools, entry)
-        self.ledger = Ledger(entry.limits, entry.info.price)
+        self.ledger = Ledger(entry.limits, entry.info.price, entry.info.least_output)
         self.conversation = Conversation(self._requests.system, entry.messages)
         self._compactor = Compactor(self.conversation, entry)
         self._planner = RoundPlanner(self.ledger, self.conversation, self._requests, entry, self._max_depth)

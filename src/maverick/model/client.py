@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from maverick.config.model_settings import MODEL_SETTINGS, is_set
+from maverick.config.model_settings import MODEL_SETTINGS, Thinking, is_set
 from maverick.exceptions import InvalidInputError
 from maverick.model.media import Document, Image
 from maverick.model.message import Message
@@ -27,8 +27,9 @@ class LLMClient(Protocol):
     :class:`~maverick.exceptions.AgentError` and nothing else, and when its task is cancelled it stops at once.
 
     A client may also have ``model``, the ``provider:model`` it asks when a request names none, ``defaults``, the
-    :class:`RequestDefaults` of requests that set nothing, ``model_info(model) -> ModelInfo``, ``async aclose()``, and
-    ``for_run()``, an async context manager that is entered for the length of a run and gives a :class:`RunScope`.
+    :class:`RequestDefaults` of requests that set nothing, ``model_info(model) -> ModelInfo``, ``check(request)``, which
+    refuses settings before a run begins, ``async aclose()``, and ``for_run()``, an async context manager that is entered
+    for the length of a run and gives a :class:`RunScope`.
     """
 
     async def run(self, request: Request) -> Response:
@@ -116,16 +117,18 @@ class ModelInfo(Struct, frozen=True, omit_defaults=True):
     """Whether what an answer costs can only be known from the price: without one, no limit on money can be kept."""
     native_compaction: bool = False
     """Whether the provider itself condenses a conversation when ``Request.compact`` asks for it."""
+    least_output: int = 1
+    """The fewest tokens that an answer may be limited to."""
 
-    @property
-    def essentials(self) -> ModelInfo:
-        """What a run is decided by, and its journal keeps."""
+    def essentials(self, thinking: Thinking = None) -> ModelInfo:
+        """What a run is decided by, and its journal keeps; a budget for thinking has to leave room for an answer."""
         return ModelInfo(
             self.context_window,
             self.price,
             thinks=self.thinks,
             native_output=self.native_output,
             native_compaction=self.native_compaction,
+            least_output=max(self.least_output, thinking + 1 if type(thinking) is int else 1),
         )
 
 
@@ -185,6 +188,17 @@ def check_settings(
         )
 
 
+def check_request(client: LLMClient, request: Request) -> None:
+    """Let the client refuse a request with settings that its service does not take, without sending it.
+
+    Raises:
+        InvalidInputError: A setting does not fit.
+    """
+    check = getattr(client, "check", None)
+    if check is not None:
+        check(request)
+
+
 def check_media(messages: Iterable[Message], info: ModelInfo, model: str) -> None:
     """Refuse images and documents that a model does not read.
 
@@ -216,6 +230,7 @@ def common_info(infos: Sequence[ModelInfo]) -> ModelInfo:
         sampling=False if any(info.sampling is False for info in infos) else None,
         forced_tools=False if any(info.forced_tools is False for info in infos) else None,
         needs_price=any(info.needs_price for info in infos),
+        least_output=max(info.least_output for info in infos),
     )
 
 

@@ -29,6 +29,7 @@ from maverick.model.client import (
     RequestDefaults,
     RunScope,
     check_media,
+    check_request,
     check_settings,
     own_model,
     request_defaults,
@@ -78,6 +79,13 @@ class Client(ABC):
             self._accepted = request.config
         return request
 
+    def check(self, request: Request) -> None:  # noqa: B027 - most clients take any request
+        """Refuse a request with settings that the service does not take, without sending it.
+
+        Raises:
+            InvalidInputError: A setting does not fit.
+        """
+
     async def aclose(self) -> None:  # noqa: B027 - most clients hold nothing open
         """Close the connections; the client opens them again if it is used again."""
 
@@ -101,6 +109,10 @@ class ClientWrapper(Client):
     def model_info(self, model: str) -> ModelInfo:
         """What the wrapped client knows of a model."""
         return model_info(self._client, model)
+
+    def check(self, request: Request) -> None:
+        """Refuse a request with settings that the wrapped client does not take, without sending it."""
+        check_request(self._client, request)
 
     def for_run(self) -> AbstractAsyncContextManager[RunScope | None]:
         """What the wrapped client keeps open for the length of a run."""

@@ -263,7 +263,7 @@ class AgentExecutor:
             run_id=new_run_id,
             trace_id=os.urandom(16).hex(),
             fingerprint=agent.fingerprint,
-            info=agent.info.essentials,
+            info=agent.info.essentials(agent.definition.model_config.thinking),
         )
         writer = RunWriter(journal, forked_from=run_id)
         for entry in entries:

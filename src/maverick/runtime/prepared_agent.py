@@ -17,11 +17,12 @@ from maverick.loop.entries import Execution, RunStarted
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
 from maverick.loop.model_config import ModelConfig
-from maverick.model import LLMClient, Message, ModelInfo, model_info
+from maverick.model import LLMClient, Message, ModelInfo, OutputSchema, Request, model_info
 from maverick.model.client import (
     NO_DEFAULTS,
     RequestDefaults,
     check_media,
+    check_request,
     check_settings,
     own_model,
     request_defaults,
@@ -57,6 +58,19 @@ class PreparedAgent(NamedTuple, Generic[T]):
     def info(self) -> ModelInfo:
         """What the client knows of the model."""
         return model_info(self.client, self.model)
+
+    @property
+    def sample(self) -> Request:
+        """A request with all that stays the same in those of its runs."""
+        definition, output = self.definition, self.definition.output_config
+        tools, offer = self.toolset.tools, self.toolset.settings.offer
+        return Request(
+            (Message.user("Hello!"),),
+            tuple(tools.values()) if offer is None else offer.requested(tools),
+            definition.model_config.request_config,
+            definition.prompt_config.system_prompt,
+            None if output is None else OutputSchema(output.output_name, output.format.json_schema),
+        )
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -99,7 +113,7 @@ class PreparedAgent(NamedTuple, Generic[T]):
             head=len(first),
             earlier=len(earlier),
             limits=limits,
-            info=info.essentials,
+            info=info.essentials(definition.model_config.thinking),
             fingerprint=self.fingerprint if journaled else None,
             settings=self.toolset.settings,
             worker=worker_name() if journaled else "",
@@ -169,6 +183,7 @@ class AgentPreparer:
         definition, info = agent.definition, agent.info
         warn_of_retirement(agent.model.partition(":")[2], info)
         check_settings(definition.model_config.request_config, info, agent.model, [*agent.toolset.ready])
+        check_request(agent.client, agent.sample)
         if definition.run_config.max_cost_usd is not None:
             self._check_prices(agent)
         self._checked.add(definition)

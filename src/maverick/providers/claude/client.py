@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from maverick.providers.claude.request import API_VERSION, RequestEncoder, conde
 from maverick.providers.claude.response import API, SERVICE, MessageAccumulator, read_message
 from maverick.providers.client import requested_model
 from maverick.providers.http.client import Connection, HttpClient
-from maverick.providers.http.transport import MAX_ANSWER_BYTES, Reply, Timeouts, Transport
+from maverick.providers.http.transport import MAX_ANSWER_BYTES, Timeouts, Transport
 from maverick.providers.prices import PriceTable
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ class ClaudeClient(HttpClient):
         name = model.removeprefix("claude:")
         return replace(self._prices.find(name), native_output=True, native_compaction=condenses(name))
 
-    async def _ask(self, request: Request, *, stream: bool) -> Reply:
+    def _encoded(self, request: Request, *, stream: bool) -> tuple[str, Mapping[str, str], Sequence[bytes]]:
         body = self._encoder.encode(request, model=requested_model(request, self.model), stream=stream)
         headers = request_headers(request, self._headers.get("anthropic-beta", ""))
-        return await self._post(self._url, {**self._headers, **headers} if headers else self._headers, body)
+        return self._url, {**self._headers, **headers} if headers else self._headers, body
 
 
 connect = ClaudeClient

@@ -159,6 +159,10 @@ class ClaudeSDKClient(Client):
             await events.close()
         yield answer.response
 
+    def check(self, request: Request) -> None:
+        """Refuse a request with settings that the API does not take, without sending it."""
+        self._arguments(self.completed(request), stream=False)
+
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model: its context window and price, and what the API does for it."""
         name = model.removeprefix(f"{_PROVIDER}:")

@@ -94,8 +94,16 @@ class HttpClient(Client):
         self._transport: Transport | None = None
 
     @abstractmethod
-    async def _ask(self, request: Request, *, stream: bool) -> Reply:
-        """Send a request and wait until its answer begins."""
+    def _encoded(self, request: Request, *, stream: bool) -> tuple[str, Mapping[str, str], Sequence[bytes]]:
+        """The address, the headers and the body of a request.
+
+        Raises:
+            InvalidInputError: The service does not take a setting, or a value cannot be written as JSON.
+        """
+
+    def check(self, request: Request) -> None:
+        """Refuse a request with settings that the service does not take, without sending it."""
+        self._encoded(self.completed(request), stream=False)
 
     async def run(self, request: Request) -> Response:
         """Send a request and return the whole answer."""
@@ -141,7 +149,9 @@ class HttpClient(Client):
         if self._connection.transport is None and self._transport is not None:
             await self._transport.aclose()
 
-    async def _post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Reply:
+    async def _ask(self, request: Request, *, stream: bool) -> Reply:
+        """Send a request and wait until its answer begins."""
+        url, headers, body = self._encoded(request, stream=stream)
         if self._missing_key:
             raise AuthenticationError(self._missing_key)
         if NetworkSetting.forbidden:

@@ -6,7 +6,7 @@ vLLM, llama.cpp, LM Studio, Gemini, xAI and many more. ``openai-responses:…`` 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -16,10 +16,10 @@ from maverick.exceptions import InvalidInputError
 from maverick.model import ModelInfo, Price, Request, StreamItem
 from maverick.providers.client import requested_model
 from maverick.providers.http.client import Connection, HttpClient
-from maverick.providers.http.transport import MAX_ANSWER_BYTES, Reply, Timeouts, Transport
+from maverick.providers.http.transport import MAX_ANSWER_BYTES, Timeouts, Transport
 from maverick.providers.openai.chat_request import RequestEncoder
 from maverick.providers.openai.chat_response import CompletionAccumulator, read_completion
-from maverick.providers.openai.responses_request import ResponsesEncoder
+from maverick.providers.openai.responses_request import LEAST_OUTPUT, ResponsesEncoder
 from maverick.providers.openai.responses_response import ResponseAccumulator, read_response
 from maverick.providers.prices import PriceTable, vendor_at
 
@@ -113,7 +113,9 @@ class OpenAIClient(HttpClient):
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model. It supports structured output; of other servers' models no more is known."""
         known = self._prices.find(model.removeprefix(f"{self.provider}:"))
-        return replace(known, native_output=True, native_compaction=self._speaks_responses)
+        if not self._speaks_responses:
+            return replace(known, native_output=True)
+        return replace(known, native_output=True, native_compaction=True, least_output=LEAST_OUTPUT)
 
     def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
@@ -122,9 +124,9 @@ class OpenAIClient(HttpClient):
     async def _condense(self, request: Request) -> AsyncIterator[StreamItem]:
         yield await self.run(request)  # the API has no stream of it
 
-    async def _ask(self, request: Request, *, stream: bool) -> Reply:
+    def _encoded(self, request: Request, *, stream: bool) -> tuple[str, Mapping[str, str], Sequence[bytes]]:
         body = self._encoder.encode(request, model=requested_model(request, self.model), stream=stream)
-        headers = self._headers
+        headers: Mapping[str, str] = self._headers
         if stream and not self._server.is_encrypted:
             # llama.cpp promises to keep connections and closes them after a stream, when the next request may be on
             # its way already. Servers without TLS are near: a connection for each request costs next to nothing.
@@ -132,7 +134,7 @@ class OpenAIClient(HttpClient):
         path = "/chat/completions"
         if self._speaks_responses:
             path = "/responses/compact" if request.compact else "/responses"
-        return await self._post(self._server.at(path), headers, body)
+        return self._server.at(path), headers, body
 
     def _chooses_responses(self, server: _Server) -> bool:
         # An old address of Azure has the deployment in its path, and nothing but Chat Completions below it.

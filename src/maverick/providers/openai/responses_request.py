@@ -55,6 +55,9 @@ from maverick.providers.strict_schema import openai_tool_schema
 PROVIDER = "openai"
 """Whose the blocks are that this API sends and takes back."""
 
+LEAST_OUTPUT = 16
+"""The fewest tokens that an answer may be limited to."""
+
 _ENCRYPTED = "reasoning.encrypted_content"
 
 
@@ -113,6 +116,11 @@ class ResponsesEncoder:
             )
         fields: dict[str, Any] = {"store": False} | cache_fields(config, model)
         if limit := config.max_tokens or self._max_tokens:
+            if limit < LEAST_OUTPUT:
+                raise InvalidInputError(
+                    f"max_tokens: OpenAI's Responses API takes {LEAST_OUTPUT} or more, got {limit}.",
+                    field="max_tokens",
+                )
             fields["max_output_tokens"] = limit
         if config.temperature is not None:
             fields["temperature"] = config.temperature

@@ -19,7 +19,7 @@ from maverick.model import (
     Thought,
     model_info,
 )
-from maverick.model.client import RunScope, common_info, own_model, run_scope
+from maverick.model.client import RunScope, check_request, common_info, own_model, run_scope
 from maverick.providers.client import Client, close_client, open_stream
 
 ANOTHER_MAY_SUCCEED = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.NETWORK, ErrorKind.TIMEOUT, ErrorKind.AGENT})
@@ -86,6 +86,11 @@ class FallbackClient(Client):
             else:
                 return
         raise failures[-1]
+
+    def check(self, request: Request) -> None:
+        """Refuse a request with settings that one of the clients does not take, without sending it."""
+        for client, asked in self._requests(request):
+            check_request(client, asked)
 
     def model_info(self, model: str) -> ModelInfo:
         """What holds for whichever client answers; the price is the first one's, if all have one."""
