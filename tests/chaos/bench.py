@@ -20,6 +20,8 @@ class Bench:
     booking: str
     """The statement a transactional tool inserts its row with."""
     signal: AbortSignal
+    pace = 0.0
+    """Seconds that a tool takes before and after it acts."""
 
     def set_up(self, ledger: Path, trap: Trap, booking: str) -> None:
         self.ledger = Ledger(ledger)
@@ -39,12 +41,11 @@ class Bench:
             kind: What sort of deed it is.
             once: Whether nothing is done if it was done under the same key.
         """
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.pace)
         self.trap("Effect", True)
-        if not (once and self.ledger.has(kind, ctx.idempotency_key)):
-            self.ledger.add(Deed(kind, verb, item, ctx.idempotency_key))
+        self.ledger.add(Deed(kind, verb, item, ctx.idempotency_key), once=once)
         self.trap("Effect", False)
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.pace)
 
 
 BENCH = Bench()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -22,7 +23,7 @@ class Deed(Struct, frozen=True):
 
 
 class Ledger:
-    """Deeds in the order they were done, by any number of processes one after the other.
+    """Deeds in the order they were done, by any number of processes.
 
     Args:
         path: The file.
@@ -31,10 +32,19 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def add(self, deed: Deed) -> None:
-        """Write a deed down; no kill can take it back once this returns, and an effect outlives the machine too."""
+    def add(self, deed: Deed, *, once: bool = False) -> None:
+        """Write a deed down; no kill can take it back once this returns, and an effect outlives the machine too.
+
+        Args:
+            deed: What was done.
+            once: Whether it is not done again if it was done under its key, as a service that knows keys has it.
+        """
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
+            if once:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                if self.has(deed.kind, deed.key):
+                    return
             os.write(file, msgspec.json.encode(deed) + b"\n")
             if deed.kind == "effect":
                 os.fsync(file)

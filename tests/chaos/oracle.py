@@ -6,15 +6,16 @@ A violation is a sentence that begins with the promise that was broken.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from chaos.bench import EXACTLY_ONCE, UNKNOWABLE
 from chaos.case import Case
 from chaos.child import Report
+from chaos.ledger import Deed
 from chaos.scenarios import SCENARIOS
-from chaos.survey import CallFact
+from chaos.survey import CallFact, Survey
 from maverick.loop.result import ToolOutcome
 from maverick.model import Role
 from scenario import assert_valid
@@ -27,12 +28,12 @@ _MOST_UNDER_WAY = 2
 
 def violations(case: Case, reference: Case) -> list[str]:
     """What is wrong with a run, measured by one of the same scenario that was let be."""
-    lost, result, expected = [*_lost(case), *_doubled(case)], case.result, reference.result
+    lost, result, expected = [*_lost(case), *doubled(case.deeds)], case.result, reference.result
     if lost or result is None or expected is None:
         return lost or ["P1 the run has no result"]
     unknown = _unknown(case, expected)
     return [
-        *_effects(case, result),
+        *effects(case.deeds, result.bookings, result.journal),
         *_approvals(case, result),
         *_reported(case, result, unknown),
         *_history(case, result),
@@ -55,19 +56,19 @@ def _lost(case: Case) -> Iterator[str]:
         yield f"P1 the run did not come to its end in {len(case.processes)} processes"
 
 
-def _doubled(case: Case) -> Iterator[str]:
+def doubled(deeds: Sequence[Deed]) -> Iterator[str]:
     """P2: nothing is done twice, and for this the ledger alone is asked."""
-    done = Counter((deed.what, deed.item) for deed in case.deeds if deed.kind == "effect")
+    done = Counter((deed.what, deed.item) for deed in deeds if deed.kind == "effect")
     for (tool, item), times in done.items():
         if times > 1:
             yield f"P2 {tool} {item} took effect {times} times"
 
 
-def _effects(case: Case, result: Report) -> Iterator[str]:
+def effects(deeds: Sequence[Deed], bookings: Sequence[tuple[str, str]], journal: Survey) -> Iterator[str]:
     """P2: no effect is doubled, and none is claimed that did not happen."""
-    done = Counter((deed.what, deed.item) for deed in case.deeds if deed.kind == "effect")
-    done.update(("book", item) for item, _ in result.bookings)
-    calls = {(call.tool, call.item): call for call in result.journal.calls if call.item}
+    done = Counter((deed.what, deed.item) for deed in deeds if deed.kind == "effect")
+    done.update(("book", item) for item, _ in bookings)
+    calls = {(call.tool, call.item): call for call in journal.calls if call.item}
     for tool, item in done.keys() - calls.keys():
         yield f"P2 {tool} {item} took effect without an intent"
     for (tool, item), call in calls.items():

@@ -23,3 +23,11 @@ async def fleet(temporal_server: str, postgres_url: str) -> AsyncIterator[Fleet]
         temporal=temporal_server, journal=journal, queue=f"test-{uuid.uuid4().hex[:8]}"
     ) as fleet:
         yield fleet
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what the campaigns did and saw."""
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        for name, value in report.user_properties:
+            if name == "campaign" and report.when == "call":
+                terminalreporter.write_line(f"fleet: {value}")
