@@ -31,14 +31,15 @@ async def test_never_more_runs_of_a_user_are_in_progress_than_allowed_whoever_st
     async def drive(store: FleetStore, run_id: str) -> None:
         """Park some runs once, then end them; each end starts what comes next."""
         worker = f"worker-{id(store)}"
-        assert await store.take(run_id, worker) is not None
+        token = worker.encode()
+        assert await store.take(run_id, worker, token) is not None
         await asyncio.sleep(chance.random() / 200)
         if chance.random() < 0.5:
-            begin(await store.leave(run_id, worker, FleetState.PARKED))
+            begin(await store.leave(run_id, token, FleetState.PARKED))
             begin(await store.readmit(run_id))
         elif run_id not in over:
             over.add(run_id)
-            begin(await store.leave(run_id, worker, FleetState.ENDED))
+            begin(await store.leave(run_id, token, FleetState.ENDED))
 
     def begin(records: list[Any]) -> None:
         for record in records:
@@ -54,7 +55,7 @@ async def test_never_more_runs_of_a_user_are_in_progress_than_allowed_whoever_st
             tasks.create_task(watch())
             for number in range(40):
                 store = chance.choice(peers)
-                await store.add(f"run-{number}", "clerk", "ana", 3, RunRequest())
+                await store.add(f"run-{number}", "clerk", "ana", 3, RunRequest(), "queue")
                 begin(await store.admit("ana"))
         left = await peers[0].runs(limit=100)
     finally:
@@ -69,13 +70,13 @@ async def test_runs_that_wait_for_a_place_start_by_priority_and_then_by_age(post
     started: list[str] = []
     try:
         for name, priority in [("old", 3), ("new", 3), ("urgent", 1), ("batch", 5)]:
-            await store.add(name, "clerk", "ana", priority, RunRequest())
-        await store.add("bob's", "clerk", "bob", 5, RunRequest())
+            await store.add(name, "clerk", "ana", priority, RunRequest(), "queue")
+        await store.add("bob's", "clerk", "bob", 5, RunRequest(), "queue")
 
         for _ in range(4):
             (record,) = await store.admit("ana")
             started.append(record.run_id)
-            await store.take(record.run_id, "worker")
+            await store.take(record.run_id, "worker", b"worker")
             assert await store.admit("ana") == []
             await store.journal.database.fetch(
                 "UPDATE maverick.fleet_runs SET state = 'ended' WHERE run_id = $1", record.run_id

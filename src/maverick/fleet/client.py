@@ -15,6 +15,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError
+from maverick.fleet.adoption import Adoption
 from maverick.fleet.store import MAX_RUNS_PER_USER, FleetRecord, FleetState, FleetStore, RunRequest
 from maverick.fleet.workflow import RunWorkflow
 from maverick.journal import RunRecord
@@ -105,7 +106,9 @@ class Fleet:
             priority: From 1, the first, to 5.
         """
         run_id = run_id or f"run_{os.urandom(8).hex()}"
-        await self.store.add(run_id, agent, user_id, priority, RunRequest.of(inputs, trace_id))
+        await self.store.add(
+            run_id, agent, user_id, priority, RunRequest.of(inputs, trace_id), self.queue_of(agent)
+        )
         record = await self.store.get(run_id)
         if record is None or (record.agent, record.user_id) != (agent, user_id):
             raise InvalidInputError(
@@ -118,14 +121,14 @@ class Fleet:
         return FleetRun(self, run_id)
 
     async def offer(self, records: Iterable[FleetRecord]) -> None:
-        """See that runs in progress have workflows; one that has it and waits is woken."""
+        """See that runs have workflows; one that has it and waits is woken."""
         for record in records:
-            if record.state is not FleetState.STARTED:
+            if record.state in (FleetState.QUEUED, FleetState.ENDED):
                 continue
             try:
                 await self.temporal.start_workflow(
                     RunWorkflow.run,
-                    f"{self.queue}/{record.agent}",
+                    record.queue,
                     id=record.run_id,
                     task_queue=self.queue,
                     id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
@@ -137,6 +140,10 @@ class Fleet:
             except WorkflowAlreadyStartedError:
                 await self.wake(record.run_id)
 
+    def queue_of(self, agent: str) -> str:
+        """The task queue of the workers that have an agent, in whatever version."""
+        return f"{self.queue}/{agent}"
+
     def run(self, run_id: str) -> FleetRun:
         """A run of the fleet by its id."""
         return FleetRun(self, run_id)
@@ -145,13 +152,9 @@ class Fleet:
         """Start the workflow of each run that has none: it was lost, or its server was wiped.
 
         Returns:
-            The ids of the runs that were looked at.
+            The ids of the runs whose workflow was started.
         """
-        for user_id in await self.store.users_waiting():
-            await self.offer(await self.store.admit(user_id))
-        open_runs = await self.store.runs(FleetState.STARTED, limit=1_000_000)
-        await self.offer(record for record in open_runs if record.worker is None)
-        return [record.run_id for record in open_runs]
+        return await Adoption(self).adopt(settled_for=0)
 
     async def wake(self, run_id: str) -> None:
         """Have a run that waits driven again."""
@@ -159,6 +162,14 @@ class Fleet:
             await self.temporal.get_workflow_handle(run_id.partition("/")[0]).signal(RunWorkflow.wake)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:  # else it has ended
+                raise
+
+    async def close(self, run_id: str) -> None:
+        """End the workflow of a run that is not to be driven any more."""
+        try:
+            await self.temporal.get_workflow_handle(run_id).terminate()
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:  # else it has none
                 raise
 
     async def aclose(self) -> None:
@@ -191,7 +202,11 @@ class FleetRun:
 
     async def abort(self, reason: str = "") -> None:
         """Stop the run, whoever drives it."""
-        if await self._fleet.store.request_abort(self.run_id, reason):
+        record = await self._fleet.store.request_abort(self.run_id, reason)
+        if record is not None and record.state is FleetState.ENDED:
+            await self._fleet.close(self.run_id)
+            await self._fleet.offer(await self._fleet.store.admit(record.user_id))
+        elif record is not None:
             await self._fleet.wake(self.run_id)
 
     async def approve(self, approval_id: str, *, by: str) -> None:

@@ -6,7 +6,7 @@ All times are the database's, so that the clocks of machines do not matter.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -14,13 +14,12 @@ import msgspec
 from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError, JournalDamagedError
+from maverick.journal import ApprovalStatus
 from maverick.journal.codec import encode_json, from_plain
+from maverick.journal.damage import read_approvals
 from maverick.journal.postgres.journal import PostgresJournal
-from maverick.journal.postgres.schema import Row
+from maverick.journal.postgres.schema import FLEET_CHANNEL, Row
 from maverick.model import Part
-
-CHANNEL = "maverick_fleet"
-"""Where workers are told what concerns the runs they drive."""
 
 
 class FleetState(StrEnum):
@@ -68,6 +67,8 @@ class FleetRecord(Struct, frozen=True, kw_only=True):
     user_id: str | None
     priority: int
     state: FleetState
+    queue: str
+    """The task queue of the workers that can drive it."""
     worker: str | None
     """The worker that drives it."""
     abort: str | None
@@ -76,13 +77,31 @@ class FleetRecord(Struct, frozen=True, kw_only=True):
     """What it waits for before it can go on, in words; empty if nothing."""
     error: str
     """Why it could not be run, if it could not."""
+    accept_changes: bool
+    """Whether it goes on although its agent is not what it was when it began."""
     created_at: float
 
 
 MAX_RUNS_PER_USER = 100
 """How many runs of a user are in progress at once, unless the settings say otherwise."""
 _NO_ROOM = "other runs of its user to end"
-_COLUMNS = "run_id, agent, user_id, priority, state, worker, abort, waits_for, error, created_at"
+_COLUMNS = "run_id, agent, user_id, priority, state, queue, worker, abort, waits_for, error, accept_changes, created_at"
+_HAS_WORKER = "EXISTS (SELECT FROM maverick.fleet_workers WHERE fleet_runs.queue = ANY(queues))"
+_SHOWN = _COLUMNS.replace(
+    "waits_for",
+    f"""
+    CASE WHEN state = 'ended' OR worker IS NOT NULL THEN ''
+         WHEN waits_for <> '' OR {_HAS_WORKER} THEN waits_for
+         ELSE 'a worker that has the agent ' || quote_literal(agent) ||
+              CASE WHEN strpos(queue, '@') > 0 THEN ' in the version it began with' ELSE '' END
+    END AS waits_for
+    """,
+)
+"""The columns, with the worker that a run waits for if there is none."""
+_UNREACHABLE = (
+    "worker IS NULL AND (NOT EXISTS (SELECT FROM maverick.runs WHERE runs.run_id = fleet_runs.run_id) "
+    f"OR NOT {_HAS_WORKER})"
+)
 _A_COLUMNS = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
 
 
@@ -102,18 +121,19 @@ class FleetStore:
     # Runs -------------------------------------------------------------------------------------------------------
 
     async def add(
-        self, run_id: str, agent: str, user_id: str | None, priority: int, request: RunRequest
+        self, run_id: str, agent: str, user_id: str | None, priority: int, request: RunRequest, queue: str
     ) -> bool:
         """Take a run on; says whether it is new. That of a user is queued: :meth:`admit` starts it."""
         payload = _encode(request)
         found = await self._fetch(
-            "INSERT INTO maverick.fleet_runs (run_id, agent, user_id, priority, request, state, waits_for) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING run_id",
+            "INSERT INTO maverick.fleet_runs (run_id, agent, user_id, priority, request, queue, state, waits_for) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING run_id",
             run_id,
             agent,
             user_id,
             priority,
             payload,
+            queue,
             FleetState.STARTED if user_id is None else FleetState.QUEUED,
             "" if user_id is None else _NO_ROOM,
         )
@@ -152,7 +172,7 @@ class FleetStore:
     async def get(self, run_id: str) -> FleetRecord | None:
         """A run of the fleet, if it is one."""
         found = await self._fetch(
-            f"SELECT {_COLUMNS} FROM maverick.fleet_runs WHERE run_id = $1",  # noqa: S608 - our own names
+            f"SELECT {_SHOWN} FROM maverick.fleet_runs WHERE run_id = $1",  # noqa: S608 - our own names
             run_id,
         )
         return _record(found[0]) if found else None
@@ -160,24 +180,30 @@ class FleetStore:
     async def runs(self, state: FleetState | None = None, limit: int = 100) -> list[FleetRecord]:
         """Runs of the fleet, newest first."""
         found = await self._fetch(
-            f"SELECT {_COLUMNS} FROM maverick.fleet_runs WHERE $1::text IS NULL OR state = $1 "  # noqa: S608 - our own names
+            f"SELECT {_SHOWN} FROM maverick.fleet_runs WHERE $1::text IS NULL OR state = $1 "  # noqa: S608 - our own names
             "ORDER BY created_at DESC LIMIT $2",
             state,
             limit,
         )
         return [_record(row) for row in found]
 
-    async def take(self, run_id: str, worker: str) -> tuple[FleetRecord, RunRequest] | None:
+    async def take(self, run_id: str, worker: str, token: bytes) -> tuple[FleetRecord, RunRequest] | None:
         """Note that a worker drives a run; ``None`` if it is not in progress.
 
         One that is to be stopped can be taken whenever it has not ended, so that it need not wait for its turn.
+
+        Args:
+            run_id: The run.
+            worker: The worker.
+            token: Temporal's token of this attempt: what the worker notes later counts only while it is the newest.
         """
         found = await self._fetch(
-            "UPDATE maverick.fleet_runs SET worker = $2, state = 'started', waits_for = '', updated_at = now() "  # noqa: S608 - our own names
+            "UPDATE maverick.fleet_runs SET worker = $2, token = $3, state = 'started', waits_for = '', updated_at = now() "  # noqa: S608 - our own names
             "WHERE run_id = $1 AND (state = 'started' OR (state <> 'ended' AND (abort IS NOT NULL OR user_id IS NULL))) "
             f"RETURNING {_COLUMNS}, request",
             run_id,
             worker,
+            token,
         )
         if not found:
             return None
@@ -189,82 +215,140 @@ class FleetStore:
             ) from error
 
     async def leave(
-        self, run_id: str, worker: str, state: FleetState, *, waits_for: str = "", error: str = ""
+        self,
+        run_id: str,
+        token: bytes,
+        state: FleetState = FleetState.STARTED,
+        *,
+        waits_for: str = "",
+        error: str = "",
+        queue: str | None = None,
     ) -> list[FleetRecord]:
-        """Note that a worker no longer drives a run, unless another has taken it.
+        """Note that an attempt no longer drives a run, unless there is a newer one.
 
         Returns:
             The runs of its user that are now in progress in its place, as :meth:`admit`.
         """
         found = await self._fetch(
-            "WITH freed AS (UPDATE maverick.fleet_runs SET worker = NULL, state = $3, waits_for = $4, error = $5, "  # noqa: S608 - our own names
-            "updated_at = now() WHERE run_id = $1 AND worker = $2 RETURNING user_id) "
+            "WITH freed AS (UPDATE maverick.fleet_runs SET worker = NULL, token = NULL, state = $3, waits_for = $4, "  # noqa: S608 - our own names
+            "error = $5, queue = coalesce($7, queue), updated_at = now() "
+            "WHERE run_id = $1 AND token = $2 RETURNING user_id) "
             f"SELECT {_A_COLUMNS} FROM freed, maverick.fleet_admit(freed.user_id, $6) a",
             run_id,
-            worker,
+            token,
             state,
             waits_for,
             error,
             self.max_runs_per_user,
+            queue,
         )
         return [_record(row) for row in found]
 
-    async def request_abort(self, run_id: str, reason: str) -> bool:
-        """Ask whoever drives a run, now or later, to stop it; says whether it can still be stopped."""
+    async def reopen(self, run_id: str, queue: str, *, accept_changes: bool) -> FleetRecord | None:
+        """Have a run that no worker drives wait for its turn again, also one that has ended; ``None`` if one drives it."""
         found = await self._fetch(
-            "UPDATE maverick.fleet_runs SET abort = $2, updated_at = now() "
-            "WHERE run_id = $1 AND state <> 'ended' RETURNING run_id",
+            "UPDATE maverick.fleet_runs SET state = CASE WHEN user_id IS NULL THEN 'started' ELSE 'queued' END, "  # noqa: S608 - our own names
+            "queue = $2, abort = NULL, waits_for = '', error = '', accept_changes = accept_changes OR $3, "
+            f"updated_at = now() WHERE run_id = $1 AND worker IS NULL RETURNING {_COLUMNS}",
+            run_id,
+            queue,
+            accept_changes,
+        )
+        return _record(found[0]) if found else None
+
+    async def request_abort(self, run_id: str, reason: str) -> FleetRecord | None:
+        """Ask whoever drives a run, now or later, to stop it.
+
+        One that never began, and one that no worker can drive, ends at once.
+
+        Returns:
+            The run as it is now; ``None`` if it had ended before, or the fleet does not have it.
+        """
+        found = await self._fetch(
+            "UPDATE maverick.fleet_runs SET abort = $2, updated_at = now(), "  # noqa: S608 - our own names
+            f"state = CASE WHEN {_UNREACHABLE} THEN 'ended' ELSE state END, "
+            f"error = CASE WHEN {_UNREACHABLE} THEN $3 ELSE error END "
+            "WHERE run_id = $1 AND state <> 'ended' RETURNING "
+            f"{_COLUMNS}",
             run_id,
             reason,
+            f"The run was aborted before a worker could drive it{f': {reason}' if reason else '.'}",
         )
         await self.notify({"abort": run_id})
-        return bool(found)
+        return _record(found[0]) if found else None
+
+    async def aborts(self, worker: str) -> dict[str, str]:
+        """The runs that a worker drives and that are to stop, and why."""
+        found = await self._fetch(
+            "SELECT run_id, abort FROM maverick.fleet_runs WHERE worker = $1 AND abort IS NOT NULL", worker
+        )
+        return {row["run_id"]: row["abort"] for row in found}
+
+    async def decisions(self, run_id: str) -> tuple[bool, float | None]:
+        """Whether a person has decided on something that a run or a subagent waits with, and when the first request expires."""
+        found = await self._fetch(
+            "SELECT approval_id, payload FROM maverick.approvals "
+            "WHERE (run_id = $1 OR (run_id > $1 || '/' AND run_id < $1 || '0')) AND status <> 'used'",
+            run_id,
+        )
+        requests = read_approvals((row["approval_id"], row["payload"]) for row in found)
+        times = [request.expires_at for request in requests if request.expires_at is not None]
+        return any(request.status is not ApprovalStatus.PENDING for request in requests), min(
+            times, default=None
+        )
 
     # Workers ----------------------------------------------------------------------------------------------------
-
-    async def register(
-        self, worker: str, host: str, version: str, queues: Sequence[str], capacity: int
-    ) -> None:
-        """Add a worker."""
-        await self._fetch(
-            "INSERT INTO maverick.fleet_workers (worker, host, version, queues, capacity) VALUES ($1, $2, $3, $4, $5)",
-            worker,
-            host,
-            version,
-            list(queues),
-            capacity,
-        )
-
-    async def renew(self, worker: str) -> bool:
-        """Say that a worker is there; ``False`` if its peers have given it up."""
-        found = await self._fetch(
-            "UPDATE maverick.fleet_workers SET seen_at = now() WHERE worker = $1 RETURNING worker", worker
-        )
-        return bool(found)
-
-    async def remove_stale(self, seconds: float) -> list[str]:
-        """Give up the workers that have not been seen for some seconds; each is returned to one caller only."""
-        found = await self._fetch(
-            "DELETE FROM maverick.fleet_workers WHERE seen_at < now() - make_interval(secs => $1) RETURNING worker",
-            seconds,
-        )
-        return [row["worker"] for row in found]
 
     async def remove_worker(self, worker: str) -> None:
         """Remove a worker that leaves."""
         await self._fetch("DELETE FROM maverick.fleet_workers WHERE worker = $1", worker)
 
-    async def orphans(self) -> list[str]:
-        """The runs whose worker is not there."""
+    async def orphans(self) -> list[tuple[str, bytes]]:
+        """The runs whose worker is not there, and the tokens of its attempts."""
         found = await self._fetch(
-            "SELECT run_id FROM maverick.fleet_runs WHERE worker IS NOT NULL AND state <> 'ended' "
+            "SELECT run_id, token FROM maverick.fleet_runs WHERE worker IS NOT NULL AND state <> 'ended' "
             "AND NOT EXISTS (SELECT FROM maverick.fleet_workers w WHERE w.worker = fleet_runs.worker)"
+        )
+        return [(row["run_id"], row["token"]) for row in found]
+
+    async def open_runs(self, *, settled_for: float) -> list[FleetRecord]:
+        """The runs that no worker drives and that have not changed for some seconds, oldest first."""
+        found = await self._fetch(
+            f"SELECT {_COLUMNS} FROM maverick.fleet_runs WHERE state IN ('started', 'parked') AND worker IS NULL "  # noqa: S608 - our own names
+            "AND updated_at < now() - make_interval(secs => $1) ORDER BY created_at",
+            settled_for,
+        )
+        return [_record(row) for row in found]
+
+    async def count_settled(self, *, settled_for: float) -> int:
+        """How many runs have a workflow, and have not changed for some seconds."""
+        found = await self._fetch(
+            "SELECT count(*) AS runs FROM maverick.fleet_runs WHERE state IN ('started', 'parked') "
+            "AND updated_at < now() - make_interval(secs => $1)",
+            settled_for,
+        )
+        return int(found[0]["runs"])
+
+    async def decided(self) -> list[str]:
+        """The runs that wait although a person has decided."""
+        found = await self._fetch(
+            "SELECT DISTINCT fleet_runs.run_id FROM maverick.approvals "
+            "JOIN maverick.fleet_runs ON fleet_runs.run_id = split_part(approvals.run_id, '/', 1) "
+            "WHERE approvals.status IN ('approved', 'denied') AND state = 'parked' AND worker IS NULL"
         )
         return [row["run_id"] for row in found]
 
+    async def forget_ended(self, *, days: int) -> None:
+        """Remove the runs that ended some days ago and are no longer in the journal."""
+        await self._fetch(
+            "DELETE FROM maverick.fleet_runs WHERE state = 'ended' AND updated_at < now() - make_interval(days => $1) "
+            "AND NOT EXISTS (SELECT FROM maverick.runs WHERE runs.run_id = fleet_runs.run_id)",
+            days,
+        )
+
     async def notify(self, message: Mapping[str, Any]) -> None:
         """Tell all workers something."""
-        await self._fetch("SELECT pg_notify($1, $2)", CHANNEL, msgspec.json.encode(message).decode())
+        await self._fetch("SELECT pg_notify($1, $2)", FLEET_CHANNEL, msgspec.json.encode(message).decode())
 
     async def _fetch(self, statement: str, *values: Any) -> list[Row]:
         return await self.journal.database.fetch(statement, *values)

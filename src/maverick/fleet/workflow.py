@@ -13,11 +13,13 @@ from enum import StrEnum
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 
+WORKFLOW = "maverick.run"
 DRIVE = "drive"
-"""The name of the activity, and its id: with it a worker that is gone is told on."""
+"""The name of the activity, and its id."""
 _LONGEST_DRIVE = timedelta(days=365)
-_HEARTBEAT = timedelta(seconds=120)
-"""The last resort, when no worker is left to notice that another is gone; a request to the server for each run."""
+HEARTBEAT = timedelta(seconds=120)
+"""Without one for so long, another attempt is made. It is the last resort, when no worker is left to notice that another is
+gone: each costs the server a request, for each run."""
 _LOOK_AGAIN = 3600.0
 """Seconds after which a run that waits is looked at again, whatever happens."""
 
@@ -44,7 +46,7 @@ class Drive:
     """The queue of the workers that fit."""
 
 
-@workflow.defn(name="maverick.run", sandboxed=False)
+@workflow.defn(name=WORKFLOW, sandboxed=False)
 class RunWorkflow:
     """One run. Its id is the run's."""
 
@@ -67,10 +69,9 @@ class RunWorkflow:
                 task_queue=queue,
                 result_type=Drive,
                 start_to_close_timeout=_LONGEST_DRIVE,
-                heartbeat_timeout=_HEARTBEAT,
-                retry_policy=RetryPolicy(
-                    initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=10)
-                ),
+                heartbeat_timeout=HEARTBEAT,
+                # As a rule, who fails an attempt says when to make the next.
+                retry_policy=RetryPolicy(initial_interval=timedelta(seconds=1), backoff_coefficient=1.0),
             )
             if drive.end is DriveEnd.ENDED:
                 return drive.end

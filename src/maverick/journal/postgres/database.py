@@ -151,10 +151,8 @@ class PostgresDatabase:
             hear("")
 
         try:
-            await self._open()
-            connection = await asyncpg.connect(**self._settings)
+            connection = await self.connect(channel, hear)
             connection.add_termination_listener(lost)
-            await connection.add_listener(channel, lambda _connection, _pid, _channel, text: hear(text))
         except FAULTS as error:
             raise self.error("could not be listened to", error) from error
 
@@ -164,6 +162,17 @@ class PostgresDatabase:
                 await connection.close(timeout=self._timeout)
 
         return stop
+
+    async def connect(self, channel: str, hear: Callable[[str], object]) -> Any:  # noqa: ANN401 - asyncpg has no types
+        """A connection apart from the pool, which others cannot keep busy. It listens on a channel; its user closes it.
+
+        Raises:
+            OSError: The server cannot be reached; or another of ``FAULTS``.
+        """
+        await self._open()
+        connection = await asyncpg.connect(**self._settings)
+        await connection.add_listener(channel, lambda _connection, _pid, _channel, text: hear(text))
+        return connection
 
     async def close(self) -> None:
         """Close all connections, including borrowed ones."""

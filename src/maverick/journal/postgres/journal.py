@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -10,7 +11,7 @@ from maverick.exceptions import ApprovalError, RunExistsError, RunNotFoundError
 from maverick.journal.codec import encode_approval
 from maverick.journal.damage import read_approval, read_approvals, read_record, read_records
 from maverick.journal.postgres.database import PostgresDatabase, database_name
-from maverick.journal.postgres.schema import Connection
+from maverick.journal.postgres.schema import FLEET_CHANNEL, Connection
 from maverick.journal.postgres.transaction import PostgresTransaction
 from maverick.journal.postgres.writer import (
     INSERT_WORDS,
@@ -222,6 +223,9 @@ class PostgresJournal(Journal):
                 approval.approval_id,
                 expected,
             )
+            if lease is None and changed == "UPDATE 1":  # a person's decision: a fleet goes on with the run
+                told = json.dumps({"decided": approval.run_id.partition("/")[0]})
+                await db.execute("SELECT pg_notify($1, $2)", FLEET_CHANNEL, told)
             return changed == "UPDATE 1"
 
         return await self._writer.write(approval.run_id, work)
@@ -271,7 +275,7 @@ async def _delete(run_id: str, db: Connection) -> int:
     if not family:
         raise RunNotFoundError(run_id=run_id)
     named = [row["sha256"] for row in await db.fetch(_BLOB_NAMES, family)]
-    for table in ("runs", "entries", "approvals", "run_blobs", "words"):
+    for table in ("runs", "entries", "approvals", "run_blobs", "words", "fleet_runs"):
         await db.execute(f"DELETE FROM maverick.{table} WHERE run_id = ANY($1)", family)  # noqa: S608 - our own names
     if named:
         # Locked first: a process that is just naming one of them is waited for, and its run is then seen.

@@ -71,6 +71,9 @@ class Connection(Protocol):
 COMMIT_GUARD = "maverick_commit_guard"
 """The constraint that keeps a tool from committing its transaction by itself."""
 
+FLEET_CHANNEL = "maverick_fleet"
+"""Where the workers of a fleet are told what concerns the runs they drive."""
+
 MIGRATIONS = (
     """
     CREATE SCHEMA IF NOT EXISTS maverick;
@@ -148,8 +151,11 @@ MIGRATIONS = (
         priority SMALLINT NOT NULL DEFAULT 3,
         request BYTEA NOT NULL,
         state TEXT NOT NULL DEFAULT 'queued',
+        queue TEXT NOT NULL,
         worker TEXT,
+        token BYTEA,
         abort TEXT,
+        accept_changes BOOLEAN NOT NULL DEFAULT FALSE,
         waits_for TEXT NOT NULL DEFAULT '',
         error TEXT NOT NULL DEFAULT '',
         created_at DOUBLE PRECISION NOT NULL DEFAULT extract(epoch FROM now()),
@@ -157,6 +163,7 @@ MIGRATIONS = (
     );
     CREATE INDEX fleet_runs_open ON maverick.fleet_runs (user_id, created_at) WHERE state <> 'ended';
     CREATE INDEX fleet_runs_by_worker ON maverick.fleet_runs (worker) WHERE worker IS NOT NULL;
+    CREATE INDEX approvals_decided ON maverick.approvals (run_id) WHERE status IN ('approved', 'denied');
     CREATE TABLE maverick.fleet_workers (
         worker TEXT PRIMARY KEY,
         host TEXT NOT NULL,

@@ -1,0 +1,120 @@
+"""Finds the runs that Temporal no longer has or that no one drives, and has them driven again.
+
+One worker does it at a time. What it does can be done twice: a run has one workflow, whose id is the run's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import timedelta
+from typing import Protocol, TypeVar
+
+from temporalio.client import Client as TemporalClient
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from maverick.fleet.store import FleetRecord, FleetStore
+from maverick.fleet.workflow import WORKFLOW
+
+_SETTLED = 5.0
+"""Seconds after which a run that has not changed should have a workflow that Temporal lists."""
+_AT_ONCE = 50
+_KEEP_DAYS = 7
+
+T = TypeVar("T")
+
+
+class _Fleet(Protocol):
+    temporal: TemporalClient
+    store: FleetStore
+    queue: str
+
+    async def offer(self, records: Iterable[FleetRecord]) -> None: ...
+
+    async def wake(self, run_id: str) -> None: ...
+
+
+class Adoption:
+    """Sweeps the runs of a fleet.
+
+    Args:
+        fleet: The fleet.
+    """
+
+    def __init__(self, fleet: _Fleet) -> None:
+        self._fleet = fleet
+
+    async def sweep(self, *, thoroughly: bool) -> None:
+        """See that every run goes on.
+
+        Args:
+            thoroughly: Whether to ask Temporal for each workflow that it has, even if their number is what it should be.
+        """
+        await self.release_orphans()
+        await self.adopt(thoroughly=thoroughly)
+        await _for_each(await self._fleet.store.decided(), self._fleet.wake)
+        await self._fleet.store.forget_ended(days=_KEEP_DAYS)
+
+    async def adopt(self, *, thoroughly: bool = True, settled_for: float = _SETTLED) -> list[str]:
+        """Start the workflow of each run that has none: it was lost, or its server was wiped.
+
+        Returns:
+            The ids of the runs whose workflow was started.
+        """
+        store = self._fleet.store
+        await _for_each(await store.users_waiting(), self._admit)
+        if not thoroughly:
+            expected = await store.count_settled(settled_for=settled_for)
+            counted = await self._fleet.temporal.count_workflows(self._query)
+            if counted.count >= expected:
+                return []
+        runs = await store.open_runs(settled_for=settled_for)
+        if not runs:
+            return []
+        workflows = self._fleet.temporal.list_workflows(self._query, page_size=1000)
+        has_workflow = {found.id async for found in workflows}
+        lost = [run for run in runs if run.run_id not in has_workflow]
+        await _for_each(lost, self._offer)
+        return [run.run_id for run in lost]
+
+    async def _admit(self, user_id: str) -> None:
+        await self._fleet.offer(await self._fleet.store.admit(user_id))
+
+    async def _offer(self, record: FleetRecord) -> None:
+        await self._fleet.offer([record])
+
+    async def release_orphans(self) -> None:
+        """Have Temporal give the runs of workers that are gone to others at once."""
+        await _for_each(await self._fleet.store.orphans(), self._release)
+
+    async def _release(self, orphan: tuple[str, bytes]) -> None:
+        run_id, token = orphan
+        attempt = self._fleet.temporal.get_async_activity_handle(task_token=token)
+        gone = ApplicationError(
+            "The worker is gone.", type="worker_gone", next_retry_delay=timedelta(milliseconds=1)
+        )
+        try:
+            await attempt.fail(gone)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:  # else it has ended, or goes on elsewhere already
+                raise
+        await self._fleet.offer(await self._fleet.store.leave(run_id, token))
+
+    @property
+    def _query(self) -> str:
+        queue = self._fleet.queue.replace("'", "")
+        return f"WorkflowType = '{WORKFLOW}' AND TaskQueue = '{queue}' AND ExecutionStatus = 'Running'"
+
+
+async def _for_each(items: Iterable[T], do: Callable[[T], Awaitable[None]]) -> None:
+    """Do something with each item, several at once."""
+    waiting = iter(items)
+
+    async def work() -> None:
+        for item in waiting:
+            await do(item)
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(_AT_ONCE):
+            tasks.create_task(work())

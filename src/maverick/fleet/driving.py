@@ -1,0 +1,301 @@
+"""What a worker does with the runs it is given: the ordinary executor drives each until it ends, waits or is handed over."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, NamedTuple
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.service import RPCError
+
+from maverick.exceptions import (
+    LeaseLostError,
+    MaverickError,
+    RunChangedError,
+    RunExistsError,
+    RunHandedOverError,
+    RunNotFoundError,
+)
+from maverick.fleet.client import Fleet
+from maverick.fleet.store import FleetRecord, FleetState, RunRequest
+from maverick.fleet.workflow import DRIVE, Drive, DriveEnd
+from maverick.journal.store import ENDED
+from maverick.loop import AgentDefinition, AgentResult, TerminateReason
+from maverick.loop.fingerprint import Fingerprint
+from maverick.runtime import AbortSignal, AgentExecutor
+from maverick.runtime.event_log import log_failure
+from maverick.runtime.replay import load_beginning
+
+_AT_ONCE = timedelta(milliseconds=1)
+_SOON = timedelta(seconds=1)
+_LATER = timedelta(seconds=10)
+
+
+class OwnDrive(NamedTuple):
+    """An agent whose runs other code than the executor's own drives, whichever version began them.
+
+    It drives a run to its end; a run that has ended before has its outcome seen to again.
+    """
+
+    drive: Callable[[FleetRecord, AbortSignal], Awaitable[None]]
+
+
+class Offer(NamedTuple):
+    """An agent that a worker has, and what runs it for a user."""
+
+    definition: AgentDefinition[Any]
+    executor: Callable[[str | None], AbstractAsyncContextManager[AgentExecutor]]
+    for_each_user: bool = False
+    """Whether each user has an executor of their own; else one serves all runs."""
+
+
+@dataclass(slots=True, eq=False)
+class Driven:
+    """A run that is being driven: one attempt at it."""
+
+    run_id: str
+    token: bytes
+    signal: AbortSignal
+    context: contextvars.Context
+    task: asyncio.Task[Drive] | None = None
+
+
+class RunDriver:
+    """Drives the runs of one worker.
+
+    Args:
+        fleet: The fleet.
+        worker: The worker's name.
+        agents: The agents it has, by name.
+        max_runs: How many runs it drives at once.
+    """
+
+    def __init__(
+        self, fleet: Fleet, worker: str, agents: Mapping[str, Offer | OwnDrive], max_runs: int
+    ) -> None:
+        self._fleet = fleet
+        self._store = fleet.store
+        self._worker = worker
+        self._agents = agents
+        self._max_runs = max_runs
+        self._driven: dict[bytes, Driven] = {}
+        self._shared: dict[str, AgentExecutor] = {}
+        self._draining = False
+
+    @property
+    def free(self) -> int:
+        """How many more runs may be driven."""
+        return 0 if self._draining else self._max_runs - len(self._driven)
+
+    @property
+    def count(self) -> int:
+        """How many runs are being driven."""
+        return len(self._driven)
+
+    @asynccontextmanager
+    async def ready(self) -> AsyncIterator[list[str]]:
+        """Open the executors that serve all runs of an agent; yields the task queues of what can be driven."""
+        queues = []
+        async with AsyncExitStack() as stack:
+            for name, offer in self._agents.items():
+                queues.append(self._fleet.queue_of(name))
+                if isinstance(offer, OwnDrive):
+                    continue
+                executor = await stack.enter_async_context(offer.executor(None))
+                if not offer.for_each_user:
+                    self._shared[name] = executor
+                queues.append(self._queue_for(name, executor.fingerprint(offer.definition)))
+            yield queues
+
+    # Stopping ---------------------------------------------------------------------------------------------------
+
+    async def look_for_aborts(self) -> None:
+        """Stop the runs that are to stop."""
+        if not self._driven:
+            return
+        reasons = await self._store.aborts(self._worker)
+        for driven in self._driven.values():
+            if driven.run_id in reasons:
+                driven.signal.abort(reasons[driven.run_id])
+
+    def hand_over_run(self, run_id: str) -> None:
+        """Leave one run at its next write point, if it is being driven."""
+        for driven in self._driven.values():
+            if driven.run_id == run_id:
+                driven.signal.hand_over()
+
+    def hand_over(self) -> None:
+        """Take no more runs, and leave each at its next write point for another worker."""
+        self._draining = True
+        for driven in self._driven.values():
+            driven.signal.hand_over()
+
+    async def abandon(self) -> None:
+        """Stop now, as if the process had died: what was not written is not written any more."""
+        self._draining = True
+        for driven in tuple(self._driven.values()):
+            try:
+                # A task that is cancelled ends its run, unless it has lost its lease.
+                await self._fleet.journal.claim(driven.run_id)
+            except MaverickError as error:  # then it cannot be written to either, or has not begun
+                log_failure(logging.WARNING, "run_not_fenced", error, {"run_id": driven.run_id})
+            if driven.task is not None:
+                driven.task.cancel()
+
+    def beat(self) -> None:
+        """Tell Temporal that the runs are being driven."""
+        for driven in tuple(self._driven.values()):
+            driven.context.run(activity.heartbeat)
+
+    # Driving ----------------------------------------------------------------------------------------------------
+
+    @activity.defn(name=DRIVE)
+    async def drive(self, queue: str) -> Drive:
+        """Drive the run whose workflow asks for it, until it ends or waits."""
+        info = activity.info()
+        assert info.workflow_id is not None  # noqa: S101 - only workflows ask for it
+        if self.free <= 0:
+            raise _again("The worker has enough runs.", "worker_full", timedelta(milliseconds=100))
+        driven = Driven(info.workflow_id, info.task_token, AbortSignal(), contextvars.copy_context())
+        self._driven[driven.token] = driven
+        driven.task = asyncio.create_task(self._attempt(driven, queue))
+        try:
+            while True:
+                try:
+                    return await asyncio.shield(driven.task)
+                except asyncio.CancelledError:
+                    if driven.task.done():
+                        break
+                    # Temporal no longer wants this attempt. Its task is not cancelled: that would end the run.
+                    driven.signal.hand_over()
+        finally:
+            del self._driven[driven.token]
+        raise _again("The worker has stopped.", "worker_stopped", _AT_ONCE)
+
+    async def _attempt(self, driven: Driven, queue: str) -> Drive:
+        """Drive a run; nothing of what went wrong is told to Temporal but its kind."""
+        try:
+            return await self._drive(driven, queue)
+        except ApplicationError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run is not lost: another attempt is made
+            log_failure(logging.ERROR, "run_not_driven", error, {"run_id": driven.run_id})
+            raise _again("The run could not be driven.", type(error).__name__, _LATER) from None
+
+    async def _take(self, driven: Driven) -> tuple[FleetRecord, RunRequest] | None:
+        """Take a run to drive it, if it may go on now."""
+        taken = await self._store.take(driven.run_id, self._worker, driven.token)
+        if taken is None:  # it was parked, or is over
+            admitted = await self._store.readmit(driven.run_id)
+            await self._offer(record for record in admitted if record.run_id != driven.run_id)
+            taken = await self._store.take(driven.run_id, self._worker, driven.token)
+        return taken
+
+    async def _drive(self, driven: Driven, queue: str) -> Drive:
+        taken = await self._take(driven)
+        if taken is None:
+            left = await self._store.get(driven.run_id)
+            is_over = left is None or left.state is FleetState.ENDED
+            return Drive(DriveEnd.ENDED if is_over else DriveEnd.WAITING)
+        record, request = taken
+        if record.abort is not None:
+            driven.signal.abort(record.abort)
+        if self._draining:
+            driven.signal.hand_over()
+        leave = partial(self._leave, driven)
+        try:
+            result = await self._run(record, request, driven.signal)
+        except RunHandedOverError:
+            await leave()
+            raise _again("The run was handed over.", "handed_over", _AT_ONCE) from None
+        except (LeaseLostError, RunExistsError):
+            raise _again("Another worker has the run.", "lease_lost", _SOON) from None
+        except RunChangedError as error:
+            return await self._unfit(record, queue, error, leave)
+        except MaverickError as error:
+            if getattr(error, "retryable", False):
+                raise _again("The run could not be driven.", type(error).__name__, _SOON) from None
+            log_failure(logging.ERROR, "run_not_driven", error, {"run_id": driven.run_id})
+            await leave(FleetState.ENDED, error=str(error))
+            return Drive(DriveEnd.ENDED)
+        if result is None or result.terminate_reason is not TerminateReason.AWAITING_APPROVAL:
+            await leave(FleetState.ENDED)
+            return Drive(DriveEnd.ENDED)
+        await leave(FleetState.PARKED, waits_for="a person's decision")
+        is_decided, expires_at = await self._store.decisions(driven.run_id)
+        return Drive(DriveEnd.WAITING, until=0 if is_decided else expires_at)
+
+    async def _run(
+        self, record: FleetRecord, request: RunRequest, signal: AbortSignal
+    ) -> AgentResult[Any] | None:
+        offer = self._agents[record.agent]
+        if isinstance(offer, OwnDrive):
+            await offer.drive(record, signal)
+            return None
+        try:
+            found = await self._fleet.journal.get(record.run_id)
+        except RunNotFoundError:
+            found = None
+        if found is not None and found.status in ENDED:
+            return None
+        async with self._executor(record.agent, offer, record.user_id) as executor:
+            if found is not None:
+                return await executor.resume(
+                    record.run_id, offer.definition, signal=signal, accept_changes=record.accept_changes
+                )
+            return await executor.execute(
+                offer.definition,
+                inputs=request.all_inputs,
+                run_id=record.run_id,
+                user_id=record.user_id,
+                trace_id=request.trace_id,
+                signal=signal,
+            )
+
+    @asynccontextmanager
+    async def _executor(self, agent: str, offer: Offer, user_id: str | None) -> AsyncIterator[AgentExecutor]:
+        if agent in self._shared:
+            yield self._shared[agent]
+        else:
+            async with offer.executor(user_id) as executor:
+                yield executor
+
+    async def _leave(self, driven: Driven, state: FleetState = FleetState.STARTED, **why: str) -> None:
+        """Drive a run no longer, and let its user's next one begin."""
+        await self._offer(await self._store.leave(driven.run_id, driven.token, state, **why))
+
+    async def _offer(self, records: Iterable[FleetRecord]) -> None:
+        try:
+            await self._fleet.offer(records)
+        except RPCError as error:  # whoever sweeps next finds that they have no workflow
+            log_failure(logging.WARNING, "runs_not_offered", error, {"worker": self._worker})
+
+    async def _unfit(
+        self, record: FleetRecord, queue: str, error: RunChangedError, leave: Callable[..., Awaitable[None]]
+    ) -> Drive:
+        """Give a run that was begun with another version of its agent to the workers that have that one."""
+        begun = await load_beginning(self._fleet.journal, record.run_id)
+        assert begun.fingerprint is not None  # noqa: S101 - else nothing can have changed
+        fitting = self._queue_for(record.agent, begun.fingerprint)
+        await leave(waits_for=str(error), queue=fitting)
+        if fitting == queue:  # this worker is one of those, and a subagent has changed
+            return Drive(DriveEnd.WAITING)
+        return Drive(DriveEnd.UNFIT, queue=fitting)
+
+    def _queue_for(self, agent: str, fingerprint: Fingerprint) -> str:
+        return f"{self._fleet.queue_of(agent)}@{fingerprint.version}"
+
+
+def _again(message: str, kind: str, delay: timedelta) -> ApplicationError:
+    """Has Temporal make another attempt."""
+    return ApplicationError(
+        message, type=kind, next_retry_delay=delay, category=ApplicationErrorCategory.BENIGN
+    )
