@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maverick.config import MaverickConfig
     from maverick.exceptions import AgentError, ErrorKind, MaverickError
+    from maverick.journal import PostgresJournal as PostgresJournal
+    from maverick.journal import SqliteJournal as SqliteJournal
     from maverick.loop import (
         AgentDefinition,
         AgentResult,
@@ -36,8 +38,10 @@ if TYPE_CHECKING:
         TurnEnd,
         TurnStart,
     )
-    from maverick.model import Document, Image, Text, ToolContext
+    from maverick.model import Document, Image, Message, Outcome, Text, ToolContext
+    from maverick.model.serialization import dump_messages, load_messages
     from maverick.providers import connect
+    from maverick.providers.foreign_messages import messages_from_anthropic, messages_from_openai
     from maverick.runtime import AbortSignal, AgentExecutor, run_sync
     from maverick.tools import ToolRegistry, tool
 
@@ -70,13 +74,17 @@ _HOMES = {
         "TurnEnd",
         "TurnStart",
     ),
-    "maverick.model": ("Document", "Image", "Text", "ToolContext"),
+    "maverick.journal": ("PostgresJournal", "SqliteJournal"),
+    "maverick.model": ("Document", "Image", "Message", "Outcome", "Text", "ToolContext"),
+    "maverick.model.serialization": ("dump_messages", "load_messages"),
     "maverick.providers": ("connect",),
+    "maverick.providers.foreign_messages": ("messages_from_anthropic", "messages_from_openai"),
     "maverick.runtime": ("AbortSignal", "AgentExecutor", "run_sync"),
     "maverick.tools": ("ToolRegistry", "tool"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
+# Without what loads a database's driver: `import *` would load it.
 __all__ = [
     "AbortSignal",
     "AgentDefinition",
@@ -93,7 +101,9 @@ __all__ = [
     "InputConfig",
     "MaverickConfig",
     "MaverickError",
+    "Message",
     "ModelConfig",
+    "Outcome",
     "OutputConfig",
     "PromptConfig",
     "RunConfig",
@@ -110,12 +120,26 @@ __all__ = [
     "TurnEnd",
     "TurnStart",
     "connect",
+    "dump_messages",
+    "load_messages",
+    "messages_from_anthropic",
+    "messages_from_openai",
     "run_sync",
     "tool",
 ]
 
 
+_ELSEWHERE = {
+    "Agent": "An agent is an AgentDefinition, run by an AgentExecutor: from maverick import AgentDefinition, AgentExecutor",
+    "MaverickAgent": "from maverick.agents import MaverickAgent",
+    "ScriptedClient": "from maverick.testing import ScriptedClient",
+}
+"""Names that are looked for here and are somewhere else; ``from maverick import …`` would not say where."""
+
+
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    if name in _ELSEWHERE:
+        raise ImportError(f"maverick has no {name!r}. {_ELSEWHERE[name]}", name="maverick")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'maverick' has no attribute {name!r}")
     value = getattr(import_module(_HOME_OF[name]), name)

@@ -139,12 +139,16 @@ class ClassExecutor(AgentExecutor):
         *,
         signal: AbortSignal | None = None,
         on_activity: Listener | None = None,
+        user_id: str | None = None,
+        deps: object = None,
         accept_changes: bool = False,
     ) -> AgentResult[Any]:
         """Go on with a run; see :meth:`AgentExecutor.resume`."""
         given: dict[str, Any] = {
             "signal": signal,
             "on_activity": on_activity,
+            "user_id": user_id,
+            "deps": deps,
             "accept_changes": accept_changes,
         }
         if not isinstance(definition, ClassDefinition):

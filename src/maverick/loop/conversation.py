@@ -129,6 +129,10 @@ class Conversation:
             self.history = History((*self.history[:place], *rest, *self.history[place + 1 :]))
         self.say(message)
 
+    def place_of(self, message: Message) -> int:
+        """Where a message is; 0 if it was condensed together with those before it."""
+        return next((place for place, known in enumerate(self.history) if known is message), 0)
+
     def rewrite(self, messages: Iterable[Message], reason: PrefixReason, since: int | None = None) -> None:
         """Go on with messages that are others from ``since`` on, or with other tools or another model.
 

@@ -366,6 +366,7 @@ class AgentLoop(Generic[T]):
             messages=self.conversation.history,
             tool_calls=self._records,
             validated=error is None or not typed,
+            earlier=self.conversation.place_of(start.messages[start.earlier]) if start.earlier else 0,
         )
 
     # The pieces -------------------------------------------------------------------------------------------------

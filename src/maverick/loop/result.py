@@ -148,6 +148,8 @@ class AgentResult(Generic[T]):
     tool_calls: Sequence[ToolRecord] = field(default=(), repr=False)
     validated: bool = True
     """Whether ``output`` is of the declared type."""
+    earlier: int = field(default=0, repr=False)
+    """How many of the messages were there before the run: the conversation it was given."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metadata", dict(self.metadata))
@@ -168,6 +170,21 @@ class AgentResult(Generic[T]):
     def error(self) -> str | None:
         """The message of the first error, if there is one."""
         return str(self.errors[0]) if self.errors else None
+
+    @property
+    def new_messages(self) -> Sequence[Message]:
+        """What the run has added to the conversation it was given: the prompt, the answers, the results of tools."""
+        return self.messages[self.earlier :]
+
+    def unwrap(self) -> T:
+        """The output of a successful run.
+
+        Raises:
+            AgentError: The run was not successful; it is the first of its errors.
+        """
+        if not self.success:
+            raise self.errors[0]
+        return cast("T", self.output)
 
     @classmethod
     def success_result(

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, runtime_checkable
 
 from msgspec import Struct
+from typing_extensions import TypeVar
 
 from maverick.model.message import Part
 
 if TYPE_CHECKING:
     from maverick.processes import ProgramResult
+
+D = TypeVar("D", default=Any)
 
 
 @runtime_checkable
@@ -59,7 +62,7 @@ class Effect(StrEnum):
     """It changes something for good; it is never run again by itself."""
 
 
-class ToolContext(Struct, frozen=True, kw_only=True):
+class ToolContext(Struct, Generic[D], frozen=True, kw_only=True):
     """What a tool may know of the call it serves. None of it is in the schema the model sees."""
 
     run_id: str
@@ -80,6 +83,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """The verified user the run acts for; never taken from the model."""
     session: Any = None
     """For a transactional tool: the open transaction in the journal's database."""
+    deps: D = cast("D", None)
+    """What the program gave to the run (``execute(…, deps=…)``); annotate it with ``ToolContext[Deps]``. Never recorded."""
 
     async def run_program(
         self,

@@ -5,37 +5,31 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from typing_extensions import TypeVar
 
 from maverick.config import AgentConfig
 from maverick.exceptions import InvalidInputError, RunNotFoundError
 from maverick.journal import Journal
-from maverick.journal.records import Lease
 from maverick.loop.definition import AgentDefinition
-from maverick.loop.entries import Entry, Execution, RunStarted
+from maverick.loop.entries import Execution
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
-from maverick.loop.machine import AgentLoop
 from maverick.loop.policy import Policy
 from maverick.loop.result import AgentResult
-from maverick.loop.tool_round import PlannedCall
 from maverick.model import ExecutionMetrics, LLMClient, Message, Part
-from maverick.model.client import own_model
 from maverick.model.history import check_conversation
 from maverick.runtime import replay
-from maverick.runtime.driver import Approver, Driver
+from maverick.runtime.driver import Approver
 from maverick.runtime.event_log import Listener, listeners_of
 from maverick.runtime.event_stream import EventStream
 from maverick.runtime.interruption import AbortSignal
-from maverick.runtime.prepared_agent import AgentPreparer, PreparedAgent
-from maverick.runtime.run import Run, RunClock
+from maverick.runtime.prepared_agent import AgentPreparer
+from maverick.runtime.run import RunClock
+from maverick.runtime.run_builder import Attendance, RunBuilder
 from maverick.runtime.run_writer import RunWriter
-from maverick.runtime.worker import Predecessor
 from maverick.telemetry import current_trace_id
 from maverick.tools import ToolRegistry
 
@@ -57,6 +51,7 @@ class AgentExecutor:
             whose tool does not ask for approval.
         max_depth: How deep agents may be nested in each other.
         settings: What to connect with when there is no client; by default the settings of files and environment.
+        deps: What tools find in ``ToolContext.deps``, in runs that are not given their own.
     """
 
     def __init__(
@@ -70,6 +65,7 @@ class AgentExecutor:
         permissions: Policy | None = None,
         max_depth: int = 5,
         settings: AgentConfig | None = None,
+        deps: object = None,
     ) -> None:
         self.metrics = ExecutionMetrics()
         """The tokens of all model calls this executor has made."""
@@ -82,15 +78,16 @@ class AgentExecutor:
             "permissions": permissions,
             "max_depth": max_depth,
             "settings": settings,
+            "deps": deps,
         }
         """The arguments it was created with."""
         registry = ToolRegistry() if tool_registry is None else tool_registry
         self._agents = AgentPreparer(client, registry, settings)
         self._journal = journal
-        self._approve = approve
-        self._approval_expires_in = approval_expires_in
-        self._permissions = permissions
-        self._max_depth = max_depth
+        self._deps = deps
+        self._runs = RunBuilder(
+            self._agents, journal, self.metrics, approve, approval_expires_in, permissions, max_depth
+        )
 
     @classmethod
     def like(cls, other: AgentExecutor, **options: Any) -> Self:
@@ -105,8 +102,11 @@ class AgentExecutor:
         made = cls.__new__(cls)
         vars(made).update(vars(other))
         AgentExecutor.__init__(made, **{**other.options, **options})
-        made.metrics = other.metrics
+        made._share(other.metrics)  # noqa: SLF001 - of the class itself
         return made
+
+    def _share(self, metrics: ExecutionMetrics) -> None:
+        self.metrics = self._runs.metrics = metrics
 
     async def execute(
         self,
@@ -119,6 +119,8 @@ class AgentExecutor:
         run_id: str | None = None,
         trace_id: str | None = None,
         user_id: str | None = None,
+        deps: object = None,
+        if_exists: Literal["raise", "resume"] = "raise",
         execution: Execution | None = None,
     ) -> AgentResult[T]:
         """Run an agent to its end.
@@ -132,6 +134,10 @@ class AgentExecutor:
             run_id: The run's id, if it is to have a certain one; without ``/``, which is for subagents' runs.
             trace_id: The id of the request it serves; it is on every event and log line.
             user_id: The verified user it acts for; tools see it, the model does not.
+            deps: What its tools find in ``ToolContext.deps``: a database, a client, whatever they need. It is not
+                recorded; give it again to resume the run.
+            if_exists: What to do when the journal has a run of this id: ``raise`` a RunExistsError, or ``resume`` it, so
+                that the same call starts the run or goes on with it.
             execution: What the run is a prompt of, if its agent is a class.
 
         Returns:
@@ -142,10 +148,15 @@ class AgentExecutor:
             InvalidToolError: A tool the definition names is not registered.
             ConfigError: The executor has no client, and the settings do not say how to reach the model.
             JournalError: The run could not be written to its journal; nothing is done that is not.
+            RunExistsError: There is a run of this id.
         """
         if not isinstance(definition, AgentDefinition):
             raise InvalidInputError(
                 f"definition: expected an AgentDefinition, got {definition!r}.", field="definition"
+            )
+        if if_exists == "resume" and run_id is not None and await self._has(run_id):
+            return await self.resume(
+                run_id, definition, signal=signal, on_activity=on_activity, user_id=user_id, deps=deps
             )
         check_conversation(messages)
         agent, clock = self._agents.prepare(definition), RunClock()
@@ -162,8 +173,9 @@ class AgentExecutor:
         if self._journal is not None and messages:  # which may be those of a run that was replayed
             await self._journal.load_blobs([start])
         writer = None if self._journal is None else RunWriter(self._journal)
-        driver = self._driver(agent, start, listeners_of(on_activity), writer, clock)
-        return await driver.drive(signal)
+        return await self._runs.driver(agent, start, self._watch(on_activity, deps), writer, clock).drive(
+            signal
+        )
 
     async def stream(
         self, definition: AgentDefinition[Any], **options: Any
@@ -190,6 +202,8 @@ class AgentExecutor:
         *,
         signal: AbortSignal | None = None,
         on_activity: Listener | None = None,
+        user_id: str | None = None,
+        deps: object = None,
         accept_changes: bool = False,
     ) -> AgentResult[T]:
         """Go on with a run whose process died, or that was stopped, failed or waits for an approval.
@@ -203,6 +217,8 @@ class AgentExecutor:
             definition: Its agent.
             signal: Stops the run when it is aborted.
             on_activity: Called with each new event.
+            user_id: The verified user on whose behalf; only that user's runs are found then.
+            deps: What its tools find in ``ToolContext.deps``.
             accept_changes: Go on although the agent is not what it was when the run began.
 
         Raises:
@@ -211,9 +227,11 @@ class AgentExecutor:
             RunChangedError: The agent has changed; the message names how.
             LeaseLostError: Another process resumed the run at the same time.
         """
-        driver = await self._reopened(
-            self._kept_runs(), run_id, definition, listeners_of(on_activity), accept_changes=accept_changes
-        )
+        journal = self._kept_runs()
+        if user_id is not None and (await journal.get(run_id)).user_id != user_id:
+            raise RunNotFoundError(run_id=run_id)
+        attendance = self._watch(on_activity, deps, accept_changes=accept_changes)
+        driver = await self._runs.reopened(journal, run_id, definition, attendance)
         return await driver.drive(signal)
 
     async def replay(
@@ -222,7 +240,7 @@ class AgentExecutor:
         """The events of a run as it happened, from the journal alone."""
         journal = self._kept_runs()
         for event in await replay.replayed(
-            journal, run_id, definition, self._agents.registry, self._max_depth
+            journal, run_id, definition, self._agents.registry, self._runs.max_depth
         ):
             yield event
 
@@ -236,6 +254,7 @@ class AgentExecutor:
         new_run_id: str | None = None,
         signal: AbortSignal | None = None,
         on_activity: Listener | None = None,
+        deps: object = None,
     ) -> AgentResult[T]:
         """Run again from a turn on; what happened before it comes from the journal.
 
@@ -247,6 +266,7 @@ class AgentExecutor:
             new_run_id: The new run's id, if it is to have a certain one.
             signal: Stops the run when it is aborted.
             on_activity: Called with each new event.
+            deps: What its tools find in ``ToolContext.deps``.
 
         Raises:
             RunNotFoundError: There is no such run.
@@ -270,7 +290,7 @@ class AgentExecutor:
             writer.add(entry)
         start = replay.beginning(new_run_id, entries)
         clock = RunClock(after=entries[-1].at)
-        driver = self._driver(agent, start, listeners_of(on_activity), writer, clock, entries)
+        driver = self._runs.driver(agent, start, self._watch(on_activity, deps), writer, clock, entries)
         return await driver.drive(signal)
 
     async def say(
@@ -300,94 +320,16 @@ class AgentExecutor:
     ) -> None:
         await self.aclose()
 
-    # Putting a run together -------------------------------------------------------------------------------------
+    def _watch(self, listener: Listener | None, deps: object, *, accept_changes: bool = False) -> Attendance:
+        own = self._deps if deps is None else deps
+        return Attendance(listeners_of(listener), own, accept_changes=accept_changes)
 
-    def _driver(
-        self,
-        agent: PreparedAgent[T],
-        start: RunStarted,
-        listeners: Sequence[Listener],
-        writer: RunWriter | None,
-        clock: RunClock,
-        entries: Sequence[Entry] = (),
-        predecessor: Predecessor | None = None,
-        *,
-        accept_changes: bool = False,
-    ) -> Driver[T]:
-        definition, client, toolset = agent
-        loop = AgentLoop(definition, toolset.tools, max_depth=self._max_depth)
-        tracer = agent.tracer(start)
-        run = Run(start, loop, client, toolset, listeners, writer, clock, predecessor, tracer)
-        return Driver(
-            run,
-            self.metrics,
-            self._approve,
-            self._approval_expires_in,
-            self._permissions,
-            partial(self._subagent, accept_changes=accept_changes),
-            entries=entries,
-        )
-
-    async def _reopened(
-        self,
-        journal: Journal,
-        run_id: str,
-        definition: AgentDefinition[T],
-        listeners: Sequence[Listener],
-        caller: Lease | None = None,
-        *,
-        accept_changes: bool,
-        inherited: str | None = None,
-    ) -> Driver[T]:
-        """The driver of a run that the journal has; all is checked before the process that works on it is stopped."""
-        agent = self._agents.prepare(definition, inherited)
-        await replay.check_complete(journal, run_id, caller)
-        begun = await replay.load_beginning(journal, run_id)
-        replay.check_unchanged(begun, agent.fingerprint, accept_changes=accept_changes)
-        writer = RunWriter(journal, await journal.claim(run_id, caller))
-        entries = await replay.load(journal, run_id)
-        start = replay.beginning(run_id, entries)
-        clock = RunClock(after=entries[-1].at)
-        former = Predecessor.of(run_id, entries)
-        return self._driver(
-            agent, start, listeners, writer, clock, entries, former, accept_changes=accept_changes
-        )
-
-    async def _subagent(
-        self, parent: Run[Any], planned: PlannedCall, turn: int, *, accept_changes: bool
-    ) -> Driver[Any]:
-        definition = parent.toolset.ready[planned.call.tool_name].agent
-        assert definition is not None  # noqa: S101 - asked only about tools that are agents
-        run_id = f"{parent.start.run_id}/{turn}/{planned.index}"
-        inherited = parent.loop.definition.model_config.model or own_model(parent.client) or None
-        # A process that was overtaken must not begin a subagent's run, nor take it from the one that goes on.
-        caller = None if parent.writer is None else parent.writer.lease
-        if self._journal is not None:
-            with suppress(RunNotFoundError):  # it is new
-                return await self._reopened(
-                    self._journal,
-                    run_id,
-                    definition,
-                    parent.listeners,
-                    caller,
-                    accept_changes=accept_changes,
-                    inherited=inherited,
-                )
-        agent = self._agents.prepare(definition, inherited)
-        start = agent.start(
-            planned.call.arguments,
-            at=parent.clock.now(),
-            run_id=run_id,
-            trace_id=parent.start.trace_id,
-            user_id=parent.start.user_id,
-            journaled=self._journal is not None,
-            caller=parent.start,
-            grant=planned.grant,
-        )
-        writer = None if self._journal is None else RunWriter(self._journal, caller=caller)
-        return self._driver(
-            agent, start, parent.listeners, writer, parent.clock, accept_changes=accept_changes
-        )
+    async def _has(self, run_id: str) -> bool:
+        try:
+            await self._kept_runs().get(run_id)
+        except RunNotFoundError:
+            return False
+        return True
 
     def _kept_runs(self) -> Journal:
         if self._journal is None:

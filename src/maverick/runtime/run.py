@@ -66,6 +66,7 @@ class Run(Generic[T]):
         clock: RunClock,
         predecessor: Predecessor | None = None,
         tracer: RunTracer | None = None,
+        deps: object = None,
     ) -> None:
         self.start = start
         self.loop = loop
@@ -75,6 +76,7 @@ class Run(Generic[T]):
         self.clock = clock
         self.predecessor = predecessor
         self.tracer = tracer
+        self.deps = deps
         self.listeners = listeners
         self.handover: AbortSignal | None = None
         """What hands it over, and the runs of its subagents with it."""

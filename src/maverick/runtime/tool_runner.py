@@ -284,7 +284,7 @@ class ToolRunner:
             duration_ms=0 if began is None else _milliseconds(began),
         )
 
-    def _context(self, planned: PlannedCall, ready: ReadyTool, session: object = None) -> ToolContext:
+    def _context(self, planned: PlannedCall, ready: ReadyTool, session: object = None) -> ToolContext[Any]:
         start = self._run.start
         return ToolContext(
             run_id=start.run_id,
@@ -296,6 +296,7 @@ class ToolRunner:
             deadline=min(asyncio.get_running_loop().time() + ready.timeout, self._deadline),
             user_id=start.user_id,
             session=session,
+            deps=self._run.deps,
         )
 
 

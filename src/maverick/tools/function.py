@@ -7,9 +7,11 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from copy import copy
 from pathlib import Path
 from typing import (
     Any,
+    Concatenate,
     Generic,
     ParamSpec,
     TypeAlias,
@@ -19,12 +21,13 @@ from typing import (
 
 from maverick.exceptions import InvalidToolError, ToolError
 from maverick.model import Effect, Outcome, ToolContext
-from maverick.tools.signature import ToolSignature, read_docstring
+from maverick.tools.signature import ToolSignature, is_method, read_docstring
 from maverick.tools.threads import run_in_thread
 
 _WORKER = Path(__file__).with_name("worker_process.py")
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
 
 Reconciler: TypeAlias = Callable[[dict[str, Any], ToolContext], Awaitable[Outcome]]
@@ -67,13 +70,28 @@ class FunctionTool(Generic[P, R]):
         self._awaited = _is_async(function)
         self._blocking = not self._awaited and not inspect.isasyncgenfunction(function)
         self._signature = ToolSignature(self.name, function, notes, local_names or {})
-        self.parameters: Mapping[str, Any] = self._signature.schema
         self._importable = self._import_path() if process else None
         self.__doc__ = getattr(function, "__doc__", None)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself, without checks."""
         return self.function(*args, **kwargs)
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> FunctionTool[P, R]: ...
+    @overload
+    def __get__(
+        self: FunctionTool[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+    ) -> FunctionTool[Q, R]: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """The tool of an instance, if the function is a method: ``ToolConfig(tools=[shop.find])``."""
+        if instance is None or not is_method(self.function):
+            return self
+        bound = copy(self)
+        bound.function = self.function.__get__(instance)
+        if self.reconciler is not None and is_method(self.reconciler):
+            bound.reconciler = self.reconciler.__get__(instance)
+        return bound
 
     async def execute(self, args: dict[str, Any], context: ToolContext | None = None, /) -> object:
         """Check the arguments and call the function, in a thread if it is not async, or in a process with ``process=True``.
@@ -115,6 +133,22 @@ class FunctionTool(Generic[P, R]):
                 f"The tool {self.name!r} cannot run in a process: {found}.", tool_name=self.name
             )
         return found
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The JSON Schema of the arguments.
+
+        Raises:
+            InvalidToolError: The function is a method, and this is not the tool of an instance.
+        """
+        if is_method(self.function):
+            raise InvalidToolError(
+                f"The tool {self.name!r} is a method of a class. Give the agent the tool of an instance, such as "
+                f"{_owner(self.function).lower()}.{self.name} with {_owner(self.function).lower()} = "
+                f"{_owner(self.function)}(…).",
+                tool_name=self.name,
+            )
+        return self._signature.schema
 
     @property
     def takes_context(self) -> bool:
@@ -182,6 +216,11 @@ def _effect(name: str, effect: Effect | str) -> Effect:
         raise InvalidToolError(
             f"The tool {name!r} declares the effect {effect!r}. Use one of {choices}.", tool_name=name
         ) from error
+
+
+def _owner(method: Callable[..., Any]) -> str:
+    """The name of the class that a method is defined in."""
+    return method.__qualname__.split(".")[-2]
 
 
 Number = TypeVar("Number", int, float)

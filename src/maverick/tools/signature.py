@@ -134,6 +134,21 @@ def _in_order(schema: _Schema) -> _Schema:
     return dict(sorted(schema.items()))
 
 
+def is_method(function: Callable[..., Any]) -> bool:
+    """Whether a function is defined in a class and takes the instance first; it is a tool of the instance."""
+    if not inspect.isfunction(function):
+        return False
+    _, in_class, _ = function.__qualname__.rpartition("<locals>.")[2].rpartition(".")
+    return bool(in_class) and next(iter(inspect.signature(function).parameters), "") == "self"
+
+
+def _is_context(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
+    if get_origin(annotation) in (Union, UnionType):
+        arguments = [argument for argument in get_args(annotation) if argument is not NoneType]
+        return len(arguments) == 1 and _is_context(arguments[0])
+    return ToolContext in (annotation, get_origin(annotation))
+
+
 class ToolSignature:
     """The parameters of a tool: their JSON Schema and their validator, each built once.
 
@@ -158,7 +173,7 @@ class ToolSignature:
             annotation = hints.get(parameter.name, Any)
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
                 raise self._refuse(f"it cannot take {parameter}: a model gives each argument by name")
-            if annotation in (ToolContext, ToolContext | None):
+            if _is_context(annotation):
                 self.context_name = parameter.name
                 continue
             self._types[parameter.name] = annotation
@@ -194,9 +209,10 @@ class ToolSignature:
 
     def _parameters(self, function: Callable[..., Any]) -> Iterable[inspect.Parameter]:
         try:
-            return inspect.signature(function).parameters.values()
+            parameters = list(inspect.signature(function).parameters.values())
         except ValueError as error:
             raise self._refuse("it has no signature to read", error) from error
+        return parameters[1:] if is_method(function) else parameters
 
     def _refuse(self, why: str, cause: Exception | None = None) -> InvalidToolError:
         return InvalidToolError(f"{self._name!r} cannot be a tool: {why}.", tool_name=self._name, cause=cause)

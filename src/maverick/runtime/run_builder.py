@@ -1,0 +1,136 @@
+"""Puts a run together: a new one, one that the journal has, and those of its subagents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from typing_extensions import TypeVar
+
+from maverick.exceptions import RunNotFoundError
+from maverick.journal import Journal
+from maverick.journal.records import Lease
+from maverick.loop.definition import AgentDefinition
+from maverick.loop.entries import Entry, RunStarted
+from maverick.loop.machine import AgentLoop
+from maverick.loop.policy import Policy
+from maverick.loop.tool_round import PlannedCall
+from maverick.model import ExecutionMetrics
+from maverick.model.client import own_model
+from maverick.runtime import replay
+from maverick.runtime.driver import Approver, Driver
+from maverick.runtime.event_log import Listener
+from maverick.runtime.prepared_agent import AgentPreparer, PreparedAgent
+from maverick.runtime.run import Run, RunClock
+from maverick.runtime.run_writer import RunWriter
+from maverick.runtime.worker import Predecessor
+
+T = TypeVar("T", default=str)
+
+
+class Attendance(NamedTuple):
+    """What a program brings to a run for as long as it drives it; a run's subagents get the same."""
+
+    listeners: Sequence[Listener] = ()
+    deps: object = None
+    """What tools find in their context."""
+    accept_changes: bool = False
+    """Whether it goes on although its agent has changed."""
+
+
+@dataclass(slots=True)
+class RunBuilder:
+    """Makes the drivers of an executor's runs."""
+
+    agents: AgentPreparer
+    journal: Journal | None
+    metrics: ExecutionMetrics
+    approve: Approver | None
+    approval_expires_in: float | None
+    permissions: Policy | None
+    max_depth: int
+
+    def driver(
+        self,
+        agent: PreparedAgent[T],
+        start: RunStarted,
+        attendance: Attendance,
+        writer: RunWriter | None,
+        clock: RunClock,
+        entries: Sequence[Entry] = (),
+        predecessor: Predecessor | None = None,
+    ) -> Driver[T]:
+        """The driver of a run that begins like this, with the entries it has already."""
+        definition, client, toolset = agent
+        loop = AgentLoop(definition, toolset.tools, max_depth=self.max_depth)
+        run = Run(
+            start,
+            loop,
+            client,
+            toolset,
+            attendance.listeners,
+            writer,
+            clock,
+            predecessor,
+            agent.tracer(start),
+            attendance.deps,
+        )
+        return Driver(
+            run,
+            self.metrics,
+            self.approve,
+            self.approval_expires_in,
+            self.permissions,
+            partial(self._subagent, attendance=attendance),
+            entries=entries,
+        )
+
+    async def reopened(
+        self,
+        journal: Journal,
+        run_id: str,
+        definition: AgentDefinition[T],
+        attendance: Attendance,
+        caller: Lease | None = None,
+        inherited: str | None = None,
+    ) -> Driver[T]:
+        """The driver of a run that the journal has; all is checked before the process that works on it is stopped."""
+        agent = self.agents.prepare(definition, inherited)
+        await replay.check_complete(journal, run_id, caller)
+        begun = await replay.load_beginning(journal, run_id)
+        replay.check_unchanged(begun, agent.fingerprint, accept_changes=attendance.accept_changes)
+        writer = RunWriter(journal, await journal.claim(run_id, caller))
+        entries = await replay.load(journal, run_id)
+        start = replay.beginning(run_id, entries)
+        clock = RunClock(after=entries[-1].at)
+        return self.driver(agent, start, attendance, writer, clock, entries, Predecessor.of(run_id, entries))
+
+    async def _subagent(
+        self, parent: Run[Any], planned: PlannedCall, turn: int, *, attendance: Attendance
+    ) -> Driver[Any]:
+        """The driver of a subagent's run, new or reopened."""
+        definition = parent.toolset.ready[planned.call.tool_name].agent
+        assert definition is not None  # noqa: S101 - asked only about tools that are agents
+        run_id = f"{parent.start.run_id}/{turn}/{planned.index}"
+        inherited = parent.loop.definition.model_config.model or own_model(parent.client) or None
+        # A process that was overtaken must not begin a subagent's run, nor take it from the one that goes on.
+        caller = None if parent.writer is None else parent.writer.lease
+        if self.journal is not None:
+            with suppress(RunNotFoundError):  # it is new
+                return await self.reopened(self.journal, run_id, definition, attendance, caller, inherited)
+        agent = self.agents.prepare(definition, inherited)
+        start = agent.start(
+            planned.call.arguments,
+            at=parent.clock.now(),
+            run_id=run_id,
+            trace_id=parent.start.trace_id,
+            user_id=parent.start.user_id,
+            journaled=self.journal is not None,
+            caller=parent.start,
+            grant=planned.grant,
+        )
+        writer = None if self.journal is None else RunWriter(self.journal, caller=caller)
+        return self.driver(agent, start, attendance, writer, parent.clock)
