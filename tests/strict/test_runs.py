@@ -73,7 +73,8 @@ async def test_a_run_that_is_condensed_three_times_can_be_forked(model: str) -> 
     assert sum(isinstance(event, Compacted) for event in events) >= 3
 
 
-async def test_thinking_behind_other_tools_is_left_out_once_it_was_refused() -> None:
+@pytest.mark.parametrize("known", [True, False])
+async def test_thinking_behind_other_tools_is_left_out_at_once_or_when_it_was_refused(known: bool) -> None:
     def author(_: Body) -> Said:
         said = f"So it is. ({len(service.accepted)})"
         return Said([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": said}])
@@ -83,12 +84,19 @@ async def test_thinking_behind_other_tools_is_left_out_once_it_was_refused() -> 
         executor = AgentExecutor(client)
         first = await executor.execute(agent(read), inputs={"prompt": "Hi."})
         second = await executor.execute(
-            agent(read, count), inputs={"prompt": "And?"}, messages=first.messages
+            agent(read, count),
+            inputs={"prompt": "And?"},
+            messages=first.messages if known else list(first.messages),
         )
+        third = await executor.execute(agent(read, count), inputs={"prompt": "So?"}, messages=second.messages)
 
     assert second.success
-    assert len(service.refused) == 1
-    assert service.ledger.left_out == 1
+    assert third.success
+    assert len(service.refused) == (0 if known else 1)
+    assert service.ledger.left_out == 2  # that of the first answer, in both requests after it
+    assert "thinking" in str(
+        service.accepted[-1]["messages"]
+    )  # what was thought with the same tools goes back
 
 
 @pytest.mark.parametrize(

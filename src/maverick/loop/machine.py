@@ -196,9 +196,7 @@ class AgentLoop(Generic[T]):
 
     def _on_tools_started(self, _: entries.ToolsStarted, step: RunTools) -> Step:
         self.tool_round.started = True
-        for planned in self.tool_round.calls:
-            if not planned.refusal:
-                self.ledger.tool_calls += 1
+        self.ledger.tool_calls += sum(not planned.refusal for planned in self.tool_round.calls)
         return step
 
     def _on_tool_finished(self, entry: entries.ToolFinished, step: RunTools) -> Step:
@@ -349,6 +347,7 @@ class AgentLoop(Generic[T]):
     ) -> AgentResult[T]:
         """The result of a run that stands where this one stands."""
         start, typed = self._start, self.definition.output_config is not None
+        self.conversation.history.derived[RunSettings] = self._requests.settings.binding(start.system)
         return AgentResult(
             success=error is None,
             output=output if typed else cast("T", self.text),

@@ -77,6 +77,10 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
     output: str | None = None
     """A hash of what the answer has to be, if anything; ``None`` in runs that were made before it was recorded."""
 
+    def binding(self, system: str) -> tuple[str, ...]:
+        """What a signed thought is valid with, besides the messages before it: the model first."""
+        return (self.model, system, "" if self.offer is None else self.offer.digest, self.output or "")
+
     @classmethod
     def of(
         cls,

@@ -17,7 +17,9 @@ from maverick.loop.entries import Execution, RunStarted
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
 from maverick.loop.model_config import ModelConfig
-from maverick.model import LLMClient, Message, ModelInfo, OutputSchema, Request, model_info
+from maverick.loop.prefix import any_thought, bound_thought, without_thoughts
+from maverick.loop.run_settings import RunSettings
+from maverick.model import History, LLMClient, Message, ModelInfo, OutputSchema, Request, model_info
 from maverick.model.client import (
     NO_DEFAULTS,
     RequestDefaults,
@@ -103,6 +105,7 @@ class PreparedAgent(NamedTuple, Generic[T]):
         if limits.cost_usd is not None:
             check_price(info, self.model)
         check_media(first, info, self.model)
+        earlier = self._continued(earlier, system)
         return RunStarted(
             at=at,
             run_id=run_id,
@@ -121,6 +124,14 @@ class PreparedAgent(NamedTuple, Generic[T]):
             parent=None if caller is None else caller.run_id,
             execution=execution,
         )
+
+    def _continued(self, earlier: Sequence[Message], system: str) -> Sequence[Message]:
+        """The conversation so far; without thoughts that were made with other tools, which a provider would refuse."""
+        made = earlier.derived.get(RunSettings) if isinstance(earlier, History) else None
+        now = self.toolset.settings.binding(system)
+        if made is None or made == now:
+            return earlier
+        return without_thoughts(earlier, leave_out=bound_thought if made[0] == now[0] else any_thought)
 
     def tracer(self, start: RunStarted) -> RunTracer | None:
         """The tracer of a run, if runs are traced."""
