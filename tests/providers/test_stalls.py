@@ -82,28 +82,26 @@ def network() -> Iterator[None]:
 @asynccontextmanager
 async def busy_server(kind: str, start: bytes, repeated: bytes) -> AsyncIterator[str]:
     """Answers with the start, then with the same bytes again and again, for as long as the client listens."""
-    tasks: set[asyncio.Task[None]] = set()
+    tasks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await reader.readuntil(b"\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        if kind:
+            writer.write(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n".encode())
+            writer.write(start)
+        while not writer.is_closing():
             if kind:
-                writer.write(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n".encode())
-                writer.write(start)
-            while not writer.is_closing():
-                if kind:
-                    writer.write(repeated)
-                await asyncio.sleep(0.02)
-        finally:
-            writer.close()
+                writer.write(repeated)
+            await asyncio.sleep(0.02)
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        tasks.add(asyncio.ensure_future(serve(reader, writer)))
+        tasks[asyncio.ensure_future(serve(reader, writer))] = writer
 
     async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    for task in tasks:
-        task.cancel()
+    for task, writer in tasks.items():
+        task.cancel()  # which may not even have begun
+        writer.close()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
