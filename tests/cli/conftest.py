@@ -14,9 +14,10 @@ from cli.folder import Folder
 from cli.runs_command import Runs, fill
 from maverick.journal import SqliteJournal
 from postgres import postgres_server, postgres_url
+from temporal import temporal_server
 from wire.claude_server import ClaudeServer
 
-__all__ = ["postgres_server", "postgres_url"]
+__all__ = ["postgres_server", "postgres_url", "temporal_server"]
 
 
 @pytest.fixture(scope="session")

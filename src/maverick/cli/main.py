@@ -84,6 +84,13 @@ COMMANDS = (
         "maverick.cli.arguments:add_mcp",
         extra="server",
     ),
+    Command("worker", "drive runs of a fleet", "maverick.cli.fleet.arguments:add_worker", extra="temporal"),
+    Command(
+        "fleet",
+        "show workers and runs of a fleet",
+        "maverick.cli.fleet.arguments:add_fleet",
+        extra="temporal",
+    ),
     Command("trust", "trust a project's settings, servers and agents", "maverick.cli.arguments:add_trust"),
     Command("models", "list models with their prices", "maverick.cli.arguments:add_models"),
     Command("config", "show settings, and write a settings file", "maverick.cli.arguments:add_config"),

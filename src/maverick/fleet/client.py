@@ -12,10 +12,11 @@ from typing import Any, Self
 from temporalio.client import Client as TemporalClient
 from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
-from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError
+from maverick.exceptions import InvalidInputError, RunNotFoundError
 from maverick.fleet.adoption import Adoption
+from maverick.fleet.connection import connect_to_temporal
 from maverick.fleet.store import MAX_RUNS_PER_USER, FleetRecord, FleetState, FleetStore, RunRequest
 from maverick.fleet.workflow import RunWorkflow
 from maverick.journal import RunRecord
@@ -55,8 +56,8 @@ class Fleet:
         *,
         temporal: str,
         journal: PostgresJournal,
-        namespace: str = "default",
-        tls: bool = False,
+        namespace: str | None = None,
+        tls: bool | TLSConfig = False,
         api_key: str | None = None,
         queue: str = QUEUE,
         max_runs_per_user: int = MAX_RUNS_PER_USER,
@@ -64,10 +65,10 @@ class Fleet:
         """Connect to the Temporal server of a fleet.
 
         Args:
-            temporal: Its address, ``host:port``.
+            temporal: Its address, ``host:port`` or ``temporal://host:port/namespace``.
             journal: The journal that the workers share.
-            namespace: The namespace there.
-            tls: Whether to encrypt the connection; an API key implies it.
+            namespace: The namespace there, if the address has none; by default ``default``.
+            tls: Whether to encrypt the connection, or with which certificates; an API key implies it.
             api_key: The key of a Temporal that asks for one.
             queue: How the names of the fleet's task queues begin.
             max_runs_per_user: How many runs of a user may be in progress at once; more wait for one to end or to park. Runs
@@ -75,14 +76,9 @@ class Fleet:
 
         Raises:
             NetworkError: It cannot be reached.
+            ConfigError: It does not have the namespace, or refuses the key.
         """
-        try:
-            client = await TemporalClient.connect(temporal, namespace=namespace, tls=tls, api_key=api_key)
-        except RuntimeError as error:  # the SDK raises nothing more particular
-            raise NetworkError(
-                f"Temporal cannot be reached at {temporal}. Check the address, and that its server runs.",
-                cause=error,
-            ) from error
+        client = await connect_to_temporal(temporal, namespace, tls=tls, api_key=api_key)
         return cls(client, journal, queue, max_runs_per_user)
 
     async def start(

@@ -1,0 +1,84 @@
+"""The fleet that a command is about: from its options, and from the settings for what they leave out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from temporalio.service import TLSConfig
+
+from maverick.config import MaverickConfig, TemporalConfig
+from maverick.exceptions import ConfigError, InvalidInputError
+from maverick.fleet import Fleet
+from maverick.journal import PostgresJournal
+from maverick.journal.opening import open_journal
+
+
+async def open_fleet(
+    config: MaverickConfig, temporal: str | None = None, database: str | None = None, *, tls: bool = False
+) -> Fleet:
+    """Connect to the fleet that is set, or named in the options of a command.
+
+    Args:
+        config: The settings.
+        temporal: The address of Temporal, in place of the one in the settings.
+        database: The address of the database, in place of the journal in the settings.
+        tls: Whether to encrypt the connection to Temporal although the settings do not say so.
+
+    Raises:
+        InvalidInputError: No address of Temporal is set, or the database is not Postgres.
+        ConfigError: A certificate cannot be read; or Temporal has no such namespace, or refuses the key.
+        NetworkError: Temporal cannot be reached.
+    """
+    settings = config.temporal
+    address = temporal or settings.address
+    if address is None:
+        raise InvalidInputError(
+            "Which fleet? Name its Temporal server with --temporal host:port, MAVERICK_TEMPORAL or the setting temporal.",
+            field="temporal",
+        )
+    journal = open_journal(database or config.journal.get_secret_value())
+    if not isinstance(journal, PostgresJournal):
+        raise InvalidInputError(
+            "A fleet keeps its runs in Postgres. Name the database with --db postgresql://…, MAVERICK_JOURNAL or the "
+            "setting journal.",
+            field="db",
+        )
+    key = settings.api_key
+    return await Fleet.connect(
+        temporal=address,
+        journal=journal,
+        namespace=settings.namespace,
+        tls=_certificates(settings) or tls or settings.tls,
+        api_key=None if key is None else key.get_secret_value(),
+        queue=settings.queue,
+    )
+
+
+def _certificates(settings: TemporalConfig) -> TLSConfig | None:
+    if not (settings.tls_ca or settings.tls_cert or settings.tls_key):
+        return None
+    if bool(settings.tls_cert) is not bool(settings.tls_key):
+        missing = "tls_key" if settings.tls_cert else "tls_cert"
+        raise ConfigError(
+            f"temporal.{missing} is missing: a client's certificate and its key belong together.",
+            field=f"temporal.{missing}",
+        )
+    return TLSConfig(
+        server_root_ca_cert=_content(settings, "tls_ca"),
+        client_cert=_content(settings, "tls_cert"),
+        client_private_key=_content(settings, "tls_key"),
+    )
+
+
+def _content(settings: TemporalConfig, name: str) -> bytes | None:
+    path = getattr(settings, name)
+    if path is None:
+        return None
+    try:
+        return Path(path).expanduser().read_bytes()
+    except (OSError, RuntimeError) as error:
+        raise ConfigError(
+            f"temporal.{name}: {path} could not be read. Check the path and its permissions.",
+            source=settings.source_of(name),
+            field=f"temporal.{name}",
+        ) from error

@@ -1,0 +1,102 @@
+"""``maverick fleet``: the workers and the runs of a fleet, and runs that Temporal has lost."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.fleet.connection import open_fleet
+from maverick.cli.formatting import Column, age, counted
+from maverick.cli.runs.console import Console
+from maverick.cli.screen import Screen
+from maverick.cli.settings import load_settings
+from maverick.fleet import Fleet
+from maverick.fleet.overview import Overview, fleet_overview
+
+_WORKERS = (
+    Column("WORKER", shrinks=True),
+    Column("VERSION"),
+    Column("RUNS", right=True),
+    Column("UP", right=True),
+    Column("AGENTS", shrinks=True),
+)
+_RUNS = (
+    Column("RUN"),
+    Column("AGENT", shrinks=True),
+    Column("USER", shrinks=True),
+    Column("STATE"),
+    Column("AGE", right=True),
+    Column("WHERE", shrinks=True),
+)
+
+
+def show_status(options: argparse.Namespace) -> int:
+    """Show the workers and the newest runs that have not ended."""
+
+    async def show(fleet: Fleet, console: Console) -> None:
+        found = await fleet_overview(fleet, options.limit)
+        if console.as_json:
+            console.write(found)
+        else:
+            _show(console, found)
+
+    return _with_fleet(options, show)
+
+
+def adopt_runs(options: argparse.Namespace) -> int:
+    """Give each run that Temporal has lost back to it."""
+
+    async def adopt(fleet: Fleet, console: Console) -> None:
+        adopted = await fleet.adopt()
+        if console.as_json:
+            console.write(adopted)
+        else:
+            console.say([f"{counted(len(adopted), 'run')} looked after.", *adopted])
+
+    return _with_fleet(options, adopt)
+
+
+def _show(console: Console, found: Overview) -> None:
+    now = time.time()
+    if found.workers:
+        rows = [
+            (
+                worker.name,
+                worker.version,
+                f"{worker.runs}/{worker.capacity}",
+                age(now - worker.began_at),
+                ", ".join(worker.agents),
+            )
+            for worker in found.workers
+        ]
+        console.tabulate(_WORKERS, rows)
+    else:
+        console.say(["No worker is there. Start one with: maverick worker"])
+    states = ", ".join(f"{count:,} {state}" for state, count in found.states.items())
+    console.say(["", f"Runs: {states or 'none'}"])
+    if found.runs:
+        runs = [
+            (
+                run.run_id,
+                run.agent,
+                run.user_id or "",
+                run.state.value,
+                age(now - run.created_at),
+                f"on {run.worker}" if run.worker else f"waits for {run.waits_for or 'a worker'}",
+            )
+            for run in found.runs
+        ]
+        console.tabulate(_RUNS, runs)
+
+
+def _with_fleet(options: argparse.Namespace, work: Callable[[Fleet, Console], Awaitable[None]]) -> int:
+    async def connected() -> int:
+        async with await open_fleet(load_settings(), options.temporal, options.db, tls=options.tls) as fleet:
+            screen = Screen.of_process(interactive=False)
+            await work(fleet, Console(fleet.journal, screen, options.as_json, options.db))
+        return SUCCESS
+
+    return asyncio.run(connected())

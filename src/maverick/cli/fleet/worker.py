@@ -1,0 +1,93 @@
+"""``maverick worker``: drives runs of a fleet until it is stopped."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+
+from maverick.agents.discovery import DiscoveredAgent
+from maverick.agents.running import agent_executor, has_own_executor, offered_agents
+from maverick.cli.executor import explain_stand_in, who_answers
+from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.fleet.connection import open_fleet
+from maverick.cli.screen import Screen
+from maverick.cli.settings import load_settings
+from maverick.cli.stop_signals import on_stop_signals
+from maverick.config import MaverickConfig
+from maverick.exceptions import InvalidInputError, MaverickError
+from maverick.fleet import Fleet
+from maverick.fleet.worker import Offer, Worker
+from maverick.runtime import AgentExecutor
+
+
+def run_worker(options: argparse.Namespace) -> int:
+    """Drive runs until a signal comes; those in progress are then handed over.
+
+    Raises:
+        InvalidInputError: An agent cannot be loaded, or there is none.
+        ConfigError: A setting is wrong, or the model of an agent that was named cannot be reached with it.
+        NetworkError: Temporal cannot be reached.
+        JournalError: The database cannot be reached.
+    """
+    config = load_settings()
+    return asyncio.run(_work(options, config, Screen.of_process(interactive=False)))
+
+
+async def _work(options: argparse.Namespace, config: MaverickConfig, screen: Screen) -> int:
+    found = offered_agents(config, options.agents, screen.remark)
+    async with await open_fleet(config, options.temporal, options.db, tls=options.tls) as fleet:
+        offers = await _offers(fleet, list(found.values()), config, screen, named=bool(options.agents))
+        worker = Worker(fleet, offers, max_runs=options.max_runs, grace=options.grace)
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            loop.call_soon_threadsafe(worker.stop)
+
+        with on_stop_signals(stop):
+            screen.remark(f"{worker.name}: {', '.join(offers)}; up to {options.max_runs} runs at once")
+            await worker.run()
+    return SUCCESS
+
+
+async def _offers(
+    fleet: Fleet, agents: Sequence[DiscoveredAgent], config: MaverickConfig, screen: Screen, *, named: bool
+) -> dict[str, Offer]:
+    """What the worker has of its agents. One that cannot be run is an error if it was named, and else left out.
+
+    Raises:
+        MaverickError: An agent that was named cannot be run.
+        InvalidInputError: No agent can be run.
+    """
+    offers: dict[str, Offer] = {}
+    remarks: dict[str, None] = {}
+    for found in agents:
+        try:
+            definition = found.runnable(config)
+            assert definition is not None  # noqa: S101 - only such agents are offered
+            remarks[explain_stand_in(who_answers(found, definition, None, config.agent))] = None
+            async with _executor(found, config, fleet, None) as trial:
+                trial.fingerprint(definition)
+        except MaverickError as error:
+            if named:
+                raise
+            screen.remark(f"(the agent {found.name!r} is left out: {error})")
+        else:
+            offers[found.name] = Offer(
+                definition, partial(_executor, found, config, fleet), has_own_executor(found)
+            )
+    for remark in filter(None, remarks):
+        screen.remark(f"({remark})")
+    if not offers:
+        raise InvalidInputError(
+            "There is no agent to offer. Name files or modules with --agents.", field="agents"
+        )
+    return offers
+
+
+def _executor(
+    found: DiscoveredAgent, config: MaverickConfig, fleet: Fleet, user_id: str | None
+) -> AbstractAsyncContextManager[AgentExecutor]:
+    return agent_executor(found, config, fleet.journal, user_id=user_id)

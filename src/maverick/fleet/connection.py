@@ -1,0 +1,81 @@
+"""The connection to a Temporal server, with errors that say what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import re
+from datetime import timedelta
+
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client as TemporalClient
+from temporalio.service import RPCError, RPCStatusCode, TLSConfig
+
+from maverick.exceptions import ConfigError, InvalidInputError, NetworkError
+
+_PATIENCE = 10.0
+"""Seconds that a connection may take."""
+_ADDRESS = re.compile(r"(?:temporal://)?([^/@\s]+?)(?::([0-9]{1,5}))?(?:/([^/@\s]+))?/?")
+_PORT = "7233"
+_REFUSED = re.compile(r"code: (Unauthenticated|PermissionDenied)")
+_REFUSING = (RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.PERMISSION_DENIED)
+
+
+async def connect_to_temporal(
+    address: str, namespace: str | None = None, *, tls: bool | TLSConfig = False, api_key: str | None = None
+) -> TemporalClient:
+    """Connect to a Temporal server, and check that it has the namespace.
+
+    Args:
+        address: ``host:port``, or ``temporal://host:port/namespace``.
+        namespace: The namespace, if the address has none.
+        tls: Whether to encrypt the connection, or with which certificates; an API key implies it.
+        api_key: The key of a server that asks for one.
+
+    Raises:
+        InvalidInputError: The address or a certificate cannot be used.
+        NetworkError: The server cannot be reached.
+        ConfigError: It does not have the namespace, or refuses the key.
+    """
+    found = _ADDRESS.fullmatch(address)
+    if found is None:
+        raise InvalidInputError(
+            "temporal: expected host:port, or temporal://host:port/namespace.", field="temporal"
+        )
+    server = f"{found[1]}:{found[2] or _PORT}"
+    namespace = found[3] or namespace or "default"
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            client = await TemporalClient.connect(
+                server, namespace=namespace, tls=tls or api_key is not None, api_key=api_key
+            )
+            await client.workflow_service.describe_namespace(
+                DescribeNamespaceRequest(namespace=namespace), timeout=timedelta(seconds=_PATIENCE)
+            )
+    except ValueError as error:
+        raise InvalidInputError(
+            f"Temporal at {server} cannot be used: {error}.", field="temporal", cause=error
+        ) from error
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            raise ConfigError(
+                f"Temporal at {server} has no namespace {namespace!r}. Create it, or name another.",
+                field="temporal.namespace",
+            ) from error
+        raise _unusable(server, namespace, error, refused=error.status in _REFUSING) from error
+    except (RuntimeError, builtins.TimeoutError) as error:  # the SDK raises nothing more particular
+        raise _unusable(server, namespace, error, refused=bool(_REFUSED.search(str(error)))) from error
+    return client
+
+
+def _unusable(server: str, namespace: str, error: BaseException, *, refused: bool) -> Exception:
+    if refused:
+        return ConfigError(
+            f"Temporal at {server} refuses access to the namespace {namespace!r}. Check temporal.api_key, or the "
+            "certificate.",
+            field="temporal.api_key",
+        )
+    return NetworkError(
+        f"Temporal cannot be reached at {server}. Check the address, that the server runs, and whether it uses TLS.",
+        cause=error,
+    )

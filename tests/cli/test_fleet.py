@@ -1,0 +1,141 @@
+"""The commands of a fleet, as a user types them: a real Temporal server, a real Postgres, and real processes."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from canary import CANARY
+from cli.command import PATIENCE, environment
+from cli.folder import Folder
+
+AGENTS = """
+    from maverick import AgentDefinition, AgentExecutor, ToolConfig, tool
+    from maverick.testing import ScriptedClient, call, reply
+
+    @tool(effect="keyed", approval=True)
+    def publish(text: str) -> str:
+        '''Publish something.'''
+        return f"published {text}"
+
+    clerk = AgentDefinition("clerk", "Works.", tool_config=ToolConfig(tools=[publish]))
+
+    def executor(definition, user_id):
+        def answer(request):
+            said = request.messages[0].content
+            if "publish" in said and len(request.messages) < 2:
+                return call("publish", text="news")
+            return reply(f"{said} Done for {user_id}.")
+        return AgentExecutor(ScriptedClient(answer))
+"""
+
+
+class FleetFolder:
+    """A user's folder in which a fleet is set."""
+
+    def __init__(self, folder: Folder, temporal: str, database: str) -> None:
+        self.folder = folder
+        self.settings = {
+            "MAVERICK_TEMPORAL": temporal,
+            "MAVERICK_JOURNAL": database,
+            "MAVERICK_TEMPORAL_QUEUE": f"test-{uuid.uuid4().hex[:8]}",
+        }
+        folder.write("office.py", AGENTS)
+        for name, value in self.settings.items():
+            folder.set(name, value)
+
+    @contextmanager
+    def worker(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """A worker process, from when it is ready."""
+        process = subprocess.Popen(  # noqa: S603 - our own command
+            [sys.executable, "-m", "maverick", "worker", *words],
+            env=environment(self.folder.path, **self.settings),
+            cwd=self.folder.path,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            eventually(lambda: self.folder.json("fleet", "status")["workers"])
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def fleet(folder: Folder, temporal_server: str, postgres_url: str) -> FleetFolder:
+    return FleetFolder(folder, temporal_server, postgres_url)
+
+
+def eventually(is_so: Callable[[], object]) -> None:
+    """Wait for what another process does."""
+    patience = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < patience
+        time.sleep(0.1)
+
+
+def test_a_worker_tells_what_it_offers_and_leaves_when_it_is_told_to(fleet: FleetFolder) -> None:
+    with fleet.worker("--agents", "office.py", "--max-runs", "7") as process:
+        (worker,) = fleet.folder.json("fleet", "status")["workers"]
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=PATIENCE)
+
+    assert (worker["agents"], worker["capacity"], worker["runs"]) == (["clerk"], 7, 0)
+    assert re.search(r"clerk; up to 7 runs at once", said)
+    assert process.returncode == 0, said
+    assert "No worker is there" in fleet.folder.main("fleet", "status").stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "code", "problem"),
+    [
+        ({}, ("worker",), 2, "Which fleet? Name its Temporal server with --temporal"),
+        ({}, ("fleet", "status", "--temporal", "127.0.0.1:1"), 2, "A fleet keeps its runs in Postgres."),
+        (
+            {"MAVERICK_TEMPORAL": "127.0.0.1:1", "MAVERICK_JOURNAL": f"postgresql://ana:{CANARY}@127.0.0.1/x"},
+            ("fleet", "status"),
+            1,
+            "Temporal cannot be reached at 127.0.0.1:1.",
+        ),
+        (
+            {"MAVERICK_TEMPORAL": "127.0.0.1:1", "MAVERICK_JOURNAL": "postgresql://x", "MAVERICK_TEMPORAL_TLS_CA": "no.pem"},
+            ("fleet", "adopt"),
+            2,
+            "temporal.tls_ca: no.pem could not be read.",
+        ),
+        (
+            {"MAVERICK_TEMPORAL": "127.0.0.1:1", "MAVERICK_JOURNAL": "postgresql://x", "MAVERICK_TEMPORAL_TLS_KEY": "k.pem"},
+            ("fleet", "adopt"),
+            2,
+            "temporal.tls_cert is missing",
+        ),
+    ],
+)  # fmt: skip
+def test_a_fleet_that_cannot_be_reached_is_one_line(
+    folder: Folder, settings: dict[str, str], words: tuple[str, ...], code: int, problem: str
+) -> None:
+    for name, value in settings.items():
+        folder.set(name, value)
+
+    done = folder.main(*words)
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert problem in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert CANARY not in done.stderr
+
+
+def test_a_namespace_or_an_agent_that_is_not_there_is_named(fleet: FleetFolder) -> None:
+    wrong = f"temporal://{fleet.settings['MAVERICK_TEMPORAL']}/nowhere"
+
+    assert "has no namespace 'nowhere'" in fleet.folder.refuse("fleet", "status", "--temporal", wrong)
+    assert "no Python file 'nothing.py'" in fleet.folder.refuse("worker", "--agents", "nothing.py")
