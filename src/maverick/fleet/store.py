@@ -244,6 +244,12 @@ class FleetStore:
         )
         return [_record(row) for row in found]
 
+    async def remove(self, run_id: str) -> bool:
+        """Let go of a run that is moved elsewhere; says whether the fleet had it."""
+        return bool(
+            await self._fetch("DELETE FROM maverick.fleet_runs WHERE run_id = $1 RETURNING run_id", run_id)
+        )
+
     async def reopen(self, run_id: str, queue: str, *, accept_changes: bool) -> FleetRecord | None:
         """Have a run that no worker drives wait for its turn again, also one that has ended; ``None`` if one drives it."""
         found = await self._fetch(

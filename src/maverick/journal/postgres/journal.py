@@ -72,7 +72,8 @@ class PostgresJournal(Journal):
     """
 
     def __init__(self, url: str, *, pool_size: int = 10, timeout: float = 30.0) -> None:
-        database_name(url)  # refuses an invalid address at once
+        self.name = database_name(url)
+        """The address without user, password and settings."""
         # Not a partial, whose repr would show the password.
         self._connect: Callable[[], PostgresDatabase] = lambda: PostgresDatabase(url, pool_size, timeout)
         self._opened: dict[asyncio.AbstractEventLoop, tuple[PostgresDatabase, PostgresWriter]] = {}
