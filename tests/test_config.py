@@ -20,7 +20,15 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from canary import CANARY, lookout
-from maverick.config import AgentConfig, MaverickConfig, Secret, Setting, TemporalConfig, load_config
+from maverick.config import (
+    AgentConfig,
+    MaverickConfig,
+    RateLimit,
+    Secret,
+    Setting,
+    TemporalConfig,
+    load_config,
+)
 from maverick.exceptions import ConfigError
 
 PART = CANARY[-20:]
@@ -293,6 +301,34 @@ def test_the_temporal_server_of_a_fleet_is_set_in_a_file_or_the_environment(mach
     del machine.environ["MAVERICK_TRUST"]
     assert machine.load().temporal.address == "temporal.example:7233"
     assert machine.load().ignored == ("temporal.address", "temporal.queue", "temporal.tls")
+
+
+def test_limits_of_a_fleet_come_from_files_and_variables_and_not_from_a_project_that_is_not_trusted(
+    machine: Machine,
+) -> None:
+    machine.home_file.write_text("rate_limits: {claude: {tokens_per_minute: 400000}}")
+    machine.project_file.write_text(
+        "rate_limits: {claude: {requests_per_minute: 1}}\nmax_runs_per_user: 100000"
+    )
+    machine.environ = {"MAVERICK_MAX_RUNS_PER_USER": "7"}
+
+    config = machine.load()
+
+    assert (config.rate_limits, config.max_runs_per_user) == ({"claude": RateLimit(None, 400_000)}, 7)
+    assert config.ignored == ("rate_limits", "max_runs_per_user")
+    machine.environ["MAVERICK_RATE_LIMITS"] = '{"openai": {"requests_per_minute": 50}}'
+    assert machine.load().rate_limits == {"openai": RateLimit(50)}
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["x", "[]", '{"claude": 3}', '{"claude": {"requests": 3}}', '{"claude": {"tokens_per_minute": 0}}'],
+)
+def test_rate_limits_that_do_not_fit_are_named(machine: Machine, written: str) -> None:
+    machine.environ["MAVERICK_RATE_LIMITS"] = written
+
+    with pytest.raises(ConfigError, match="rate_limits: expected requests_per_minute and tokens_per_minute"):
+        machine.load()
 
 
 @pytest.mark.parametrize(
@@ -645,6 +681,8 @@ def test_every_setting_is_described_with_its_source(machine: Machine) -> None:
         Setting("journal", "~/.maverick/runs.db", "default"),
         Setting("database", "~/.maverick/chat.db", "default"),
         Setting("agents", None, "default"),
+        Setting("rate_limits", None, "default"),
+        Setting("max_runs_per_user", 100, "default"),
     ]
 
 

@@ -210,7 +210,10 @@ def _from_environment(environ: Mapping[str, str]) -> _Layer:
                     f"{variable} sets nothing. Did you mean {prefix}{nearest}? Correct its name, or unset it.",
                     source=variable,
                 )
-    fields |= {f"MAVERICK_{name.upper()}": name for name in ("journal", "database", "agents")}
+    fields |= {
+        f"MAVERICK_{name.upper()}": name
+        for name in ("journal", "database", "agents", "rate_limits", "max_runs_per_user")
+    }
     for name in TemporalConfig.settings():
         suffix = "" if name == _ADDRESS else f"_{name.upper()}"
         fields[f"MAVERICK_TEMPORAL{suffix}"] = TemporalConfig.dotted(name)

@@ -99,7 +99,7 @@ def _converted(name: str, written: Any, kind: Any) -> object:  # noqa: ANN401 - 
             written = parse_duration(written) or written
         elif name in ("agents", "server_tools", "stop_sequences"):
             written = [part.strip() for part in written.split(",") if part.strip()]
-        elif name == "extra":
+        elif name in ("extra", "rate_limits"):
             written = msgspec.json.decode(written)
     value = msgspec.convert(written, kind, strict=False, dec_hook=_secret)
     wrong_key = name == "api_key" and value is not None and not re.fullmatch(_KEY, value.get_secret_value())
@@ -338,6 +338,17 @@ SECTIONS: Mapping[str, type[AgentConfig | TemporalConfig]] = {
     part.section: part for part in (AgentConfig, TemporalConfig)
 }
 """The settings that are grouped, by the name of the group."""
+
+_Count = Annotated[int, Meta(ge=1, le=10**12)]
+
+
+class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What all workers of a fleet together may use of a provider in any minute."""
+
+    requests_per_minute: _Count | None = None
+    tokens_per_minute: _Count | None = None
+
+
 _Place = Annotated[Secret, Meta(description="a path or a postgresql:// address")]
 
 
@@ -358,6 +369,13 @@ class MaverickConfig(Section):
         Meta(description="names of Python modules, in a list or with commas between them"),
     ] = ()
     """The Python modules that define agents, besides those in files and installed packages."""
+    rate_limits: Annotated[
+        dict[str, RateLimit] | None,
+        Meta(description="requests_per_minute and tokens_per_minute, from 1, by provider"),
+    ] = None
+    """What all workers of a fleet together may use of a provider."""
+    max_runs_per_user: Annotated[int, Meta(ge=1, le=10**9, description="a whole number from 1")] = 100
+    """How many runs of a user are in progress in a fleet at once; more wait."""
 
     ignored: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """What the project's file would set, and does not because the user has not trusted it, by dotted name."""
@@ -381,6 +399,8 @@ class MaverickConfig(Section):
         return [
             *settings,
             Setting("agents", ", ".join(self.agents) or None, self.source_of("agents")),
+            Setting("rate_limits", ", ".join(self.rate_limits or ()) or None, self.source_of("rate_limits")),
+            Setting("max_runs_per_user", self.max_runs_per_user, self.source_of("max_runs_per_user")),
         ]
 
 

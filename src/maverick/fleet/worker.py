@@ -19,11 +19,13 @@ from temporalio.service import RPCError
 from temporalio.worker import PollerBehaviorSimpleMaximum
 from temporalio.worker import Worker as TemporalWorker
 
+from maverick.config import RateLimit
 from maverick.exceptions import MaverickError, NetworkError
 from maverick.fleet.adoption import Adoption
 from maverick.fleet.client import Fleet
 from maverick.fleet.driving import Offer, OwnDrive, RunDriver
 from maverick.fleet.liveness import Liveness
+from maverick.fleet.rates import shared_rates
 from maverick.fleet.slots import RunSlots
 from maverick.fleet.workflow import HEARTBEAT, RunWorkflow
 from maverick.runtime.event_log import log_failure
@@ -47,6 +49,7 @@ class Worker:
         max_runs: How many runs it drives at once.
         grace: The seconds that runs have to reach a point where another worker can take them over, once the worker is to
             stop; those that have not reached it by then are stopped as if the process had died.
+        rate_limits: What all workers together may use of each provider; all executors of this process keep to it.
     """
 
     def __init__(
@@ -56,11 +59,13 @@ class Worker:
         *,
         max_runs: int = 100,
         grace: float = 60.0,
+        rate_limits: Mapping[str, RateLimit] | None = None,
     ) -> None:
         self.name = f"{platform.node()}-{os.getpid()}-{os.urandom(4).hex()}"
         self._fleet = fleet
         self._max_runs = max_runs
         self._grace = grace
+        self._rate_limits = rate_limits or {}
         self._driver = RunDriver(fleet, self.name, dict(agents), max_runs)
         self._adoption = Adoption(fleet)
         self._liveness: Liveness | None = None
@@ -94,7 +99,10 @@ class Worker:
             JournalError: The database cannot be reached.
             MaverickError: An agent cannot be run.
         """
-        async with self._driver.ready() as queues:
+        async with (
+            shared_rates(self._rate_limits, self._fleet.journal.database, self.name),
+            self._driver.ready() as queues,
+        ):
             self._liveness = Liveness(
                 self._fleet.store,
                 self.name,
@@ -115,9 +123,7 @@ class Worker:
 
     async def _work(self, queues: list[str]) -> None:
         """Have Temporal's workers work until they are to stop."""
-        background = [
-            asyncio.create_task(work) for work in (self._sweep(), self._beat(), self._driver.broadcast.run())
-        ]
+        background = [asyncio.create_task(self._sweep()), asyncio.create_task(self._beat())]
         workers = self._workers(queues)
         working = [asyncio.create_task(worker.run()) for worker in workers]
         stopped = asyncio.create_task(self._stopping.wait())
@@ -192,9 +198,7 @@ class Worker:
             decided = told.get("decided")
         except (ValueError, AttributeError):  # not for workers
             return
-        if "watch" in told:
-            self._driver.broadcast.hear(told)
-        elif "move" in told:
+        if "move" in told:
             self._driver.hand_over_run(told["move"])
         elif "abort" in told:
             self._do(self._driver.look_for_aborts())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Self
@@ -47,6 +47,9 @@ class Client(ABC):
     """The ``provider:model`` it asks when a request names none."""
     defaults: RequestDefaults = NO_DEFAULTS
     """What applies to requests that leave it open; ``maverick.connect`` sets it from the settings."""
+
+    asks_others: bool = False
+    """Whether it passes requests on to clients of several providers, each of which has its own rate limit."""
 
     _accepted: RequestConfig | None = None
 
@@ -121,6 +124,18 @@ class ClientWrapper(Client):
     async def aclose(self) -> None:
         """Close the wrapped client."""
         await close_client(self._client)
+
+
+PROVIDER_LIMITS: dict[str, Callable[[LLMClient], LLMClient]] = {}
+"""What holds the clients of a provider to its rate limit, for all executors of this process; usually nothing does."""
+
+
+def limited(client: LLMClient) -> LLMClient:
+    """The client, held to the limit that this process has for its provider, if it has one."""
+    if not PROVIDER_LIMITS or getattr(client, "asks_others", False):
+        return client
+    limit = PROVIDER_LIMITS.get(own_model(client).partition(":")[0])
+    return client if limit is None else limit(client)
 
 
 async def close_client(client: LLMClient) -> None:

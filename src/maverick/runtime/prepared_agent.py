@@ -31,6 +31,7 @@ from maverick.model.client import (
 )
 from maverick.providers import Client
 from maverick.providers.catalog import open_client
+from maverick.providers.client import limited
 from maverick.providers.prices import warn_of_retirement
 from maverick.providers.resolve import resolve
 from maverick.runtime.toolset import Toolset
@@ -180,7 +181,7 @@ class AgentPreparer:
                 if filled is None:
                     filled = self._filled[definition] = replace(definition, model_config=config)
                 definition = filled
-        agent = PreparedAgent(definition, client, self._toolset(definition))
+        agent = PreparedAgent(definition, limited(client), self._toolset(definition))
         if definition not in self._checked:
             self._check(agent)
         return agent

@@ -51,6 +51,7 @@ async def open_fleet(
         tls=_certificates(settings) or tls or settings.tls,
         api_key=None if key is None else key.get_secret_value(),
         queue=settings.queue,
+        max_runs_per_user=config.max_runs_per_user,
     )
 
 

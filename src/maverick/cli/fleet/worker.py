@@ -40,7 +40,13 @@ async def _work(options: argparse.Namespace, config: MaverickConfig, screen: Scr
     found = offered_agents(config, options.agents, screen.remark)
     async with await open_fleet(config, options.temporal, options.db, tls=options.tls) as fleet:
         offers = await _offers(fleet, list(found.values()), config, screen, named=bool(options.agents))
-        worker = Worker(fleet, offers, max_runs=options.max_runs, grace=options.grace)
+        worker = Worker(
+            fleet,
+            offers,
+            max_runs=options.max_runs,
+            grace=options.grace,
+            rate_limits=config.rate_limits,
+        )
         loop = asyncio.get_running_loop()
 
         def stop() -> None:

@@ -171,11 +171,7 @@ class PostgresDatabase:
         """
         await self._open()
         connection = await asyncpg.connect(**self._settings)
-        try:
-            await connection.add_listener(channel, lambda _connection, _pid, _channel, text: hear(text))
-        except BaseException:
-            connection.terminate()
-            raise
+        await connection.add_listener(channel, lambda _connection, _pid, _channel, text: hear(text))
         return connection
 
     async def close(self) -> None:

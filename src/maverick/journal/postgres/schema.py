@@ -194,6 +194,18 @@ MIGRATIONS = (
         ) RETURNING *;
     END $$;
     """,
+    # What all workers have used of a provider's rate limit, by the second, and what was taken last.
+    """
+    CREATE TABLE maverick.fleet_rates (
+        name TEXT PRIMARY KEY,
+        used JSONB NOT NULL DEFAULT '{}',
+        second BIGINT NOT NULL DEFAULT 0,
+        requests BIGINT NOT NULL DEFAULT 0,
+        tokens BIGINT NOT NULL DEFAULT 0,
+        first TEXT,
+        first_until BIGINT NOT NULL DEFAULT 0
+    );
+    """,
 )
 
 _LOCK = 0x6D6176657269636B

@@ -20,7 +20,7 @@ from maverick.model import (
     model_info,
 )
 from maverick.model.client import RunScope, check_request, common_info, own_model, run_scope
-from maverick.providers.client import Client, close_client, open_stream
+from maverick.providers.client import Client, close_client, limited, open_stream
 
 ANOTHER_MAY_SUCCEED = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.NETWORK, ErrorKind.TIMEOUT, ErrorKind.AGENT})
 """The kinds that are about the service, not about the request: every kind but ``tool`` and ``invalid``."""
@@ -43,6 +43,8 @@ class FallbackClient(Client):
         on: The kinds of error after which the next client is asked.
     """
 
+    asks_others = True
+
     def __init__(
         self, clients: Sequence[LLMClient], *, on: Collection[ErrorKind | str] = ANOTHER_MAY_SUCCEED
     ) -> None:
@@ -60,7 +62,7 @@ class FallbackClient(Client):
         failures: list[AgentError] = []
         for client, asked in self._requests(request):
             try:
-                return self._kept(client, await client.run(asked))
+                return self._kept(client, await limited(client).run(asked))
             except AgentError as error:
                 _add_notes(error, failures)
                 if error.kind not in self._on:
@@ -74,7 +76,7 @@ class FallbackClient(Client):
         for client, asked in self._requests(request):
             begun = False
             try:
-                async with open_stream(client, asked) as items:
+                async with open_stream(limited(client), asked) as items:
                     async for item in items:
                         begun = True
                         yield self._kept(client, item) if isinstance(item, Response) else item

@@ -2,6 +2,8 @@
 
 One :class:`RateLimiter` stands for one account. Wrap every client that uses the account in a
 :class:`LimitedClient` with the same limiter, each client once, and all their calls wait in one queue.
+
+:func:`limit_providers` does so for all executors of a process, whoever makes their clients.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ import math
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -20,7 +22,7 @@ from typing import Protocol
 from maverick.exceptions import InvalidInputError
 from maverick.model import LLMClient, Message, Request, Response, StreamItem, Usage
 from maverick.model.message import describe_part
-from maverick.providers.client import ClientWrapper, open_stream
+from maverick.providers.client import PROVIDER_LIMITS, ClientWrapper, open_stream
 from maverick.providers.deadlines import waiting_to_be_sent
 
 CHARACTERS_PER_TOKEN = 4
@@ -110,7 +112,7 @@ class RateLimiter:
                 self._wake_first()
 
     async def _enter(self, tokens: int) -> Charge:
-        waiter = _Waiter()
+        waiter = _Waiter(tokens)
         with self._lock:
             self._queue[waiter] = None
         try:
@@ -130,14 +132,24 @@ class RateLimiter:
         """Seconds until the waiter may go; infinite when another call has to end first."""
         if next(iter(self._queue)) is not waiter or self._places < 1:
             return math.inf
+        return self._time_to_room(tokens)
+
+    def _take_place(self, tokens: int) -> Charge:
+        self._places -= 1
+        return self._charge(tokens)
+
+    def _time_to_room(self, tokens: int) -> float:
+        """Seconds until the minute has room for a call; infinite when something else than time has to make it."""
         now = self._clock.now()
         return max(self._requests.time_to_wait(1, now), self._tokens.time_to_wait(tokens, now))
 
-    def _take_place(self, tokens: int) -> Charge:
+    def _charge(self, tokens: int) -> Charge:
         now = self._clock.now()
-        self._places -= 1
         self._requests.charge(1, now)
         return self._tokens.charge(tokens, now)
+
+    def _correct(self, charge: Charge, tokens: int) -> None:
+        self._tokens.correct(charge, tokens, self._clock.now())
 
     async def _sleep(self, waiter: _Waiter, seconds: float) -> None:
         timer = None if seconds == math.inf else self._clock.call_later(seconds, waiter.woken.set)
@@ -159,16 +171,17 @@ class RateLimiter:
         """Replace the estimate by what was used; a provider that reports nothing leaves it as it is."""
         if usage.total_tokens:
             with self._lock:
-                self._tokens.correct(charge, usage.total_tokens, self._clock.now())
+                self._correct(charge, usage.total_tokens)
                 self._wake_first()
 
 
 class _Waiter:
     """A caller in the queue, asleep in its own event loop."""
 
-    __slots__ = ("_loop", "woken")
+    __slots__ = ("_loop", "tokens", "woken")
 
-    def __init__(self) -> None:
+    def __init__(self, tokens: int) -> None:
+        self.tokens = tokens
         self._loop = asyncio.get_running_loop()
         self.woken = asyncio.Event()
 
@@ -282,6 +295,20 @@ class LimitedClient(ClientWrapper):
 
     def _tokens(self, request: Request) -> int:
         return self._estimate(request) if self._limiter.limits_tokens else 0
+
+
+@contextmanager
+def limit_providers(limiters: Mapping[str, RateLimiter]) -> Iterator[None]:
+    """Have all executors of this process keep to these limits, by the name of the provider, during the block."""
+    before = dict(PROVIDER_LIMITS)
+    PROVIDER_LIMITS.update(
+        {name: partial(LimitedClient, limiter=limiter) for name, limiter in limiters.items()}
+    )
+    try:
+        yield
+    finally:
+        PROVIDER_LIMITS.clear()
+        PROVIDER_LIMITS.update(before)
 
 
 def estimate_tokens(request: Request) -> int:
