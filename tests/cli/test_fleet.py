@@ -139,3 +139,17 @@ def test_a_namespace_or_an_agent_that_is_not_there_is_named(fleet: FleetFolder) 
 
     assert "has no namespace 'nowhere'" in fleet.folder.refuse("fleet", "status", "--temporal", wrong)
     assert "no Python file 'nothing.py'" in fleet.folder.refuse("worker", "--agents", "nothing.py")
+
+
+def test_schedules_are_added_listed_and_removed(fleet: FleetFolder) -> None:
+    folder = fleet.folder
+    assert "day of the week" in folder.refuse("schedule", "add", "often", "clerk", "-p", "Work.")
+    folder.main("schedule", "add", "0 7 * * *", "office.py", "-p", "Work.", "--timezone", "Europe/Paris")
+
+    (listed,) = folder.json("schedule", "list")
+    removed = folder.main("schedule", "remove", "clerk")
+
+    assert (listed["agent"], listed["inputs"]) == ("clerk", {"prompt": "Work."})
+    assert listed["time_zone"] == "Europe/Paris"
+    assert removed.stdout == "The schedule clerk is removed.\n"
+    assert folder.json("schedule", "list") == []

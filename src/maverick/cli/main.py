@@ -91,6 +91,12 @@ COMMANDS = (
         "maverick.cli.fleet.arguments:add_fleet",
         extra="temporal",
     ),
+    Command(
+        "schedule",
+        "start runs at certain times in a fleet",
+        "maverick.cli.fleet.arguments:add_schedule",
+        extra="temporal",
+    ),
     Command("trust", "trust a project's settings, servers and agents", "maverick.cli.arguments:add_trust"),
     Command("models", "list models with their prices", "maverick.cli.arguments:add_models"),
     Command("config", "show settings, and write a settings file", "maverick.cli.arguments:add_config"),

@@ -26,6 +26,7 @@ from maverick.fleet.client import Fleet
 from maverick.fleet.driving import Offer, OwnDrive, RunDriver
 from maverick.fleet.liveness import Liveness
 from maverick.fleet.rates import shared_rates
+from maverick.fleet.schedules import Schedules, ScheduleWorkflow
 from maverick.fleet.slots import RunSlots
 from maverick.fleet.workflow import HEARTBEAT, RunWorkflow
 from maverick.runtime.event_log import log_failure
@@ -68,6 +69,7 @@ class Worker:
         self._rate_limits = rate_limits or {}
         self._driver = RunDriver(fleet, self.name, dict(agents), max_runs)
         self._adoption = Adoption(fleet)
+        self._schedules = Schedules(fleet)
         self._liveness: Liveness | None = None
         self._stopping = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -153,7 +155,9 @@ class Worker:
             TemporalWorker(
                 self._fleet.temporal,
                 task_queue=self._fleet.queue,
-                workflows=[RunWorkflow],
+                workflows=[RunWorkflow, ScheduleWorkflow],
+                activities=[self._schedules.begin],
+                activity_task_poller_behavior=PollerBehaviorSimpleMaximum(1),
                 identity=self.name,
                 build_id="maverick",
                 sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
@@ -186,6 +190,8 @@ class Worker:
         while True:
             if self._liveness is not None and self._liveness.sweeps:
                 await self._try(self._adoption.sweep(thoroughly=sweeps % _THOROUGH == 0))
+                if sweeps % _THOROUGH == 0:
+                    await self._try(self._schedules.restore())
                 sweeps += 1
                 await asyncio.sleep(_SWEEPS)
             else:

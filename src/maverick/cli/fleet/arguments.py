@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from maverick.cli.parser import CommandParser, seconds, unicode_text, whole_number
+from maverick.cli.run.arguments import add_inputs
 
 
 def add_connection(parser: CommandParser) -> None:
@@ -76,6 +77,49 @@ def add_fleet(parser: CommandParser) -> None:
     )
     adopt.set_defaults(command="maverick.cli.fleet.status:adopt_runs")
     for verb in (status, adopt):
+        add_connection(verb)
+        _add_json(verb)
+
+
+def add_schedule(parser: CommandParser) -> None:
+    """Add the verbs of ``schedule``."""
+    parser.description = "Runs that a fleet starts at certain times."
+    parser.set_defaults(command=parser.show_help)
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND")
+    add = verbs.add_parser(
+        "add",
+        help="start runs of an agent at certain times",
+        description="Start runs of an agent at certain times, each whether or not the one before has ended. Times that the "
+        "fleet misses by more than ten minutes are left out.",
+    )
+    add.add_argument(
+        "cron",
+        metavar="TIMES",
+        type=unicode_text,
+        help="minute, hour, day of the month, month, day of the week: '0 7 * * *' is every day at 7:00, '@hourly' "
+        "every hour",
+    )
+    add.add_argument("agent", metavar="AGENT", type=unicode_text, help="the agent's name on the workers")
+    add_inputs(add)
+    add.add_argument(
+        "--name", metavar="NAME", type=unicode_text, help="the schedule's name (default: the agent's)"
+    )
+    add.add_argument(
+        "--timezone", metavar="ZONE", type=unicode_text, help="such as Europe/Paris (default: UTC)"
+    )
+    add.set_defaults(command="maverick.cli.fleet.schedules:add_schedule")
+    listing = verbs.add_parser(
+        "list", help="list schedules", description="List schedules with the time of the next run."
+    )
+    listing.set_defaults(command="maverick.cli.fleet.schedules:list_schedules")
+    remove = verbs.add_parser(
+        "remove",
+        help="remove a schedule",
+        description="Remove a schedule. Runs that it has started go on.",
+    )
+    remove.add_argument("name", metavar="NAME", type=unicode_text, help="the schedule's name")
+    remove.set_defaults(command="maverick.cli.fleet.schedules:remove_schedule")
+    for verb in (add, listing, remove):
         add_connection(verb)
         _add_json(verb)
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from temporalio.service import TLSConfig
 
+from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.runs.console import Console
+from maverick.cli.screen import Screen
+from maverick.cli.settings import load_settings
 from maverick.config import MaverickConfig, TemporalConfig
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.fleet import Fleet
@@ -53,6 +60,22 @@ async def open_fleet(
         queue=settings.queue,
         max_runs_per_user=config.max_runs_per_user,
     )
+
+
+def with_fleet(options: argparse.Namespace, work: Callable[[Fleet, Console], Awaitable[None]]) -> int:
+    """Do something with the fleet that the options of a command name; returns the exit code.
+
+    Raises:
+        MaverickError: What :func:`open_fleet` raises, or the work.
+    """
+
+    async def connected() -> int:
+        async with await open_fleet(load_settings(), options.temporal, options.db, tls=options.tls) as fleet:
+            screen = Screen.of_process(interactive=False)
+            await work(fleet, Console(fleet.journal, screen, options.as_json, options.db))
+        return SUCCESS
+
+    return asyncio.run(connected())
 
 
 def _certificates(settings: TemporalConfig) -> TLSConfig | None:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import time
-from collections.abc import Awaitable, Callable
 
-from maverick.cli.exit_codes import SUCCESS
-from maverick.cli.fleet.connection import open_fleet
+from maverick.cli.fleet.connection import with_fleet
 from maverick.cli.formatting import Column, age, counted
 from maverick.cli.runs.console import Console
-from maverick.cli.screen import Screen
-from maverick.cli.settings import load_settings
 from maverick.fleet import Fleet
 from maverick.fleet.overview import Overview, fleet_overview
+from maverick.fleet.schedules import Schedules
 
 _WORKERS = (
     Column("WORKER", shrinks=True),
@@ -43,20 +39,21 @@ def show_status(options: argparse.Namespace) -> int:
         else:
             _show(console, found)
 
-    return _with_fleet(options, show)
+    return with_fleet(options, show)
 
 
 def adopt_runs(options: argparse.Namespace) -> int:
-    """Give each run that Temporal has lost back to it."""
+    """Give each run and each schedule that Temporal has lost back to it."""
 
     async def adopt(fleet: Fleet, console: Console) -> None:
         adopted = await fleet.adopt()
+        await Schedules(fleet).restore()
         if console.as_json:
             console.write(adopted)
         else:
-            console.say([f"{counted(len(adopted), 'run')} looked after.", *adopted])
+            console.say([f"{counted(len(adopted), 'run')} given back to Temporal.", *adopted])
 
-    return _with_fleet(options, adopt)
+    return with_fleet(options, adopt)
 
 
 def _show(console: Console, found: Overview) -> None:
@@ -90,13 +87,3 @@ def _show(console: Console, found: Overview) -> None:
             for run in found.runs
         ]
         console.tabulate(_RUNS, runs)
-
-
-def _with_fleet(options: argparse.Namespace, work: Callable[[Fleet, Console], Awaitable[None]]) -> int:
-    async def connected() -> int:
-        async with await open_fleet(load_settings(), options.temporal, options.db, tls=options.tls) as fleet:
-            screen = Screen.of_process(interactive=False)
-            await work(fleet, Console(fleet.journal, screen, options.as_json, options.db))
-        return SUCCESS
-
-    return asyncio.run(connected())

@@ -33,23 +33,7 @@ def add_arguments(parser: CommandParser) -> None:
         help="the agent's name (see `maverick agents list`), or a file: Markdown, or Python with one definition "
         "(FILE.py:NAME picks one of several); default: general. Several words are a prompt for that one",
     )
-    parser.add_argument(
-        "-p",
-        "--prompt",
-        metavar="TEXT",
-        type=unicode_text,
-        help="what to do; piped input is appended to it, or used instead of it",
-    )
-    parser.add_argument(
-        "-i",
-        "--input",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        dest="inputs",
-        type=_assignment,
-        help="an input of the agent, - for piped input; may be given several times",
-    )
+    add_inputs(parser)
     parser.add_argument(
         "--attach",
         metavar="FILE",
@@ -73,6 +57,27 @@ def add_arguments(parser: CommandParser) -> None:
     )
     parser.add_argument("--run-id", metavar="ID", type=unicode_text, help="the id of the run")
     parser.set_defaults(command="maverick.cli.run.command:run_agent")
+
+
+def add_inputs(parser: CommandParser) -> None:
+    """Add what an agent is given."""
+    parser.add_argument(
+        "-p",
+        "--prompt",
+        metavar="TEXT",
+        type=unicode_text,
+        help="what to do; piped input is appended to it, or used instead of it",
+    )
+    parser.add_argument(
+        "-i",
+        "--input",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        dest="inputs",
+        type=_assignment,
+        help="an input of the agent, - for piped input; may be given several times",
+    )
 
 
 def add_changes(parser: CommandParser, when: str) -> None:

@@ -206,6 +206,21 @@ MIGRATIONS = (
         first_until BIGINT NOT NULL DEFAULT 0
     );
     """,
+    # What a fleet starts at certain times. Temporal has the times too, and may lose them.
+    """
+    CREATE TABLE maverick.fleet_schedules (
+        queue TEXT COLLATE "C" NOT NULL,
+        name TEXT COLLATE "C" NOT NULL,
+        cron TEXT NOT NULL,
+        time_zone TEXT,
+        agent TEXT NOT NULL,
+        inputs BYTEA NOT NULL,
+        user_id TEXT,
+        priority SMALLINT NOT NULL,
+        created_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+        PRIMARY KEY (queue, name)
+    );
+    """,
 )
 
 _LOCK = 0x6D6176657269636B
