@@ -343,3 +343,15 @@ def test_the_module_imports_nothing_of_the_package() -> None:
     }
 
     assert [name for name in imported if name.split(".")[0] in ("maverick", "")] == []
+
+
+def test_of_hundreds_of_names_an_error_tells_the_nearest_and_how_many_there_are() -> None:
+    tools = [f"shop_{number}" for number in range(500)]
+
+    told = exceptions.describe_unknown("tool", "shop_12x", tools)
+
+    assert told.startswith("There is no tool named 'shop_12x'. Did you mean 'shop_12")
+    assert told.endswith(" and 490 more.")
+    assert exceptions.describe_unknown("agent", "x", tools).endswith(
+        "and 490 more, listed by `maverick agents list`."
+    )

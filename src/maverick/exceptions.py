@@ -475,10 +475,21 @@ class ConfigError(MaverickError):
 
 
 def describe_unknown(noun: str, name: str, known: Sequence[str]) -> str:
-    """Say that no such thing exists, what the nearest one is, and what there is to choose from."""
+    """Say that no such thing exists, what the nearest one is, and what there is to choose from: of many, the nearest."""
     from difflib import get_close_matches  # here, since most programs never ask for what is not there
 
     nearest = get_close_matches(name, known, n=1)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-    choices = f" Available: {', '.join(sorted(known))}." if known else f" No {noun}s are available."
-    return f"There is no {noun} named {name!r}.{hint}{choices}"
+    choices, rest = sorted(known), ""
+    if len(choices) > _MOST_NAMED:
+        choices = get_close_matches(name, known, n=_FEW_NAMED, cutoff=0) or choices[:_FEW_NAMED]
+        rest = f" and {len(known) - len(choices)} more{_LISTED_BY.get(noun, '')}"
+    available = f" Available: {', '.join(choices)}{rest}." if known else f" No {noun}s are available."
+    return f"There is no {noun} named {name!r}.{hint}{available}"
+
+
+_MOST_NAMED, _FEW_NAMED = 30, 10
+_LISTED_BY = {
+    "agent": ", listed by `maverick agents list`",
+    "MCP server": ", listed by `maverick mcp list`",
+}

@@ -61,6 +61,8 @@ FIELDS: dict[str, SearchStrategy[Any]] = {
     "exit_code": st.none() | st.integers(-64, 255),
     "stderr": st.none() | st.text(),
     "partial_messages": st.lists(st.text()),
+    "media": st.sampled_from(["image", "document"]),
+    "moved_to": st.text(),
     "raw_response": st.text(),
     "tool_name": st.text(),
     "available_tools": st.lists(st.text()),

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from maverick.journal.redaction import REDACTED, is_secret_name, redact, redact_text
+from maverick.journal.redaction import REDACTED, redact, redact_text
+from maverick.model.secret_names import is_secret_name
 
 KEY = "sk-ant-api03-AbCdEf123456"
 

@@ -40,7 +40,7 @@ def rendered(definition: AgentDefinition[str], **inputs: Any) -> str:
         (bool, True, "True"),
         (list[int], ["1", 2], "[1, 2]"),
         (Literal["fast", "slow"], "slow", "slow"),
-        (Place, {"city": "Brest"}, "city='Brest'"),
+        (Place, {"city": "Brest"}, '{"city": "Brest"}'),
     ],
 )
 def test_an_input_is_checked_against_its_type_and_put_in_its_place(kind: Any, value: Any, text: str) -> None:
@@ -137,7 +137,7 @@ LIST = Document.from_bytes(pdf(), name="list.pdf")
         ("${it}", (Text("Look."), SHELF), [Text("Look."), SHELF]),
         ("Look at ${it}, please.", SHELF, [Text("Look at "), SHELF, Text(", please.")]),
         ("${it} ${it}", [SHELF], [SHELF, SHELF]),
-        ("${it}", ["a", "b"], [Text("['a', 'b']")]),
+        ("${it}", ["a", "b"], [Text('["a", "b"]')]),
         ("${it}", ["${it} ", SHELF], [Text("${it} "), SHELF]),
     ],
 )
@@ -221,3 +221,22 @@ def test_first_messages_can_have_images_of_their_own() -> None:
     )
 
     assert definition.render({"what": "a cup"})[1] == (Message.user(["Find a cup here:", SHELF]),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "written"),
+    [
+        (str, ["a", "é"], '["a", "é"]'),
+        (str, [], "[]"),
+        (str, {"on": True}, '{"on": true}'),
+        (str, 5, "5"),
+        (str, {(1, 2): 3}, "{(1, 2): 3}"),
+        (set[int], {1}, "[1]"),
+        (Place, Place(city="Rome"), '{"city": "Rome"}'),
+        (list[Place], [Place(city="Rome")], '[{"city": "Rome"}]'),
+    ],
+)
+def test_lists_mappings_and_models_are_written_into_a_prompt_as_json(
+    kind: Any, value: Any, written: str
+) -> None:
+    assert rendered(define(what=kind), what=value) == written

@@ -192,7 +192,7 @@ def _refusal(status: int, kind: str, message: str, **headers: str) -> Fault:
 async def _echo_the_key(served: Served) -> web.StreamResponse:
     headers = served.request.headers
     key = headers.get("x-api-key") or headers["authorization"]
-    return served.refuse(401, "authentication_error", f"bad key {key}")
+    return served.refuse(401, "authentication_error", f"bad key {key}, {served.body.get('mcp_servers')}")
 
 
 async def _html(served: Served) -> web.StreamResponse:

@@ -145,7 +145,7 @@ def _refusal(status: int, kind: str, message: str, code: str | int | None = None
 
 
 async def _echo_the_key(served: Served) -> web.StreamResponse:
-    said = f"Incorrect API key provided: {served.request.headers['authorization']}"
+    said = f"Incorrect API key provided: {served.request.headers['authorization']}, {served.body.get('mcp_servers')}"
     return web.json_response(error_body("invalid_request_error", said, "invalid_api_key"), status=401)
 
 

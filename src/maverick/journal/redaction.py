@@ -12,17 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-REDACTED = "[redacted]"
+from maverick.model.secret_names import is_secret_name
 
-_SECRET_NAME = re.compile(
-    r"""(?:^|_)(?:
-        auth | authorization | cookie | token
-        | (?:password | passwd | passphrase | pwd | secret | credential)s?
-        | (?:api | access | private | secret | signing | encryption)_?keys?
-    )$""",
-    re.VERBOSE,
-)
-_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+REDACTED = "[redacted]"
 
 _NO_PLACEHOLDER = r"(?!\$[A-Z_{(]|[<{]|\[redacted)"
 
@@ -117,12 +109,6 @@ def redact(value: object, *, by_name: bool = True) -> object:
         case list() | tuple():
             return [redact(item, by_name=by_name) for item in value]
     return value
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether something of this name is a secret, such as ``api_key``, ``clientSecret`` or ``X-Auth-Token``."""
-    words = _WORD_START.sub("_", name).lower().replace("-", "_").replace(" ", "_")
-    return _SECRET_NAME.search(words) is not None
 
 
 def _tells_something(value: object) -> bool:

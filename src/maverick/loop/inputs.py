@@ -7,6 +7,7 @@ documents in it divides the text of a message: its parts stand where the variabl
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -87,7 +88,7 @@ class Input:
             has_media = any(isinstance(part, Image | Document | bytes) for part in given) or (
                 given is value and any(isinstance(part, PurePath) for part in given)
             )
-            return _parts(name, given, (str, Text, Image, Document)) if has_media else str(value)
+            return _parts(name, given, (str, Text, Image, Document)) if has_media else _written(value)
         from pydantic import ValidationError
 
         try:
@@ -203,6 +204,26 @@ def bind_inputs(declared: Mapping[str, Input], given: Mapping[str, Any]) -> dict
     }
 
 
+def _written(value: object) -> str:
+    """A value as the text of a prompt: lists, mappings and models as JSON, anything else in its own words."""
+    if isinstance(value, InputParts) or not (_is_listed(value) or hasattr(value, "model_dump")):
+        return f"{value}"
+    try:
+        return json.dumps(value, ensure_ascii=False, default=_plain)
+    except (TypeError, ValueError):  # such as a key that JSON has no form for
+        return f"{value}"
+
+
+def _is_listed(value: object) -> bool:
+    return isinstance(value, list | tuple | dict | set | frozenset)
+
+
+def _plain(value: Any) -> object:  # noqa: ANN401 - whatever is in a list
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    return list(value) if _is_listed(value) else f"{value}"
+
+
 _PLACE = re.compile(r"\$(\$)?\{([^}]*)\}?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NOTHING = Text("")
@@ -236,7 +257,7 @@ class Template:
     def render(self, values: Mapping[str, Any]) -> str:
         """The text with each value in its place."""
         return "".join(
-            text if name is None else f"{text}{values[name]}"  # every variable was checked before
+            text if name is None else text + _written(values[name])  # every variable was checked before
             for text, name in self._pieces
         )
 
@@ -254,7 +275,7 @@ class Template:
                 parts += [Text(words), *value]
                 words = ""
             else:
-                words += f"{value}"
+                words += _written(value)
         # No provider accepts a text of nothing but spaces.
         return [part for part in [*parts, Text(words)] if not isinstance(part, Text) or part.text.strip()]
 

@@ -17,11 +17,15 @@ from canary import CANARY, lookout
 from conformance.providers.scenarios import Scenario
 from conformance.providers.wired import ClaudeProvider, ClaudeSDKProvider, OpenAIProvider, WiredProvider
 from maverick import AgentExecutor, connect, tool
+from maverick.exceptions import AuthenticationError
 from maverick.journal import SqliteJournal
+from maverick.model import Message, Request, RequestConfig
 from maverick.providers import Client
 from maverick.telemetry import configure_logging, instrument, uninstrument
 from maverick.testing import RecordingClient
 from scenario import agent
+from wire.claude_server import ClaudeServer
+from wire.openai_server import OpenAIServer
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
 
@@ -129,3 +133,18 @@ async def test_a_run_tells_no_password_of_the_address(
         address = f"http://user:{CANARY}@127.0.0.1:{held.getsockname()[1]}/v1?key={CANARY}"
 
         await run_recorded(connect(provider.model, base_url=address, api_key=CANARY), tmp_path, told)
+
+
+@pytest.mark.parametrize("model", ["claude:claude-test", "claude-sdk:claude-test", "openai:gpt-test"])
+async def test_a_secret_among_the_settings_that_a_service_repeats_is_in_no_error(model: str) -> None:
+    server = OpenAIServer() if model.startswith("openai") else ClaudeServer()
+    extra = {"mcp_servers": [{"url": "https://tasks.test", "authorization_token": CANARY}]}
+    request = Request([Message.user("hi")], config=RequestConfig(extra=extra))
+    async with server, connect(model, api_key="x", base_url=server.at("key_echoed")) as client:
+        with pytest.raises(AuthenticationError, match=r"tasks\.test") as caught:
+            await client.run(request)
+
+    assert CANARY not in str(caught.value)
+    assert "x, [{" in str(
+        caught.value
+    )  # a key of one letter hides nothing, and its letter stays in the words

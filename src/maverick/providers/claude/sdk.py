@@ -25,7 +25,7 @@ from maverick.providers.claude.request import RequestEncoder, condenses, request
 from maverick.providers.claude.response import API, SERVICE, MessageAccumulator, read_message
 from maverick.providers.claude.sdk_errors import no_key, sdk_error
 from maverick.providers.client import Client, requested_model
-from maverick.providers.http.client import secret_in
+from maverick.providers.http.client import request_secrets, secret_in
 from maverick.providers.http.errors import no_answer
 from maverick.providers.http.exchange import Exchange
 from maverick.providers.http.transport import MAX_ANSWER_BYTES, WHOLE_SHARE, ContentTimer, Timeouts, too_large
@@ -121,7 +121,7 @@ class ClaudeSDKClient(Client):
         sdk = self._open()
         create = sdk.messages.with_raw_response.create
         asked = create(**self._arguments(request, stream=False))
-        answer: httpx2.Response = (await self._explained(self._timer(sdk), asked)).http_response
+        answer: httpx2.Response = (await self._explained(request, self._timer(sdk), asked)).http_response
         exchange = self._exchange(request, answer)
         return read_message(exchange.clean(answer.content), exchange)
 
@@ -131,18 +131,18 @@ class ClaudeSDKClient(Client):
         sdk = self._open()
         asked: Awaitable[Any] = sdk.messages.create(**self._arguments(request, stream=True))
         timer = self._timer(sdk)
-        events: Events = await self._explained(timer, asked)
+        events: Events = await self._explained(request, timer, asked)
         try:
             exchange = self._exchange(request, events.response)
             kind = exchange.headers.get("content-type", "")
             if kind and not kind.startswith(_EVENT_STREAMS):
-                page = await self._explained(timer, events.response.aread(), events)
+                page = await self._explained(request, timer, events.response.aread(), events)
                 raise no_answer(exchange, f"{kind} in place of a stream of events", page)
             answer = MessageAccumulator(exchange)
             arguments = 0
             while answer.response is None:
                 try:
-                    event: object = await self._explained(timer, anext(events, None), events)
+                    event: object = await self._explained(request, timer, anext(events, None), events)
                 except (TimeoutError, NetworkError) as error:
                     raise answer.interrupted(error) from error
                 if event is None:
@@ -193,22 +193,23 @@ class ClaudeSDKClient(Client):
             "timeout": anthropic.Timeout(self._timeouts.first_content, connect=self._timeouts.connect),
         }
 
-    def _exchange(self, request: Request | None, answer: httpx2.Response | None) -> Exchange:
+    def _exchange(self, request: Request, answer: httpx2.Response | None) -> Exchange:
         return Exchange(
             SERVICE,
             API,
-            "" if request is None else requested_model(request, self.model),
+            requested_model(request, self.model),
             {} if answer is None else answer.headers,
             self._prices,
             # The key that was really used: a cloud's client makes tokens as it goes.
             "" if answer is None else secret_in(answer.request.headers),
+            request_secrets(request),
         )
 
     def _timer(self, sdk: SDKClient) -> ContentTimer:
         return ContentTimer(sdk.base_url.netloc.decode(), self._timeouts)
 
     async def _explained(
-        self, timer: ContentTimer, work: Awaitable[Result], events: Events | None = None
+        self, request: Request, timer: ContentTimer, work: Awaitable[Result], events: Events | None = None
     ) -> Result:
         """Do the work within its time limit, and turn any failure into an ``AgentError``."""
         try:
@@ -217,7 +218,7 @@ class ClaudeSDKClient(Client):
             answer = error.response if isinstance(error, anthropic.APIStatusError) else None
             failure = sdk_error(
                 error,
-                self._exchange(None, events.response if events is not None else answer),
+                self._exchange(request, events.response if events is not None else answer),
                 timer,
                 begun=events is not None,
             )

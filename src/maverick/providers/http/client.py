@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from maverick.exceptions import AuthenticationError, NetworkError, TimeoutError
 from maverick.model import Request, Response, StreamItem
+from maverick.model.secret_names import secrets_in
 from maverick.providers.client import Client, requested_model
 from maverick.providers.http.errors import no_answer, refused
 from maverick.providers.http.exchange import Exchange, StreamAccumulator
@@ -89,6 +90,7 @@ class HttpClient(Client):
             headers = {name: value for name, value in headers.items() if name not in _KEY_HEADERS}
         self._headers = {**_HEADERS, **headers, **own}
         self._secret = secret_in(self._headers)
+        self._other_secrets = tuple(secrets_in(own))
         self._missing_key = "" if self._secret else missing_key
         self._connection = connection
         self._transport: Transport | None = None
@@ -162,7 +164,8 @@ class HttpClient(Client):
 
     def _exchange(self, request: Request, reply: Reply) -> Exchange:
         model = requested_model(request, self.model)
-        return Exchange(self._service, self._api, model, reply.headers, self._prices, self._secret)
+        others = (*self._other_secrets, *request_secrets(request))
+        return Exchange(self._service, self._api, model, reply.headers, self._prices, self._secret, others)
 
 
 async def _whole_body(reply: Reply, exchange: Exchange) -> bytes:
@@ -175,6 +178,14 @@ async def _whole_body(reply: Reply, exchange: Exchange) -> bytes:
     if reply.status != 200:
         raise refused(exchange, reply.status, body)
     return body
+
+
+def request_secrets(request: Request) -> tuple[str, ...]:
+    """The secrets in the settings of a request, such as the token of an MCP server that the provider is to use."""
+    config = request.config
+    return (
+        tuple(secrets_in((config.extra, config.server_tools))) if config.extra or config.server_tools else ()
+    )
 
 
 def secret_in(headers: Mapping[str, str]) -> str:

@@ -47,6 +47,8 @@ MAX_BLOCKS = 10_000
 _EXCERPT_CHARACTERS = 300
 _SHORTEST_KEY = 16
 """A shorter one is a word for servers that need no key, such as ``ollama``, and may well be part of an answer."""
+_SHORTEST_SECRET = 8
+"""A shorter one hides nothing, and taking it out would make an error unreadable."""
 
 _CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_OVERFLOW, StopReason.REFUSAL})
 """The reasons to stop that can come in the middle of a tool call."""
@@ -69,6 +71,8 @@ class Exchange(Struct, frozen=True):
     """What models cost."""
     secret: str = ""
     """The key, which no message may repeat."""
+    others: tuple[str, ...] = ()
+    """Other secrets of the request, such as the token of an MCP server, which no error may repeat."""
 
     def __repr__(self) -> str:  # the key is in no repr
         return f"Exchange({self.service!r}, {self.model!r})"
@@ -91,12 +95,14 @@ class Exchange(Struct, frozen=True):
 
     def hide(self, text: str) -> str:
         """The text of an error without the key: :meth:`clean` cannot see one that is escaped."""
-        return text.replace(self.secret, HIDDEN) if self.secret else text
+        for secret in self._hidden:
+            text = text.replace(secret, HIDDEN)
+        return text
 
     def excerpt(self, body: bytes) -> str:
         """The beginning of a body as one line of text, without the key."""
-        if self.secret:
-            body = body.replace(self.secret.encode(), HIDDEN.encode())
+        for secret in self._hidden:
+            body = body.replace(secret.encode(errors="replace"), HIDDEN.encode())
         text = " ".join(body[: 4 * _EXCERPT_CHARACTERS].decode("utf-8", "replace").split())
         return text if len(text) <= _EXCERPT_CHARACTERS else text[:_EXCERPT_CHARACTERS] + "…"
 
@@ -119,6 +125,10 @@ class Exchange(Struct, frozen=True):
         if not self._is_key or not any(key in _all_text(part) for part in parts):
             return parts
         return tuple(msgspec.convert(_replaced(msgspec.to_builtins(part), key), type(part)) for part in parts)
+
+    @property
+    def _hidden(self) -> list[str]:
+        return [secret for secret in (self.secret, *self.others) if len(secret) >= _SHORTEST_SECRET]
 
     @property
     def _is_key(self) -> bool:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError
 from maverick.model import ModelInfo, Price, Request, StreamItem
+from maverick.model.secret_names import secrets_in
 from maverick.providers.client import requested_model
 from maverick.providers.http.client import Connection, HttpClient
 from maverick.providers.http.transport import MAX_ANSWER_BYTES, Timeouts, Transport
@@ -98,6 +99,7 @@ class OpenAIClient(HttpClient):
             connection=Connection(transport, timeouts, tls, max_answer_bytes),
             missing_key=_MISSING_KEY if server.is_openai else "",
         )
+        self._other_secrets += tuple(secrets_in(extra))
         self._encoder: ResponsesEncoder | RequestEncoder
         if responses:
             self._encoder = ResponsesEncoder(max_tokens=max_tokens, extra=extra)
