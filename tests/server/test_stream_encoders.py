@@ -45,3 +45,46 @@ def test_server_tools_and_sources_are_in_every_form_of_the_stream(
         streamed = stream_event(event)
         assert streamed is not None
         assert [frame.data for frame in encoding.encode(StreamEvent(number, *streamed))] == expected
+
+
+START = (EventName.START, {"run_id": "r", "conversation_id": "c"})
+CALL = (EventName.TOOL_START, {"id": "1", "name": "list_tasks", "arguments": {}})
+RESULT = (EventName.TOOL_END, {"id": "1", "outcome": "finished", "result": {}, "duration_ms": 1})
+
+
+@pytest.mark.parametrize(
+    ("encoder", "text", "once"),
+    [
+        (AgUiEncoder, "TEXT_MESSAGE_CONTENT", ["RUN_STARTED", "TOOL_CALL_START", "TOOL_CALL_RESULT"]),
+        (AiSdkEncoder, "text-delta", ["start", "tool-input-start", "tool-output-available"]),
+    ],
+)
+def test_an_answer_that_begins_again_repeats_nothing_to_clients_that_cannot_take_it_back(
+    encoder: type[AgUiEncoder | AiSdkEncoder], text: str, once: list[str]
+) -> None:
+    encoding, sent = encoder(), list[Any]()
+    events: list[tuple[EventName, dict[str, Any]]] = [
+        START,
+        CALL,
+        RESULT,
+        (EventName.TEXT, {"text": "One thing. Another."}),
+        START,
+        CALL,
+        RESULT,
+        (EventName.TEXT, {"text": "One thing. Another. A third."}),
+    ]
+
+    for number, event in enumerate(events, 1):
+        sent += [frame.data for frame in encoding.encode(StreamEvent(number, *event))]
+
+    assert "".join(frame["delta"] for frame in sent if frame["type"] == text) == "One thing. Another.A third."
+    assert [sum(frame["type"] == kind for frame in sent) for kind in once] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("after", "seen", "unseen"), [(10, "", "abcd"), (12, "ab", "cd"), (14, "abcd", ""), (20, "abcd", "")]
+)
+def test_a_client_gets_the_part_of_a_text_that_it_has_not(after: int, seen: str, unseen: str) -> None:
+    parts = StreamEvent(14, EventName.TEXT, {"text": "abcd"}, width=4).after(after)
+
+    assert ["" if part is None else part.data["text"] for part in parts] == [seen, unseen]

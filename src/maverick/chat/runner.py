@@ -119,6 +119,8 @@ class AgentRunner:
         run_id: str | None = None,
         signal: AbortSignal | None = None,
         attachments: Sequence[Image | Document] = (),
+        on_activity: Listener | None = None,
+        filtered: bool = True,
     ) -> AgentResult:
         """Answer a message.
 
@@ -130,6 +132,9 @@ class AgentRunner:
                 it for an open confirmation. It must differ from the ids of all other users' runs.
             signal: Stops the answer when it is aborted; the text so far is kept.
             attachments: Images and documents that the user sends with the message.
+            on_activity: Receives events.
+            filtered: Whether the events have only the words that the user gets, as :meth:`stream` does, or all of the
+                model's.
 
         Returns:
             The answer, and the tool calls made for it. Errors are part of it, in words for the user.
@@ -138,7 +143,9 @@ class AgentRunner:
             AnswerTimeoutError: It took longer than the limits allow; what was done until then is in its ``result``.
             LeaseLostError: Another process has taken over the run ``run_id``.
         """
-        return await self._answer(context, message, attachments, request_id, run_id, signal, None)
+        return await self._answer(
+            context, message, attachments, request_id, run_id, signal, on_activity, filtered=filtered
+        )
 
     async def stream(
         self,
@@ -212,6 +219,8 @@ class AgentRunner:
         run_id: str | None,
         signal: AbortSignal | None,
         on_activity: Listener | None,
+        *,
+        filtered: bool = True,
     ) -> AgentResult:
         message = storable(message).strip()
         if not message or len(message) > MESSAGE_LENGTH:
@@ -227,7 +236,9 @@ class AgentRunner:
                     if not is_given:
                         await run_in_thread(self._check_message, context, message, request_id and run_id)
                     agent = await self.agent(context.user_id)
-                return await self._run(agent, context, message, attachments, run_id, stop, on_activity)
+                text = SentenceFilter(message)
+                events = FilteredEvents(text, pure_tools(agent), on_activity, filtered=filtered)
+                return await self._run(agent, context, message, attachments, run_id, stop, text, events)
         except AnswerTimeoutError:
             raise
         except Exception as error:  # the contract: whatever happens, the user gets a friendly reply
@@ -249,10 +260,9 @@ class AgentRunner:
         attachments: Sequence[Image | Document],
         run_id: str,
         stop: AbortSignal,
-        on_activity: Listener | None,
+        text: SentenceFilter,
+        events: FilteredEvents,
     ) -> AgentResult:
-        text = SentenceFilter(message)
-        events = FilteredEvents(text, _pure_tools(agent), on_activity)
         try:
             result = await self._executor.execute(
                 agent,
@@ -323,7 +333,8 @@ def _failure(words: str) -> AgentResult:
     return AgentResult(success=False, response=words, tool_calls=[], error=words)
 
 
-def _pure_tools(agent: AgentDefinition) -> frozenset[str]:
+def pure_tools(agent: AgentDefinition) -> frozenset[str]:
+    """The names of an agent's tools that change nothing."""
     return frozenset(
         tool.name
         for tool in agent.tool_config.tools

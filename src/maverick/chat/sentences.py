@@ -6,6 +6,7 @@ A sentence is kept as it is, or left out as a whole: one with a hole in it would
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _BREAK = re.compile(r"\n|(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)*]))[ \t]+(?=[^\sa-z])")
 _NO_END = re.compile(r"(?:^\W*\d{1,3}|\b(?:Dr|Mr|Mrs|Ms|Prof|St|No|vs|approx|[A-Z]))\.$")
@@ -134,6 +135,14 @@ def split_off(text: str) -> str | None:
         if found[0] == "\n" or not _NO_END.search(text[: found.start()]):
             return text[: found.end()]
     return None
+
+
+def split(text: str) -> Iterator[str]:
+    """The sentences of a text, each with the space after it."""
+    while text:
+        sentence = split_off(text) or text
+        yield sentence
+        text = text[len(sentence) :]
 
 
 def readable(sentence: str, theirs: str) -> str:

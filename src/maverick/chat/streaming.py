@@ -185,6 +185,7 @@ class FilteredEvents:
         text: The filter.
         pure: The tools that change nothing.
         listener: Receives the events, if anyone follows.
+        filtered: Whether it receives only the words that the user gets, or all of the model's.
     """
 
     def __init__(
@@ -192,16 +193,21 @@ class FilteredEvents:
         text: SentenceFilter,
         pure: AbstractSet[str],
         listener: Listener | None,
+        *,
+        filtered: bool = True,
     ) -> None:
         self._text = text
         self._pure = pure
-        self._listener = listener
+        self._listener = listener if filtered else None
+        self._observer = None if filtered else listener
         self._sent = ""
         self._names: dict[str, str] = {}
         self._end: RunEnd | None = None
 
     def put(self, event: AgentActivityEvent) -> None:
         """Take in an event of the run."""
+        if self._observer is not None:
+            self._observer(event)
         if len(event.agent) == 1:
             match event:
                 case ContentChunk(content=content):

@@ -17,7 +17,9 @@ from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 from maverick.exceptions import InvalidInputError, RunNotFoundError
 from maverick.fleet.adoption import Adoption
 from maverick.fleet.connection import connect_to_temporal
+from maverick.fleet.events import RunEvents
 from maverick.fleet.store import MAX_RUNS_PER_USER, FleetRecord, FleetState, FleetStore, RunRequest
+from maverick.fleet.watching import Feed
 from maverick.fleet.workflow import RunWorkflow
 from maverick.journal import RunRecord
 from maverick.journal.postgres.journal import PostgresJournal
@@ -49,6 +51,7 @@ class Fleet:
         self.journal = journal
         self.queue = queue
         self.store = FleetStore(journal, max_runs_per_user)
+        self.feed = Feed(self.store)
 
     @classmethod
     async def connect(
@@ -170,6 +173,7 @@ class Fleet:
 
     async def aclose(self) -> None:
         """Let go of the journal's connections."""
+        await self.feed.aclose()
         await self.journal.aclose()
 
     async def __aenter__(self) -> Self:
@@ -191,6 +195,17 @@ class FleetRun:
     def __init__(self, fleet: Fleet, run_id: str) -> None:
         self.run_id = run_id
         self._fleet = fleet
+
+    def events(self, *, after: str = "") -> RunEvents:
+        """The events of the run and of its subagents' runs, to its end, as an executor's listener sees them.
+
+        The words of an answer come while it is made. Where an attempt at an answer is given up, as when its worker died,
+        a ``RetryScheduled`` says that what was shown of it is void; what is shown of the next one comes once.
+
+        Args:
+            after: The ``cursor`` of another such iteration, here or in another process: the events that follow.
+        """
+        return RunEvents(self._fleet.feed, self._fleet.journal, self.run_id, after)
 
     async def say(self, content: str, *, by: str = "", user_id: str | None = None) -> None:
         """Say something to the run; it is heard before its next turn."""

@@ -25,13 +25,14 @@ from maverick.exceptions import (
     RunNotFoundError,
 )
 from maverick.fleet.client import Fleet
+from maverick.fleet.live import Broadcast
 from maverick.fleet.store import FleetRecord, FleetState, RunRequest
 from maverick.fleet.workflow import DRIVE, Drive, DriveEnd
 from maverick.journal.store import ENDED
 from maverick.loop import AgentDefinition, AgentResult, TerminateReason
 from maverick.loop.fingerprint import Fingerprint
 from maverick.runtime import AbortSignal, AgentExecutor
-from maverick.runtime.event_log import log_failure
+from maverick.runtime.event_log import Listener, log_failure
 from maverick.runtime.replay import load_beginning
 
 _AT_ONCE = timedelta(milliseconds=1)
@@ -45,7 +46,8 @@ class OwnDrive(NamedTuple):
     It drives a run to its end; a run that has ended before has its outcome seen to again.
     """
 
-    drive: Callable[[FleetRecord, AbortSignal], Awaitable[None]]
+    drive: Callable[[FleetRecord, AbortSignal, Listener], Awaitable[None]]
+    """Given the run, what stops it, and whom to tell of its events."""
 
 
 class Offer(NamedTuple):
@@ -81,6 +83,8 @@ class RunDriver:
     def __init__(
         self, fleet: Fleet, worker: str, agents: Mapping[str, Offer | OwnDrive], max_runs: int
     ) -> None:
+        self.broadcast = Broadcast(fleet.journal)
+        """Tells those who watch a run what happens in it."""
         self._fleet = fleet
         self._store = fleet.store
         self._worker = worker
@@ -212,7 +216,8 @@ class RunDriver:
             driven.signal.hand_over()
         leave = partial(self._leave, driven)
         try:
-            result = await self._run(record, request, driven.signal)
+            with self.broadcast.telling(record.run_id) as listener:
+                result = await self._run(record, request, driven.signal, listener)
         except RunHandedOverError:
             await leave()
             raise _again("The run was handed over.", "handed_over", _AT_ONCE) from None
@@ -234,11 +239,11 @@ class RunDriver:
         return Drive(DriveEnd.WAITING, until=0 if is_decided else expires_at)
 
     async def _run(
-        self, record: FleetRecord, request: RunRequest, signal: AbortSignal
+        self, record: FleetRecord, request: RunRequest, signal: AbortSignal, listener: Listener
     ) -> AgentResult[Any] | None:
         offer = self._agents[record.agent]
         if isinstance(offer, OwnDrive):
-            await offer.drive(record, signal)
+            await offer.drive(record, signal, listener)
             return None
         try:
             found = await self._fleet.journal.get(record.run_id)
@@ -249,7 +254,11 @@ class RunDriver:
         async with self._executor(record.agent, offer, record.user_id) as executor:
             if found is not None:
                 return await executor.resume(
-                    record.run_id, offer.definition, signal=signal, accept_changes=record.accept_changes
+                    record.run_id,
+                    offer.definition,
+                    signal=signal,
+                    on_activity=listener,
+                    accept_changes=record.accept_changes,
                 )
             return await executor.execute(
                 offer.definition,
@@ -258,6 +267,7 @@ class RunDriver:
                 user_id=record.user_id,
                 trace_id=request.trace_id,
                 signal=signal,
+                on_activity=listener,
             )
 
     @asynccontextmanager

@@ -125,7 +125,9 @@ class Worker:
 
     async def _work(self, queues: list[str]) -> None:
         """Have Temporal's workers work until they are to stop."""
-        background = [asyncio.create_task(self._sweep()), asyncio.create_task(self._beat())]
+        background = [
+            asyncio.create_task(work) for work in (self._sweep(), self._beat(), self._driver.broadcast.run())
+        ]
         workers = self._workers(queues)
         working = [asyncio.create_task(worker.run()) for worker in workers]
         stopped = asyncio.create_task(self._stopping.wait())
@@ -204,7 +206,9 @@ class Worker:
             decided = told.get("decided")
         except (ValueError, AttributeError):  # not for workers
             return
-        if "move" in told:
+        if "watch" in told:
+            self._driver.broadcast.hear(told)
+        elif "move" in told:
             self._driver.hand_over_run(told["move"])
         elif "abort" in told:
             self._do(self._driver.look_for_aborts())

@@ -15,11 +15,13 @@ from maverick.chat import AgentRunner, Database, MCPToolServer
 from maverick.chat.host_check import HostCheck
 from maverick.chat.migrations import migrate
 from maverick.server.accounts import Accounts
+from maverick.server.answer_maker import AnswerMaker
 from maverick.server.answer_service import AnswerService
 from maverick.server.answer_store import AnswerStore
 from maverick.server.dependencies import ChatService, token_of
 from maverick.server.errors import answer_refusals
 from maverick.server.limits import AdmissionQueue, ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
+from maverick.server.local_answers import LocalAnswers
 from maverick.server.metrics import ServerMetrics
 from maverick.server.middleware import BodyLimit, Observer
 from maverick.server.routes import chat, conversations, front_ends, operations, signing_in, tasks
@@ -67,14 +69,9 @@ def create_app(
     in_progress = ConcurrencyLimit(limits.answers, "Too many answers in progress. Wait for one, or stop one.")
     streams = ConcurrencyLimit(limits.streams, "Too many open streams. Close a tab, then try again.")
     queue = AdmissionQueue(limits.waiting)
-    answers = AnswerService(
-        runner,
-        AnswerStore(database.session, limits),
-        queue=queue,
-        in_progress=in_progress,
-        updates=updates,
-        metrics=metrics,
-    )
+    store = AnswerStore(database.session, limits)
+    source = LocalAnswers(AnswerMaker(runner, store, queue), updates, metrics)
+    answers = AnswerService(source, store, queue=queue, in_progress=in_progress, updates=updates)
     metrics.add_gauge("maverick_answers_running", "Answers in progress.", lambda: in_progress.total)
     metrics.add_gauge(
         "maverick_questions_waiting", "Questions that wait for the database.", lambda: queue.waiting

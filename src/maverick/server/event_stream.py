@@ -10,7 +10,7 @@ import msgspec
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from maverick.server.answer_service import Answer
+from maverick.server.events import Answer
 from maverick.server.stream_encoders import AgUiEncoder, AiSdkEncoder, Frame, StreamEncoder
 
 EVENT_STREAM = "text/event-stream"
@@ -105,7 +105,9 @@ async def _encoded(answer: Answer, encoder: StreamEncoder, after: int) -> AsyncG
         if event is None:
             yield _ALIVE
             continue
-        frames = encoder.encode(event)
-        if event.id > after and frames:
+        seen, unseen = event.after(after)
+        if seen is not None:
+            encoder.encode(seen)
+        if unseen is not None and (frames := encoder.encode(unseen)):
             # The number goes with the last message: a client that has it has all of the event.
             yield b"".join((*map(encoded, frames[:-1]), encoded(frames[-1], event.id)))

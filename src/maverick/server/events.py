@@ -1,15 +1,16 @@
-"""The events of an answer's stream, and the log that any number of readers follow."""
+"""An answer and the events of its stream, in a log that any number of readers follow."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
+from maverick.chat import phrases
 from maverick.loop.events import (
     AgentActivityEvent,
     ContentChunk,
@@ -18,6 +19,9 @@ from maverick.loop.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from maverick.runtime import AbortSignal
+from maverick.server.answer_body import AnswerBody, AnswerStatus
+from maverick.server.errors import RequestRefusedError
 
 
 class EventName(StrEnum):
@@ -49,6 +53,19 @@ class StreamEvent:
     """Its number: larger than those of all events before it in the same answer."""
     name: EventName
     data: Mapping[str, Any]
+    width: int = 1
+    """How many numbers it takes up: where a text has one for each character, any part of it can be sent."""
+
+    def after(self, number: int) -> tuple[StreamEvent | None, StreamEvent | None]:
+        """What a client has of it that has received all up to a number, and what it has not."""
+        seen = number - self.id + self.width
+        if seen <= 0:
+            return None, self
+        if self.id <= number:
+            return self, None
+        text = self.data["text"]
+        begun = StreamEvent(number, self.name, {"text": text[:seen]}, seen)
+        return begun, StreamEvent(self.id, self.name, {"text": text[seen:]}, self.width - seen)
 
 
 class EventLog:
@@ -67,10 +84,10 @@ class EventLog:
         """The newest event, if there is one."""
         return self._events[-1] if self._events else None
 
-    def append(self, name: EventName, data: Mapping[str, Any]) -> None:
-        """Add an event."""
-        self.last_id += 1
-        self._events.append(StreamEvent(self.last_id, name, data))
+    def append(self, name: EventName, data: Mapping[str, Any], *, width: int = 1) -> None:
+        """Add an event, which takes up so many numbers."""
+        self.last_id += width
+        self._events.append(StreamEvent(self.last_id, name, data, width))
         self._wake()
 
     def close(self) -> None:
@@ -101,6 +118,58 @@ class EventLog:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer, in progress or ended, and its events."""
+
+    user_id: str
+    run_id: str
+    log: EventLog = field(default_factory=EventLog)
+    """Its events so far. The last one has the whole answer."""
+    signal: AbortSignal = field(default_factory=AbortSignal)
+    """Stops it, if this process makes it."""
+    conversation_id: str = ""
+
+    @property
+    def status(self) -> str:
+        """How it has ended, if it has."""
+        newest = self.log.newest
+        return newest.data["status"] if newest is not None and newest.name == EventName.DONE else ""
+
+    async def body(self) -> Mapping[str, Any]:
+        """The :class:`AnswerBody` as JSON values, as soon as the answer has ended.
+
+        Raises:
+            RequestRefusedError: The server was shut down first.
+        """
+        await self.log.closed()
+        newest = self.log.newest
+        if newest is None or newest.name != EventName.DONE:
+            raise RequestRefusedError(
+                503, "unavailable", "The server is restarting. Ask for the answer again."
+            )
+        return newest.data
+
+    def begin(self) -> None:
+        """Say that it begins, or begins again."""
+        self.log.append(EventName.START, {"run_id": self.run_id, "conversation_id": self.conversation_id})
+
+    def conclude(self, body: AnswerBody, last_event: int) -> None:
+        """Add its last event, which has that number."""
+        self.log.last_id = last_event - 1
+        self.log.append(EventName.DONE, body.model_dump(mode="json"))
+
+    def fail(self) -> None:
+        """Add its last event, though nothing can be said of it."""
+        body = AnswerBody(
+            run_id=self.run_id,
+            conversation_id=self.conversation_id,
+            status=AnswerStatus.FAILED,
+            response=phrases.TROUBLE,
+        )
+        self.conclude(body, self.log.last_id + 1)
 
 
 def stream_event(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any]] | None:

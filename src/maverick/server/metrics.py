@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from maverick.loop.result import AgentUsage
+
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -28,10 +30,22 @@ class ServerMetrics:
             registry=registry,
         )
         self.answers = Counter("maverick_answers_total", "Answers by status.", ("status",), registry=registry)
+        self.queued = Histogram(
+            "maverick_answer_queue_seconds",
+            "Time until a worker of the fleet began an answer.",
+            buckets=_BUCKETS,
+            registry=registry,
+        )
         self.tokens = Counter(
             "maverick_tokens_total", "Tokens of the model.", ("direction",), registry=registry
         )
         self.cost = Counter("maverick_cost_usd_total", "Cost of the model, in US dollars.", registry=registry)
+
+    def count_usage(self, usage: AgentUsage) -> None:
+        """Count what the model has used for an answer."""
+        self.tokens.labels("input").inc(usage.input_tokens)
+        self.tokens.labels("output").inc(usage.output_tokens)
+        self.cost.inc(usage.total_cost_usd or 0)
 
     def add_gauge(self, name: str, description: str, read: Callable[[], float]) -> None:
         """Add a figure that is read when the metrics are."""

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from maverick.chat.sentences import split
 from maverick.server.answer_body import AnswerStatus
 from maverick.server.events import EventName, StreamEvent
 
@@ -54,12 +55,29 @@ class _ProtocolEncoder(StreamEncoder, ABC):
         self._text_count = 0
         self._call_ids: dict[str, str] = {}
         """The id of the last call of each tool."""
+        self._shown = ""
+        """All text so far."""
+        self._void = ""
+        """What was shown of an attempt that another process repeats: these protocols cannot take it back."""
+        self._reported: set[tuple[EventName, str]] = set()
+        """The start, the calls and the results that were reported."""
 
     def encode(self, event: StreamEvent) -> list[Frame]:
         """The messages that are sent for the next event."""
+        if event.name in (EventName.START, EventName.TOOL_START, EventName.TOOL_END):
+            if (event.name, event.data.get("id", "")) in self._reported:
+                return [Frame(data) for data in self._again(event.name)]
+            self._reported.add((event.name, event.data.get("id", "")))
         is_note = event.name in (EventName.SERVER_TOOL, EventName.SOURCES)
         encode = self._note if is_note else self._encode
         return [Frame(data) for data in encode(event.name, event.data)]
+
+    def _again(self, name: EventName) -> list[Json]:
+        """What is sent when the answer begins again, and for what is reported again because of it."""
+        if name is not EventName.START:
+            return []
+        self._void = self._shown
+        return self._end_text()
 
     def _encode(self, name: EventName, data: Mapping[str, Any]) -> list[Json]:
         match name:
@@ -79,8 +97,11 @@ class _ProtocolEncoder(StreamEncoder, ABC):
         return [*started, *self._end_text(), *self._done(data)]
 
     def _text(self, text: str) -> list[Json]:
+        if self._void:
+            text = "".join(said for said in split(text) if said.strip() not in self._void)
         if not text:
             return []
+        self._shown += text
         frames: list[Json] = []
         if not self._text_id:
             self._text_count += 1

@@ -171,7 +171,11 @@ class PostgresDatabase:
         """
         await self._open()
         connection = await asyncpg.connect(**self._settings)
-        await connection.add_listener(channel, lambda _connection, _pid, _channel, text: hear(text))
+        try:
+            await connection.add_listener(channel, lambda _connection, _pid, _channel, text: hear(text))
+        except BaseException:
+            connection.terminate()
+            raise
         return connection
 
     async def close(self) -> None:

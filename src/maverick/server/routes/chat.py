@@ -16,7 +16,6 @@ from maverick.exceptions import InvalidInputError
 from maverick.model import Document, Image
 from maverick.model.media import media_from_bytes
 from maverick.server.answer_body import AnswerBody, ApprovalBody
-from maverick.server.answer_service import Answer
 from maverick.server.answer_store import Question
 from maverick.server.dependencies import (
     CONFLICT,
@@ -35,6 +34,7 @@ from maverick.server.dependencies import (
 )
 from maverick.server.errors import RequestRefusedError
 from maverick.server.event_stream import EVENT_STREAM, StreamFormat, answer_stream
+from maverick.server.events import Answer
 from maverick.server.stream_encoders import StreamEncoder
 from maverick.server.tokens import Principal
 

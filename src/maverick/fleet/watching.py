@@ -1,0 +1,184 @@
+"""What a process hears of the runs it watches: that their journal has news, and the words of answers in progress."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import NamedTuple
+
+from maverick.exceptions import JournalError
+from maverick.fleet.live import RENEWS, WATCH_CHANNEL, Words
+from maverick.fleet.store import FleetStore
+from maverick.journal import RunStatus
+from maverick.runtime.event_log import log_failure
+
+_LOOKS = 1.0
+"""Seconds between two looks at all runs that a process watches, should it have missed something."""
+_MOST_HEARD = 1000
+"""How many notifications wait for a watcher that is slow; it then asks for what it has missed."""
+_MOST_NAMED = 6000
+"""Bytes of run ids in one notification."""
+
+
+class Look(NamedTuple):
+    """How a run and its subagents' runs stand."""
+
+    state: str | None
+    """What the fleet has made of it; ``None`` if it is not one of the fleet's."""
+    agent: str
+    error: str
+    abort: str | None
+    runs: dict[str, tuple[int, RunStatus]]
+    """How many entries each has, and its status."""
+
+
+class Heard:
+    """What a watcher of one run has heard and not taken in yet."""
+
+    def __init__(self, *, wants_words: bool) -> None:
+        self.wants_words = wants_words
+        self.words: deque[Words] = deque(maxlen=_MOST_HEARD)
+        self.stirred = False
+        """Whether the journal may have news."""
+        self.came = asyncio.Event()
+
+    def stir(self) -> None:
+        """Take in that the journal may have news."""
+        self.stirred = True
+        self.came.set()
+
+
+class Feed:
+    """What one process hears of the runs it watches, over one connection however many they are."""
+
+    def __init__(self, store: FleetStore) -> None:
+        self._store = store
+        self._channel = f"{WATCH_CHANNEL}{os.urandom(8).hex()}"
+        self._watched: dict[str, list[Heard]] = {}
+        self._looks: dict[str, Look] = {}
+        self._asked: dict[str, float] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def watch(self, run_id: str, *, words: bool) -> AsyncIterator[Heard]:
+        """Hear of a run, and with ``words`` what it says."""
+        heard = Heard(wants_words=words)
+        watched = self._watched.setdefault(run_id, [])
+        watched.append(heard)
+        try:
+            if self._task is None:
+                self._task = asyncio.create_task(self._listen())
+            else:
+                await self._announce([run_id], anew=True)
+            yield heard
+        finally:
+            watched.remove(heard)
+            if not watched:
+                self._watched.pop(run_id, None)
+                self._asked.pop(run_id, None)
+            if not self._watched:
+                await self.aclose()
+
+    async def ask_again(self, run_id: str) -> None:
+        """Ask for the words of a run from the beginning, once a second at most."""
+        now = time.monotonic()
+        if now - self._asked.get(run_id, 0.0) > 1.0:
+            self._asked[run_id] = now
+            await self._announce([run_id], anew=True)
+
+    async def look(self, run_ids: Sequence[str]) -> dict[str, Look]:
+        """How runs stand now."""
+        # Subagents' runs are those whose id begins with the run's and a slash, which comes just before the digit zero.
+        rows = await self._store.journal.database.fetch(
+            "SELECT watched.run_id AS root, f.state, f.agent, f.error, f.abort, r.run_id, r.entries, r.status "
+            "FROM unnest($1::text[]) AS watched (run_id) "
+            "LEFT JOIN maverick.fleet_runs f ON f.run_id = watched.run_id "
+            "LEFT JOIN maverick.runs r ON r.run_id >= watched.run_id AND r.run_id < watched.run_id || '0' "
+            "AND (r.run_id = watched.run_id OR starts_with(r.run_id, watched.run_id || '/')) ORDER BY r.run_id",
+            list(run_ids),
+        )
+        looks: dict[str, Look] = {}
+        for row in rows:
+            look = looks.setdefault(
+                row["root"], Look(row["state"], row["agent"] or "", row["error"] or "", row["abort"], {})
+            )
+            if row["run_id"] is not None:
+                look.runs[row["run_id"]] = row["entries"], RunStatus(row["status"])
+        return looks
+
+    async def aclose(self) -> None:
+        """Stop listening."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _listen(self) -> None:
+        while True:
+            lost, stop = asyncio.Event(), None
+            try:
+                stop = await self._store.journal.database.listen(self._channel, partial(self._hear, lost))
+                await self._announce(self._watched, anew=True)
+                renews_at = time.monotonic() + RENEWS
+                while not lost.is_set():
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(lost.wait(), _LOOKS)
+                    await self._look_around()
+                    if time.monotonic() > renews_at:
+                        await self._announce(self._watched, anew=False)
+                        renews_at = time.monotonic() + RENEWS
+            except JournalError as error:  # it may come back
+                log_failure(logging.WARNING, "watching_interrupted", error, {"runs": len(self._watched)})
+                for heard in self._watched.values():
+                    for one in heard:
+                        one.stir()
+            finally:
+                if stop is not None:
+                    await stop()
+            await asyncio.sleep(_LOOKS)
+
+    async def _look_around(self) -> None:
+        looks = await self.look(list(self._watched))
+        for run_id, look in looks.items():
+            if look != self._looks.get(run_id):
+                for heard in self._watched.get(run_id, ()):
+                    heard.stir()
+        self._looks = looks
+
+    async def _announce(self, run_ids: Iterable[str], *, anew: bool) -> None:
+        """Tell the workers what is watched here."""
+        for words in (False, True):
+            named = [
+                run_id
+                for run_id in run_ids
+                if any(heard.wants_words for heard in self._watched.get(run_id, ())) is words
+            ]
+            while named:
+                part = [named.pop()]
+                while named and sum(map(len, part)) + 3 * len(part) + len(named[-1]) < _MOST_NAMED:
+                    part.append(named.pop())
+                await self._store.notify({"watch": part, "by": self._channel, "words": words, "anew": anew})
+
+    def _hear(self, lost: asyncio.Event, text: str) -> None:
+        if not text:
+            lost.set()
+            return
+        try:
+            message = json.loads(text)
+            words = None if len(message) == 1 else Words(*message)
+            root = message[0].partition("/")[0]
+        except (ValueError, TypeError, AttributeError, IndexError):
+            return  # it is not from a worker of ours
+        for heard in self._watched.get(root, ()):
+            if words is None:
+                heard.stir()
+            elif heard.wants_words:
+                heard.words.append(words)
+                heard.came.set()

@@ -1,0 +1,234 @@
+"""Watching runs that workers drive: what is said while it is said, once, from anywhere, and after a lost connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fleet.test_worker import offer, working
+from maverick import AgentDefinition, AgentExecutor, OutputConfig, ToolConfig, tool
+from maverick.fleet import Fleet
+from maverick.fleet.worker import Offer, Worker
+from maverick.journal import PostgresJournal
+from maverick.loop.events import (
+    AgentActivityEvent,
+    ContentChunk,
+    RetryScheduled,
+    RunEnd,
+    Thinking,
+    TurnStart,
+)
+from maverick.model import LLMClient, Request, Response, StreamItem, Text, TextDelta, ThinkingDelta, Thought
+from maverick.testing import ScriptedClient, call, reply
+from postgres import run_statement
+
+PATIENCE = 60
+
+
+@tool(effect="pure")
+async def look_up(word: str) -> str:
+    """Look a word up."""
+    return f"what {word} means"
+
+
+reader: AgentDefinition[str] = AgentDefinition(
+    name="reader", description="Reads.", tool_config=ToolConfig(tools=[look_up])
+)
+chief: AgentDefinition[str] = AgentDefinition(
+    name="chief", description="Has others read.", tool_config=ToolConfig(tools=[look_up, reader.as_tool()])
+)
+numbers: AgentDefinition[list[int]] = AgentDefinition(
+    name="numbers", description="Counts.", output_config=OutputConfig("numbers", list[int])
+)
+
+
+class Speaker:
+    """A model that says one thing, and after each part of it waits until it may go on."""
+
+    def __init__(self, *parts: str, thinking: str = "") -> None:
+        self._parts = parts
+        self._thinking = thinking
+        self.may_go_on = asyncio.Semaphore(0)
+        self.calls = 0
+
+    async def run(self, request: Request) -> Response:
+        raise AssertionError("an answer that someone may watch is streamed")
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        self.calls += 1
+        if self._thinking:
+            yield ThinkingDelta(self._thinking)
+        for part in self._parts:
+            for start in range(0, len(part), 7):
+                yield TextDelta(part[start : start + 7])
+            await self.may_go_on.acquire()
+        thoughts = (Thought(self._thinking),) if self._thinking else ()
+        yield Response((*thoughts, Text("".join(self._parts))))
+
+
+def spoken_by(fleet: Fleet, client: LLMClient) -> dict[str, Offer]:
+    @asynccontextmanager
+    async def executor(user_id: str | None) -> AsyncIterator[AgentExecutor]:
+        yield AgentExecutor(client, journal=fleet.journal)
+
+    return {"reader": Offer(reader, executor)}
+
+
+@asynccontextmanager
+async def another_process(fleet: Fleet, url: str) -> AsyncIterator[Fleet]:
+    """The same fleet, seen by a process that shares nothing with this one but the servers."""
+    async with PostgresJournal(url) as journal:
+        yield Fleet(fleet.temporal, journal, fleet.queue)
+
+
+async def read_until(events: AsyncIterator[AgentActivityEvent], text: str) -> list[AgentActivityEvent]:
+    """The events up to the one with which this was said."""
+    seen: list[AgentActivityEvent] = []
+    async with asyncio.timeout(PATIENCE):
+        while text not in said(seen):
+            seen.append(await anext(events))
+    return seen
+
+
+async def rest_of(events: AsyncIterator[AgentActivityEvent]) -> list[AgentActivityEvent]:
+    async with asyncio.timeout(PATIENCE):
+        return [event async for event in events]
+
+
+def said(events: list[AgentActivityEvent], kind: type[Any] = ContentChunk) -> str:
+    """What is on the screen of whoever has seen these events."""
+    shown = ""
+    for event in events:
+        if isinstance(event, RetryScheduled):
+            shown = ""
+        elif isinstance(event, kind):
+            shown += event.content
+    return shown
+
+
+def outline(events: list[AgentActivityEvent]) -> list[Any]:
+    """Events without what differs from run to run: ids, times, and into how many chunks an answer was cut."""
+    lines: list[Any] = []
+    for event in events:
+        text = getattr(event, "content", getattr(event, "result", ""))
+        line = [event.type, event.agent, text if isinstance(text, str) else text.output]
+        if lines and lines[-1][:2] == line[:2] and isinstance(event, ContentChunk | Thinking):
+            lines[-1][2] += line[2]
+        else:
+            lines.append(line)
+    return lines
+
+
+def reading(request: Request) -> Any:
+    """A chief who looks something up and has a reader read, which looks something up too."""
+    turn, is_chief = len(request.messages), "reader" in [tool.name for tool in request.tools]
+    if turn == 1:
+        return call("look_up", word="a")
+    if turn == 3 and is_chief:
+        return call("reader", prompt="Read it.")
+    return reply("All read.") if is_chief else reply("I have read it.", thinking="Hm.")
+
+
+async def test_a_watcher_sees_the_events_of_a_run_and_of_its_subagents_as_a_listener_does(
+    fleet: Fleet, postgres_url: str
+) -> None:
+    heard: list[AgentActivityEvent] = []
+    await AgentExecutor(ScriptedClient(reading), journal=fleet.journal).execute(
+        chief, inputs={"prompt": "Go."}, on_activity=heard.append
+    )
+
+    async with (
+        working(Worker(fleet, offer(fleet, lambda: reading, chief))),
+        another_process(fleet, postgres_url) as elsewhere,
+    ):
+        run = await fleet.start("chief", inputs={"prompt": "Go."})
+        while_it_ran = await rest_of(aiter(elsewhere.run(run.run_id).events()))
+        afterwards = await rest_of(aiter(run.events()))
+
+    assert outline(while_it_ran) == outline(heard)
+    assert outline(afterwards) == outline(heard)
+
+
+async def test_every_cursor_goes_on_with_the_next_event_in_another_process(
+    fleet: Fleet, postgres_url: str
+) -> None:
+    async with working(Worker(fleet, offer(fleet, lambda: reading, chief))):
+        run = await fleet.start("chief", inputs={"prompt": "Go."})
+        whole = run.events()
+        seen = [(event, whole.cursor) async for event in whole]
+
+    async with another_process(fleet, postgres_url) as elsewhere:
+        for number, (_, cursor) in enumerate(seen, start=1):
+            rest = await rest_of(aiter(elsewhere.run(run.run_id).events(after=cursor)))
+            assert [event.type for event in rest] == [event.type for event, _ in seen[number:]]
+
+
+async def test_words_are_seen_as_they_are_said_by_all_who_watch_and_once_by_each(
+    fleet: Fleet, postgres_url: str
+) -> None:
+    model = Speaker("Good morning, ", "good 🌞 day", ", good night.", thinking="It is early.")
+    async with (
+        working(Worker(fleet, spoken_by(fleet, model))),
+        another_process(fleet, postgres_url) as elsewhere,
+    ):
+        run = await fleet.start("reader", inputs={"prompt": "Greet."})
+        first = run.events()
+        reading_first = aiter(first)
+        by_first = await read_until(reading_first, "Good morning, ")
+        second = elsewhere.run(run.run_id).events()  # which begins to watch in the middle
+        reading_second = aiter(second)
+        by_second = await read_until(reading_second, "Good morning, ")
+        model.may_go_on.release()
+        by_first += await read_until(reading_first, "day")
+        by_second += await read_until(reading_second, "day")
+        await reading_second.aclose()
+        model.may_go_on.release()
+        model.may_go_on.release()
+        by_first += await rest_of(reading_first)
+        by_second += await rest_of(aiter(elsewhere.run(run.run_id).events(after=second.cursor)))
+
+    for seen in (by_first, by_second):
+        assert said(seen) == "Good morning, good 🌞 day, good night."
+        assert said(seen, Thinking) == "It is early."
+        assert [event.type for event in seen].count("retry_scheduled") == 0
+        assert isinstance(seen[-1], RunEnd)
+    assert model.calls == 1
+
+
+async def test_an_answer_of_any_size_in_any_script_arrives_whole_although_the_connection_is_lost(
+    fleet: Fleet, postgres_url: str
+) -> None:
+    answer = "".join(chr(0x4E00 + n % 5000) + "é🌞\x01\na"[n % 5] for n in range(50_000))
+    model = Speaker(answer[:40_000], answer[40_000:80_000], answer[80_000:])
+    async with (
+        working(Worker(fleet, spoken_by(fleet, model))),
+        another_process(fleet, postgres_url) as elsewhere,
+    ):
+        run = await fleet.start("reader", inputs={"prompt": "Greet."})
+        events = aiter(elsewhere.run(run.run_id).events())
+        seen = await read_until(events, answer[:40_000])
+        await run_statement(
+            postgres_url,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN maverick_watch%'",
+        )
+        model.may_go_on.release()
+        seen += await read_until(events, answer[79_000:80_000])
+        model.may_go_on.release()
+        model.may_go_on.release()
+        seen += await rest_of(events)
+
+    assert said(seen) == answer
+    assert [event.type for event in seen].count("retry_scheduled") == 0
+
+
+async def test_an_answer_that_did_not_fit_its_type_is_followed_by_the_one_that_does(fleet: Fleet) -> None:
+    answers = offer(fleet, lambda: [reply("one, two"), reply("[1, 2]")], numbers)
+    async with working(Worker(fleet, answers)):
+        run = await fleet.start("numbers", inputs={"prompt": "Count."})
+        seen = await rest_of(aiter(run.events()))
+
+    assert [event.turn_number for event in seen if isinstance(event, TurnStart)] == [1, 2]
+    assert [type(event) for event in seen].count(RunEnd) == 1
+    assert said(seen) == "one, two[1, 2]"
