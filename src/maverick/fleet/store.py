@@ -244,11 +244,13 @@ class FleetStore:
         )
         return [_record(row) for row in found]
 
-    async def remove(self, run_id: str) -> bool:
-        """Let go of a run that is moved elsewhere; says whether the fleet had it."""
-        return bool(
-            await self._fetch("DELETE FROM maverick.fleet_runs WHERE run_id = $1 RETURNING run_id", run_id)
+    async def remove(self, run_id: str) -> FleetRecord | None:
+        """Let go of a run that is moved elsewhere; returns what it was, if the fleet had it."""
+        found = await self._fetch(
+            f"DELETE FROM maverick.fleet_runs WHERE run_id = $1 RETURNING {_COLUMNS}",  # noqa: S608 - our own names
+            run_id,
         )
+        return _record(found[0]) if found else None
 
     async def reopen(self, run_id: str, queue: str, *, accept_changes: bool) -> FleetRecord | None:
         """Have a run that no worker drives wait for its turn again, also one that has ended; ``None`` if one drives it."""

@@ -157,6 +157,14 @@ class PostgresJournal(Journal):
 
         await self._writer.write(run_id, work)
 
+    async def identity(self) -> str:
+        """What tells the database from every other, whatever address it is reached by."""
+        found = await self.database.fetch(
+            "SELECT concat(extract(epoch FROM pg_postmaster_start_time()), ' ', oid) AS identity FROM pg_database "
+            "WHERE datname = current_database()"
+        )
+        return str(found[0]["identity"])
+
     async def waiting_words(self, run_id: str) -> list[bytes]:
         """The words that wait for a run."""
         found = await self.database.fetch(
