@@ -57,6 +57,34 @@ def running_server(*options: str, port: int | None = None) -> Iterator[tuple[str
         process.wait()
 
 
+class LastingServer:
+    """A server of one's own that keeps what it knows in a file, so that it can be restarted.
+
+    Args:
+        file: The file.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._port = _free_port()
+        self.address = f"127.0.0.1:{self._port}"
+        self.start()
+
+    def start(self) -> None:
+        """Start it again where it was."""
+        self._process = start_server(self._port, "--db-filename", str(self._file))
+
+    def stop(self) -> None:
+        """Stop it."""
+        self._process.terminate()
+        self._process.wait()
+
+    def restart(self) -> None:
+        """Stop it, and start it again with what it knew."""
+        self.stop()
+        self.start()
+
+
 def start_server(port: int, *options: str) -> subprocess.Popen[bytes]:
     """Start a server and wait until it answers."""
     settings = [word for setting in _SETTINGS for word in ("--dynamic-config-value", setting)]

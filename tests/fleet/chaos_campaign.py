@@ -19,7 +19,7 @@ from chaos.survey import survey
 from fleet.chaos_agents import RunLedgers
 from fleet.network import Link, link_to_postgres, link_to_temporal, through
 from fleet.processes import WorkerProcess
-from maverick.exceptions import MaverickError
+from maverick.exceptions import JournalError, MaverickError
 from maverick.fleet import Fleet
 from maverick.fleet.store import FleetState
 from maverick.journal import ApprovalStatus, RunStatus
@@ -120,9 +120,11 @@ class Campaign:
                 self.places.append(Place(index, database, temporal, start, start()))
                 stack.callback(self.places[-1].clear)
             async with asyncio.TaskGroup() as tasks:
-                person = tasks.create_task(self._approve())
+                besides = [tasks.create_task(self._approve()), tasks.create_task(self._supervise())]
+                await self.ready(number)
                 yield
-                person.cancel()
+                for task in besides:
+                    task.cancel()
 
     def _starter(self, index: int, database: Link, temporal: Link) -> Callable[[], WorkerProcess]:
         return lambda: WorkerProcess(
@@ -163,6 +165,25 @@ class Campaign:
                 while await self._unfinished():  # noqa: ASYNC110 - by other processes
                     await asyncio.sleep(0.2)
 
+    async def ready(self, number: int) -> None:
+        """Wait until so many workers take runs."""
+        async with asyncio.timeout(_GRACE):
+            while len(await self._registered()) < number:  # noqa: ASYNC110 - by other processes
+                await asyncio.sleep(0.1)
+
+    async def _registered(self) -> list[Place]:
+        names = [row["worker"] for row in await self._fetch("SELECT worker FROM maverick.fleet_workers")]
+        return [place for place in self.places if any(f"-{place.worker.pid}-" in name for name in names)]
+
+    async def _supervise(self) -> None:
+        """Start workers again that have ended by themselves, as they do when they find no server."""
+        while True:
+            for place in self.places:
+                if place.worker.process.poll() is not None:
+                    place.worker = place.start()
+                    self.figures.faults["workers that found no server"] += 1
+            await asyncio.sleep(0.5)
+
     async def _approve(self) -> None:
         while True:
             with suppress(MaverickError):  # another look will do
@@ -185,9 +206,18 @@ class Campaign:
         return [row["run_id"] for row in found]
 
     async def _fetch(self, statement: str, *values: Any) -> list[Any]:
+        """The rows of a statement, also when Postgres has just ended our connections."""
+        for _ in range(3):
+            with suppress(JournalError):
+                return list(await self.fleet.journal.database.fetch(statement, *values))
         return list(await self.fleet.journal.database.fetch(statement, *values))
 
     # Faults -----------------------------------------------------------------------------------------------------
+
+    async def busiest(self) -> Place:
+        """The place of the worker that drives the most runs."""
+        driven = [len(await self._driven_by(place.worker.pid)) for place in self.places]
+        return self.places[driven.index(max(driven))]
 
     async def kill(self, place: Place) -> None:
         """Kill a worker, and start another in its place."""
@@ -251,9 +281,10 @@ class Campaign:
                 if not await self._unfinished():
                     return
                 fault = self.kill if number % 2 == 0 else others[number // 2 % len(others)]
-                place = self._random.choice([place for place in self.places if place.whole])
+                await self.ready(2)  # a fleet with nobody in it has no one to take over
+                place = self._random.choice([place for place in await self._registered() if place.whole])
                 tasks.create_task(fault(place))
-                await asyncio.sleep(self._random.uniform(2, 4))
+                await asyncio.sleep(self._random.uniform(3, 6))
 
     async def _pause(self, place: Place) -> None:
         place.whole = False

@@ -41,21 +41,18 @@ class WorkerProcess:
         with log.open("ab") as output:
             self.process = subprocess.Popen(  # noqa: S603 - our own command
                 [
-                    sys.executable,
-                    "-m",
-                    "fleet.worker_process",
-                    str(agents),
-                    temporal,
-                    db,
-                    queue,
-                    str(max_runs),
+                    sys.executable, "-m", "maverick", "worker", "--temporal", temporal, "--db", db,
+                    "--agents", str(agents), "--max-runs", str(max_runs),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                env=os.environ | {"PYTHONPATH": _PATH} | (environment or {}),
-            )
+                cwd=log.parent,
+                env=os.environ
+                | {"PYTHONPATH": _PATH, "MAVERICK_TEMPORAL_QUEUE": queue, "HOME": str(log.parent)}
+                | (environment or {}),
+            )  # fmt: skip
 
     @property
     def pid(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,11 @@ import pytest
 
 from fleet.chaos_campaign import Campaign
 from maverick.fleet import Fleet
+from maverick.journal import PostgresJournal
+from temporal import LastingServer
 
+RUNS = int(os.environ.get("CHAOS_FLEET_RUNS", "0"))
+"""How many runs ``make chaos-fleet`` asks for."""
 RecordProperty = Callable[[str, object], None]
 
 
@@ -21,12 +26,34 @@ async def test_runs_whose_worker_is_killed_or_frozen_go_on_elsewhere_and_do_noth
     async with campaign.workers(2):
         await campaign.start(runs=12, turns=6)
         await campaign.progress(60)
-        await campaign.kill(campaign.places[0])
+        await campaign.kill(await campaign.busiest())
         await campaign.taken_over()
-        await campaign.freeze(campaign.places[1])
+        await campaign.freeze(await campaign.busiest())
         await campaign.end()
 
     figures = await campaign.judge()
     record_property("campaign", str(figures))
     assert figures.violations == []
     assert figures.taken_over > 0
+
+
+@pytest.mark.skipif(not RUNS, reason="takes minutes: make chaos-fleet")
+async def test_runs_outlive_everything_that_fails_in_a_fleet(
+    postgres_url: str, tmp_path: Path, record_property: RecordProperty
+) -> None:
+    server = LastingServer(tmp_path / "temporal.db")
+    try:
+        journal = PostgresJournal(postgres_url)
+        async with await Fleet.connect(temporal=server.address, journal=journal) as fleet:
+            seed = int(os.environ.get("CHAOS_FLEET_SEED", "0"))
+            campaign = Campaign(fleet, server.address, postgres_url, tmp_path, seed=seed, pace=0.25)
+            async with campaign.workers(3):
+                await campaign.start(RUNS, turns=30)
+                await campaign.rage(faults=24, restart=server.restart)
+                await campaign.end()
+            figures = await campaign.judge()
+    finally:
+        server.stop()
+
+    record_property("campaign", str(figures))
+    assert figures.violations == []

@@ -81,8 +81,7 @@ def _of_models(*answers: Scenario) -> Play:
 PLAYS = {
     play.agent.name: play
     for play in (
-        # A fork begins as a copy, not in a fleet.
-        *(_of_runs(name) for name in SCENARIOS if name not in ("fork", "abort")),
+        *(_of_runs(name) for name in SCENARIOS if name != "fork"),  # a fork begins as a copy, not in a fleet
         *(
             _of_models(answer)
             for answer in (
