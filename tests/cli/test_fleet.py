@@ -18,6 +18,7 @@ from cli.command import PATIENCE, environment
 from cli.folder import Folder
 
 AGENTS = """
+    import asyncio
     from maverick import AgentDefinition, AgentExecutor, ToolConfig, tool
     from maverick.testing import ScriptedClient, call, reply
 
@@ -26,13 +27,19 @@ AGENTS = """
         '''Publish something.'''
         return f"published {text}"
 
-    clerk = AgentDefinition("clerk", "Works.", tool_config=ToolConfig(tools=[publish]))
+    @tool(effect="keyed")
+    async def wait() -> str:
+        '''Wait.'''
+        await asyncio.sleep(3600)
+
+    clerk = AgentDefinition("clerk", "Works.", tool_config=ToolConfig(tools=[publish, wait]))
 
     def executor(definition, user_id):
         def answer(request):
             said = request.messages[0].content
-            if "publish" in said and len(request.messages) < 2:
-                return call("publish", text="news")
+            for name, arguments in {"publish": {"text": "news"}, "wait": {}}.items():
+                if name in said and len(request.messages) < 2:
+                    return call(name, **arguments)
             return reply(f"{said} Done for {user_id}.")
         return AgentExecutor(ScriptedClient(answer))
 """
@@ -52,16 +59,22 @@ class FleetFolder:
         for name, value in self.settings.items():
             folder.set(name, value)
 
-    @contextmanager
-    def worker(self, *words: str) -> Iterator[subprocess.Popen[str]]:
-        """A worker process, from when it is ready."""
-        process = subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-m", "maverick", "worker", *words],
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """A command in a process of its own."""
+        return subprocess.Popen(  # noqa: S603 - our own command
+            [sys.executable, "-m", "maverick", *words],
             env=environment(self.folder.path, **self.settings),
             cwd=self.folder.path,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    @contextmanager
+    def worker(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """A worker process, from when it is ready."""
+        process = self.start("worker", *words)
         try:
             eventually(lambda: self.folder.json("fleet", "status")["workers"])
             yield process
@@ -93,6 +106,48 @@ def test_a_worker_tells_what_it_offers_and_leaves_when_it_is_told_to(fleet: Flee
     assert re.search(r"clerk; up to 7 runs at once", said)
     assert process.returncode == 0, said
     assert "No worker is there" in fleet.folder.main("fleet", "status").stdout
+
+
+def test_a_run_in_a_fleet_is_shown_like_one_here_and_waits_for_whoever_decides(fleet: FleetFolder) -> None:
+    folder = fleet.folder
+    with fleet.worker("--agents", "office.py"):
+        done = folder.main("run", "clerk", "-p", "Hello.", "--on", "fleet")
+        waits = folder.main("run", "office.py", "-p", "Please publish.", "--on", "fleet", "--run-id", "news")
+        folder.main("runs", "approve", "news", "--by", "ana")
+        eventually(lambda: folder.json("runs", "show", "news")["run"]["status"] == "complete")
+        events = folder.main("run", "clerk", "-p", "Hello.", "--on", "fleet", "--json").stdout.splitlines()
+
+    assert (done.returncode, done.stdout) == (0, "Hello. Done for None.\n"), done.stderr
+    assert re.search(r"run_\w+: complete, 1 turn", done.stderr)
+    assert (waits.returncode, waits.stdout) == (3, "")
+    assert "publish(text='news')" in waits.stderr
+    assert "goes on by itself" in waits.stderr
+    assert '"type":"run_end"' in events[-1]
+
+
+def test_ctrl_c_stops_watching_a_run_in_a_fleet_and_twice_stops_the_run(fleet: FleetFolder) -> None:
+    def watched(run_id: str) -> subprocess.Popen[str]:
+        words = ["run", "clerk", "-p", "Please wait.", "--on", "fleet", "--run-id", run_id]
+        process = fleet.start(*words)
+        eventually(lambda: run_id in fleet.folder.main("fleet", "status").stdout)
+        eventually(lambda: "tools started" in fleet.folder.main("runs", "tail", run_id).stdout)
+        process.send_signal(signal.SIGINT)
+        return process
+
+    with fleet.worker("--agents", "office.py"):
+        left, stopped = watched("left"), watched("stopped")
+        assert stopped.stderr is not None
+        while "Press Ctrl-C again" not in stopped.stderr.readline():
+            pass
+        stopped.send_signal(signal.SIGINT)
+        said = [process.communicate(timeout=PATIENCE)[1] for process in (left, stopped)]
+        status = [fleet.folder.json("runs", "show", run)["run"]["status"] for run in ("left", "stopped")]
+        fleet.folder.main("runs", "abort", "left")
+        eventually(lambda: fleet.folder.json("runs", "show", "left")["run"]["status"] == "stopped")
+
+    assert (left.returncode, stopped.returncode) == (130, 130), said
+    assert "Follow it with: maverick runs tail left --follow" in said[0]
+    assert status == ["running", "stopped"]
 
 
 @pytest.mark.parametrize(

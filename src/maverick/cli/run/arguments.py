@@ -48,9 +48,17 @@ def add_arguments(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--journal",
+        "--db",
         metavar="PATH",
         help="where to keep the run: a file or a postgresql:// address; default: MAVERICK_JOURNAL, the "
         "settings, or ~/.maverick/runs.db",
+    )
+    parser.add_argument(
+        "--on",
+        metavar="URL",
+        type=unicode_text,
+        help="run it in a fleet: the address of its Temporal server, such as temporal://host:7233/namespace, or `fleet` for "
+        "the one in the settings; --db is then the fleet's database. Ctrl-C stops watching, Ctrl-C twice stops the run",
     )
     parser.add_argument(
         "--no-journal", action="store_false", dest="kept", help="do not keep the run; it cannot be resumed"

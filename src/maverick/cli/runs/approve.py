@@ -6,6 +6,7 @@ import getpass
 
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.runs.console import Console
+from maverick.cli.runs.in_fleet import state_in_fleet
 from maverick.cli.runs.pending import pending_in
 from maverick.exceptions import ApprovalError, InvalidInputError
 from maverick.journal import Approval, Journal, RunStatus
@@ -19,7 +20,7 @@ async def approve(console: Console, *, request_id: str, by: str | None) -> int:
         RunNotFoundError: It is no run either.
     """
     asked = await _request(console, request_id)
-    return await _tell(console, await console.journal.approve(asked, by=by or _user()))
+    return await _tell(console, await console.journal.approve(asked, by=by or current_user()))
 
 
 async def deny(console: Console, *, request_id: str, by: str | None, reason: str) -> int:
@@ -30,7 +31,7 @@ async def deny(console: Console, *, request_id: str, by: str | None, reason: str
         RunNotFoundError: It is no run either.
     """
     asked = await _request(console, request_id)
-    return await _tell(console, await console.journal.deny(asked, by=by or _user(), reason=reason))
+    return await _tell(console, await console.journal.deny(asked, by=by or current_user(), reason=reason))
 
 
 async def say(console: Console, *, run_id: str, text: str, by: str | None) -> int:
@@ -40,19 +41,15 @@ async def say(console: Console, *, run_id: str, text: str, by: str | None) -> in
         RunNotFoundError: There is no such run.
         InvalidInputError: It has ended, or there are too many words.
     """
-    await console.journal.say(run_id, text, by=by or _user())
+    await console.journal.say(run_id, text, by=by or current_user())
     record = await console.journal.get(run_id)
     if console.as_json:
         console.write(record)
     elif record.status is RunStatus.RUNNING:
         console.say([f"The run {run_id} hears it before its next turn."])
     else:
-        root = await _outermost(console.journal, run_id)
         console.say(
-            [
-                f"The run {run_id} hears it when it is resumed.",
-                f"Resume with: {console.command('resume', root)}",
-            ]
+            [f"The run {run_id} hears it when it is resumed.", await _how_it_goes_on(console, run_id)]
         )
     return SUCCESS
 
@@ -82,14 +79,20 @@ async def _tell(console: Console, decided: Approval) -> int:
         console.write(decided)
         return SUCCESS
     verb = "approved" if decided.approved else "denied"
-    root = await _outermost(console.journal, decided.run_id)
     console.say(
         [
             f"{decided.approval_id} ({decided.tool_name}) is {verb} by {decided.decided_by}.",
-            f"Resume with: {console.command('resume', root)}",
+            await _how_it_goes_on(console, decided.run_id),
         ]
     )
     return SUCCESS
+
+
+async def _how_it_goes_on(console: Console, run_id: str) -> str:
+    root = await _outermost(console.journal, run_id)
+    if await state_in_fleet(console.journal, root) not in (None, "ended"):
+        return f"It goes on in the fleet. Follow it with: {console.command('tail', root, '--follow')}"
+    return f"Resume with: {console.command('resume', root)}"
 
 
 async def _outermost(journal: Journal, run_id: str) -> str:
@@ -98,7 +101,12 @@ async def _outermost(journal: Journal, run_id: str) -> str:
     return run_id if record.parent is None else await _outermost(journal, record.parent)
 
 
-def _user() -> str:
+def current_user() -> str:
+    """Who decides, by default: the user of this computer.
+
+    Raises:
+        InvalidInputError: They have no name.
+    """
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError) as error:  # the user of a container may have no name

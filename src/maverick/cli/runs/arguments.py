@@ -29,12 +29,6 @@ class Verbs:
         self._verbs = runs.add_subparsers(title="commands", metavar="COMMAND")
         self._common = CommandParser(add_help=False)
         self._common.add_argument(
-            "--journal",
-            metavar="PATH",
-            help="the journal: a file or a postgresql:// address; default: MAVERICK_JOURNAL, the "
-            "settings, or ~/.maverick/runs.db",
-        )
-        self._common.add_argument(
             "--json", action="store_true", dest="as_json", help="write JSON, for other programs"
         )
 
@@ -45,6 +39,13 @@ class Verbs:
             parents=[self._common],
             help=summary,
             description=description or f"{summary[0].upper()}{summary[1:]}.",
+        )
+        parser.add_argument(
+            "--journal",
+            *(() if name == "move" else ("--db",)),  # a move is about two places
+            metavar="PATH",
+            help="the journal: a file or a postgresql:// address; default: MAVERICK_JOURNAL, the "
+            "settings, or ~/.maverick/runs.db",
         )
         parser.set_defaults(command="maverick.cli.runs.command:run_verb", verb=name)
         return parser
@@ -85,7 +86,7 @@ def _add_looking(verbs: Verbs) -> None:
 
 
 def _add_deciding(verbs: Verbs) -> None:
-    about = "The run continues when it is resumed. A decision applies once, and to exactly that call."
+    about = "The run continues when it is resumed, and in a fleet by itself. A decision applies once, and to exactly that call."
     approve = verbs.add(
         "approve", "approve a tool call that a run waits for", f"Approve a tool call. {about}"
     )
@@ -97,6 +98,12 @@ def _add_deciding(verbs: Verbs) -> None:
         "waits hears it when it is resumed.",
     )
     say.add_argument("text", metavar="TEXT", type=unicode_text, help="what to say")
+    abort = verbs.add_for_run(
+        "abort", "stop a run of a fleet", "Stop a run of a fleet, wherever it is driven. It can be resumed."
+    )
+    abort.add_argument(
+        "--reason", metavar="TEXT", type=unicode_text, default="", help="the reason, which is recorded"
+    )
     for decision in (approve, deny):
         decision.add_argument(
             "request_id",

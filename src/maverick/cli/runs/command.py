@@ -14,6 +14,7 @@ from maverick.journal.opening import open_journal
 
 _OF_ALL_COMMANDS = {"asked", "command", "debug"}
 _VERBS: Mapping[str, tuple[str, str]] = {
+    "abort": ("in_fleet", "abort_run"),
     "check": ("check", "check_journal"),
     "approve": ("approve", "approve"),
     "deny": ("approve", "deny"),

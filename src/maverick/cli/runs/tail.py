@@ -10,6 +10,7 @@ from typing import Any
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.formatting import counted, duration, fitted
 from maverick.cli.runs.console import Console
+from maverick.cli.runs.in_fleet import follow_words, state_in_fleet
 from maverick.cli.screen import one_line, printable, shown_call
 from maverick.journal.records import StoredEntry
 from maverick.journal.store import ENDED
@@ -117,6 +118,9 @@ async def show_tail(console: Console, *, run_id: str, lines: int, follow: bool) 
             seen = stored.seq
             _show(console, stored)
         if not follow or record.status in ENDED:
+            return SUCCESS
+        if not console.as_json and await state_in_fleet(console.journal, run_id) is not None:
+            await follow_words(console, run_id, seen)
             return SUCCESS
         await asyncio.sleep(_BETWEEN_LOOKS)
         record = await console.journal.get(run_id)  # before its entries: when it has ended, none is missed

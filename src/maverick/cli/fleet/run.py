@@ -1,0 +1,52 @@
+"""``maverick run AGENT --on temporal://…``: starts a run in a fleet and watches it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import Any
+
+from maverick.agents.discovery import GENERAL
+from maverick.cli.fleet.connection import open_fleet
+from maverick.cli.fleet.inputs import remote_agent
+from maverick.cli.fleet.watching import watch_in_fleet
+from maverick.cli.run_options import RunOptions
+from maverick.cli.runs.console import Console
+from maverick.cli.screen import Screen
+from maverick.config import MaverickConfig
+from maverick.exceptions import InvalidInputError
+
+HERE = "fleet"
+"""What stands for the fleet in the settings, in place of an address."""
+
+
+def run_in_fleet(options: argparse.Namespace, config: MaverickConfig) -> int:
+    """Start a run in a fleet, and show it until it ends.
+
+    Raises:
+        InvalidInputError: An option is only for runs of this process, or an input is missing.
+        MaverickError: The fleet cannot be reached, or the run not be driven.
+    """
+    different = RunOptions.from_options(vars(options)).words()
+    if different or not options.kept:
+        raise InvalidInputError(
+            f"{different[0] if different else '--no-journal'}: a run in a fleet is as its workers have its agent. Leave the "
+            "option out.",
+            field="on",
+        )
+    agent, inputs = remote_agent(
+        options.agent or GENERAL.name, options.inputs, options.prompt, config, options.attach
+    )
+    return asyncio.run(_run(options, config, agent, inputs))
+
+
+async def _run(
+    options: argparse.Namespace, config: MaverickConfig, agent: str, inputs: dict[str, Any]
+) -> int:
+    temporal = None if options.on == HERE else options.on
+    async with await open_fleet(config, temporal, options.journal) as fleet:
+        run = await fleet.start(agent, inputs=inputs, run_id=options.run_id)
+        screen = Screen.of_process(interactive=False)
+        console = Console(fleet.journal, screen, options.as_json, options.journal)
+        return await watch_in_fleet(console, fleet, run, streams=sys.stdout.isatty())
