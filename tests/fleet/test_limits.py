@@ -118,3 +118,33 @@ async def test_a_run_that_waits_for_a_person_leaves_its_place_to_the_next_and_wa
 async def is_in(fleet: Fleet, run_id: str, state: FleetState) -> bool:
     record = await fleet.store.get(run_id)
     return record is not None and record.state is state
+
+
+async def test_a_user_with_many_runs_does_not_starve_another_and_what_is_urgent_goes_first(
+    fleet: Fleet,
+) -> None:
+    fleet.store.max_runs_per_user = 1000
+    order: list[str] = []
+
+    def answers(request: Any) -> Any:
+        order.append(request.messages[0].content)
+        return reply("Done.")
+
+    for user_id, prompt, count, priority in [
+        ("ana", "one of many", 60, 3),
+        ("bob", "one of few", 2, 3),
+        ("ana", "urgent", 1, 1),
+    ]:
+        for _ in range(count):
+            last = await fleet.start("clerk", inputs={"prompt": prompt}, user_id=user_id, priority=priority)
+    described = await fleet.temporal.get_workflow_handle(last.run_id).describe()
+    async with working(Worker(fleet, offer(fleet, lambda: answers), max_runs=1)):
+        await eventually(lambda: have_run(order, "one of few", 2))
+
+    assert order.index("urgent") < 20
+    assert len(order) < 40
+    assert "ana" not in str(described.raw_description)
+
+
+async def have_run(order: list[str], prompt: str, count: int) -> bool:
+    return order.count(prompt) == count

@@ -14,6 +14,7 @@ from temporalio.client import Client as TemporalClient
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from maverick.fleet.metrics import WorkerMetrics
 from maverick.fleet.store import FleetRecord, FleetStore
 from maverick.fleet.workflow import WORKFLOW
 
@@ -40,10 +41,12 @@ class Adoption:
 
     Args:
         fleet: The fleet.
+        metrics: Counts the runs of workers that are gone.
     """
 
-    def __init__(self, fleet: _Fleet) -> None:
+    def __init__(self, fleet: _Fleet, metrics: WorkerMetrics | None = None) -> None:
         self._fleet = fleet
+        self._metrics = metrics
 
     async def sweep(self, *, thoroughly: bool) -> None:
         """See that every run goes on.
@@ -96,6 +99,8 @@ class Adoption:
         )
         try:
             await attempt.fail(gone)
+            if self._metrics is not None:
+                self._metrics.taken_over.inc()
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:  # else it has ended, or goes on elsewhere already
                 raise

@@ -26,6 +26,7 @@ from maverick.exceptions import (
 )
 from maverick.fleet.client import Fleet
 from maverick.fleet.live import Broadcast
+from maverick.fleet.metrics import WorkerMetrics
 from maverick.fleet.store import FleetRecord, FleetState, RunRequest
 from maverick.fleet.workflow import DRIVE, Drive, DriveEnd
 from maverick.journal.store import ENDED
@@ -78,10 +79,16 @@ class RunDriver:
         worker: The worker's name.
         agents: The agents it has, by name.
         max_runs: How many runs it drives at once.
+        metrics: Counts what comes of them.
     """
 
     def __init__(
-        self, fleet: Fleet, worker: str, agents: Mapping[str, Offer | OwnDrive], max_runs: int
+        self,
+        fleet: Fleet,
+        worker: str,
+        agents: Mapping[str, Offer | OwnDrive],
+        max_runs: int,
+        metrics: WorkerMetrics,
     ) -> None:
         self.broadcast = Broadcast(fleet.journal)
         """Tells those who watch a run what happens in it."""
@@ -90,6 +97,7 @@ class RunDriver:
         self._worker = worker
         self._agents = agents
         self._max_runs = max_runs
+        self._metrics = metrics
         self._driven: dict[bytes, Driven] = {}
         self._shared: dict[str, AgentExecutor] = {}
         self._draining = False
@@ -170,6 +178,8 @@ class RunDriver:
             raise _again("The worker has enough runs.", "worker_full", timedelta(milliseconds=100))
         driven = Driven(info.workflow_id, info.task_token, AbortSignal(), contextvars.copy_context())
         self._driven[driven.token] = driven
+        queued = info.started_time - info.current_attempt_scheduled_time
+        self._metrics.queue_seconds.observe(max(queued.total_seconds(), 0))
         driven.task = asyncio.create_task(self._attempt(driven, queue))
         try:
             while True:
@@ -187,7 +197,10 @@ class RunDriver:
     async def _attempt(self, driven: Driven, queue: str) -> Drive:
         """Drive a run; nothing of what went wrong is told to Temporal but its kind."""
         try:
-            return await self._drive(driven, queue)
+            with self._metrics.driving() as outcome:
+                drive = await self._drive(driven, queue)
+                outcome.end = drive.end
+                return drive
         except ApplicationError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the run is not lost: another attempt is made

@@ -25,6 +25,7 @@ from maverick.fleet.adoption import Adoption
 from maverick.fleet.client import Fleet
 from maverick.fleet.driving import Offer, OwnDrive, RunDriver
 from maverick.fleet.liveness import Liveness
+from maverick.fleet.metrics import WorkerMetrics
 from maverick.fleet.rates import shared_rates
 from maverick.fleet.schedules import Schedules, ScheduleWorkflow
 from maverick.fleet.slots import RunSlots
@@ -63,16 +64,23 @@ class Worker:
         rate_limits: Mapping[str, RateLimit] | None = None,
     ) -> None:
         self.name = f"{platform.node()}-{os.getpid()}-{os.urandom(4).hex()}"
-        self._fleet = fleet
+        self.fleet = fleet
+        self.metrics = WorkerMetrics()
         self._max_runs = max_runs
         self._grace = grace
         self._rate_limits = rate_limits or {}
-        self._driver = RunDriver(fleet, self.name, dict(agents), max_runs)
-        self._adoption = Adoption(fleet)
+        self._driver = RunDriver(fleet, self.name, dict(agents), max_runs, self.metrics)
+        self._adoption = Adoption(fleet, self.metrics)
         self._schedules = Schedules(fleet)
         self._liveness: Liveness | None = None
         self._stopping = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self.metrics.add_gauge(
+            "maverick_fleet_runs_in_progress", "Runs that the worker drives now.", lambda: self.runs
+        )
+        self.metrics.add_gauge(
+            "maverick_fleet_capacity", "Runs that the worker drives at most.", lambda: self._max_runs
+        )
 
     @property
     def is_alive(self) -> bool:
@@ -80,9 +88,14 @@ class Worker:
         return self._liveness is not None and self._liveness.is_in_touch
 
     @property
+    def is_stopping(self) -> bool:
+        """Whether the worker has been told to stop."""
+        return self._stopping.is_set()
+
+    @property
     def is_ready(self) -> bool:
         """Whether the worker takes runs."""
-        return self.is_alive and not self._stopping.is_set()
+        return self.is_alive and not self.is_stopping
 
     @property
     def runs(self) -> int:
@@ -102,11 +115,11 @@ class Worker:
             MaverickError: An agent cannot be run.
         """
         async with (
-            shared_rates(self._rate_limits, self._fleet.journal.database, self.name),
+            shared_rates(self._rate_limits, self.fleet.journal.database, self.name, self.metrics.waited),
             self._driver.ready() as queues,
         ):
             self._liveness = Liveness(
-                self._fleet.store,
+                self.fleet.store,
                 self.name,
                 queues,
                 self._max_runs,
@@ -121,7 +134,7 @@ class Worker:
                 alive.cancel()
                 await asyncio.wait([alive, *self._tasks])
                 with contextlib.suppress(MaverickError):  # peers notice that it is gone
-                    await self._fleet.store.remove_worker(self.name)
+                    await self.fleet.store.remove_worker(self.name)
 
     async def _work(self, queues: list[str]) -> None:
         """Have Temporal's workers work until they are to stop."""
@@ -155,8 +168,8 @@ class Worker:
         slots = RunSlots(lambda: self._driver.free if self.is_alive else 0, _POLLERS * len(queues))
         return [
             TemporalWorker(
-                self._fleet.temporal,
-                task_queue=self._fleet.queue,
+                self.fleet.temporal,
+                task_queue=self.fleet.queue,
                 workflows=[RunWorkflow, ScheduleWorkflow],
                 activities=[self._schedules.begin],
                 activity_task_poller_behavior=PollerBehaviorSimpleMaximum(1),
@@ -167,7 +180,7 @@ class Worker:
             ),
             *(
                 TemporalWorker(
-                    self._fleet.temporal,
+                    self.fleet.temporal,
                     task_queue=queue,
                     activities=[self._driver.drive],
                     identity=self.name,
@@ -213,7 +226,7 @@ class Worker:
         elif "abort" in told:
             self._do(self._driver.look_for_aborts())
         elif decided is not None and self._liveness is not None and self._liveness.sweeps:
-            self._do(self._fleet.wake(str(decided)))
+            self._do(self.fleet.wake(str(decided)))
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something besides."""

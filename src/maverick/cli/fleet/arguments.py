@@ -52,6 +52,18 @@ def add_worker(parser: CommandParser) -> None:
         help="how long runs have to be handed over when it is stopped, such as 90s or 5m; longer than the longest tool "
         "call (default: 60s)",
     )
+    parser.add_argument(
+        "--health-port",
+        metavar="PORT",
+        type=whole_number(1, 65535),
+        help="answer /health, /ready and /metrics over HTTP at this port; default: not at all",
+    )
+    parser.add_argument(
+        "--health-host",
+        metavar="ADDRESS",
+        default="127.0.0.1",
+        help="the address to answer them at, such as 0.0.0.0 in a container (default: this machine only)",
+    )
     parser.set_defaults(command="maverick.cli.fleet.worker:run_worker")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 
 from maverick.agents.discovery import DiscoveredAgent
@@ -19,6 +19,7 @@ from maverick.cli.stop_signals import on_stop_signals
 from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError, MaverickError
 from maverick.fleet import Fleet
+from maverick.fleet.health import serve_health
 from maverick.fleet.worker import Offer, Worker
 from maverick.runtime import AgentExecutor
 
@@ -54,7 +55,12 @@ async def _work(options: argparse.Namespace, config: MaverickConfig, screen: Scr
 
         with on_stop_signals(stop):
             screen.remark(f"{worker.name}: {', '.join(offers)}; up to {options.max_runs} runs at once")
-            await worker.run()
+            async with AsyncExitStack() as stack:
+                if options.health_port is not None:
+                    await stack.enter_async_context(
+                        serve_health(worker, options.health_host, options.health_port)
+                    )
+                await worker.run()
     return SUCCESS
 
 
