@@ -6,9 +6,11 @@ import asyncio
 import builtins
 import re
 from datetime import timedelta
+from functools import cache
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client as TemporalClient
+from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
 from maverick.exceptions import ConfigError, InvalidInputError, NetworkError
@@ -47,7 +49,11 @@ async def connect_to_temporal(
     try:
         async with asyncio.timeout(_PATIENCE):
             client = await TemporalClient.connect(
-                server, namespace=namespace, tls=tls or api_key is not None, api_key=api_key
+                server,
+                namespace=namespace,
+                tls=tls or api_key is not None,
+                api_key=api_key,
+                runtime=_runtime(),
             )
             await client.workflow_service.describe_namespace(
                 DescribeNamespaceRequest(namespace=namespace), timeout=timedelta(seconds=_PATIENCE)
@@ -66,6 +72,13 @@ async def connect_to_temporal(
     except (RuntimeError, builtins.TimeoutError) as error:  # the SDK raises nothing more particular
         raise _unusable(server, namespace, error, refused=bool(_REFUSED.search(str(error)))) from error
     return client
+
+
+@cache
+def _runtime() -> Runtime:
+    """The threads of Temporal's client, which write to the terminal themselves: only what is an error."""
+    quiet = TelemetryFilter(core_level="ERROR", other_level="ERROR")
+    return Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=quiet)))
 
 
 def _unusable(server: str, namespace: str, error: BaseException, *, refused: bool) -> Exception:
