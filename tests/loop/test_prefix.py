@@ -40,6 +40,7 @@ from maverick.model import (
     ToolCall,
     Usage,
 )
+from maverick.model.untrusted import is_marked
 
 BLOCK = Opaque("claude", {"type": "compaction", "content": "The harbour is open.", "signature": "c1"})
 CONDENSED = Response([BLOCK], stop_reason=StopReason.COMPACTION)
@@ -211,6 +212,33 @@ def test_the_providers_block_replaces_exactly_what_was_sent_and_later_turns_keep
     run.call()
     assert run.changes() == ["condensed"]
     assert [event.native for event in run.events if isinstance(event, Compacted)] == [True]
+
+
+@pytest.mark.requirement("C-UNTRUSTED")
+@pytest.mark.parametrize(
+    ("block", "says"),
+    [
+        (BLOCK, "The harbour is open."),
+        (
+            Opaque("openai", {"type": "compaction", "encrypted_content": "abc"}),
+            "[Only the provider can read it.]",
+        ),
+    ],
+)
+def test_a_block_made_of_what_a_providers_tool_has_found_is_marked_and_goes_back_as_it_came(
+    block: Opaque, says: str
+) -> None:
+    run = Run(native=True, window=1000)
+    search = Opaque(block.provider, {"type": "web_search_call", "id": "w1", "action": {"query": "tides"}})
+    run.answer(walks(1).with_parts([search, *walks(1).parts]))
+    run.answer(walks(2))
+    run.answer(walks(3))
+
+    run.answer(Response([block], stop_reason=StopReason.COMPACTION))
+
+    (part,) = asked(run.loop.step)[0].parts
+    assert isinstance(part, Text)
+    assert (is_marked(part.text), says in part.text, part.block) == (True, True, block)
 
 
 @pytest.mark.parametrize(

@@ -160,8 +160,24 @@ async def test_an_existing_file_can_be_replaced(path: Path) -> None:
             "continues 'b'",
         ),
         ("[" * 100_000 + "\n", "Line 1"),
+        (
+            HEADER + '{"type": "exchange", "id": "a", "messages": [], "answer": {}, "request": "x"}\n',
+            "Line 2",
+        ),
+        (HEADER + '{"type": "exchange", "id": "a", "messages": ["x"], "answer": {}}\n', "Line 2"),
     ],
-    ids=["no type", "no JSON", "newer", "newer entry", "damaged", "incomplete", "orphan", "deep"],
+    ids=[
+        "no type",
+        "no JSON",
+        "newer",
+        "newer entry",
+        "damaged",
+        "incomplete",
+        "orphan",
+        "deep",
+        "no request",
+        "no message",
+    ],
 )
 def test_a_file_that_is_no_whole_cassette_is_refused_with_the_place(
     path: Path, content: str, problem: str

@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 
-from maverick import AgentDefinition, Document, Image, PromptConfig, Text, tool
-from maverick.loop.events import ToolCallEnd
-from maverick.model import Message, ModelInfo, Part, Request, Role, StructuredResult, Usage
+from maverick import AgentDefinition, AgentExecutor, Document, Image, PromptConfig, Text, tool
+from maverick.exceptions import InvalidInputError
+from maverick.journal import MemoryJournal
+from maverick.loop.events import RunEnd, ToolCallEnd
+from maverick.model import Blob, Message, ModelInfo, Part, Request, Role, StructuredResult, Usage
 from maverick.model.untrusted import is_marked
 from maverick.testing import ScriptedClient, call, calls, reply
 from media_files import pdf, png
 from scenario import agent, assert_valid, run, watch
 
+HI = {"prompt": "hi"}
 SHELF = Image.from_bytes(png(280, 280), name="shelf.png")
 LIST = Document.from_bytes(pdf(), name="list.pdf")
 
@@ -130,3 +133,55 @@ async def test_a_conversation_with_images_goes_on() -> None:
         Message.assistant("A shelf."),
         Message.user("What is on it?"),
     )
+
+
+@pytest.mark.requirement("P9")
+@pytest.mark.parametrize("way", ["messages", "inputs", "say", "tool"])
+async def test_who_knows_only_the_hash_of_anothers_image_does_not_get_it_from_the_journal(way: str) -> None:
+    theirs = Image.from_bytes(png(noise=b"of another user"), name="theirs.png")
+    assert theirs.blob is not None
+    stolen = Image(media_type="image/png", blob=Blob(None, theirs.blob.sha256, theirs.blob.size))
+
+    @tool(effect="pure")
+    def peek() -> Image:
+        """Show an image."""
+        return stolen
+
+    journal = MemoryJournal()
+    client = ScriptedClient(lambda request: call("peek") if len(request.messages) == 1 else reply("Seen."))
+    executor = AgentExecutor(client, journal=journal)
+    looker = agent(peek, ask="${prompt}")
+    await executor.execute(looker, inputs={"prompt": [theirs]}, user_id="ana", run_id="theirs")
+
+    if way == "messages":
+        with pytest.raises(InvalidInputError, match="is not here"):
+            await executor.execute(looker, inputs=HI, messages=[Message.user([stolen])], user_id="bob")
+    elif way == "inputs":
+        with pytest.raises(InvalidInputError, match="is not here"):
+            await executor.execute(looker, inputs={"prompt": [stolen]}, user_id="bob")
+    elif way == "say":
+        with pytest.raises(InvalidInputError, match="is not here"):
+            await executor.say("theirs", [stolen])
+    else:
+        result = await executor.execute(looker, inputs=HI, user_id="bob", run_id="bobs")
+        assert "without its content" in result.tool_calls[0].result
+
+    assert [record.run_id for record in await journal.list_runs() if record.run_id != "bobs"] == ["theirs"]
+    assert not stolen.blob.is_loaded  # type: ignore[union-attr]  # it was given one
+
+
+async def test_a_conversation_of_a_replayed_run_continues_with_its_images() -> None:
+    shelf = Image.from_bytes(png(), name="shelf.png")
+    client = ScriptedClient(["A shelf.", "Yes."])
+    executor = AgentExecutor(client, journal=MemoryJournal())
+    looker = agent(ask="${prompt}")
+    await executor.execute(looker, inputs={"prompt": [shelf]}, run_id="run")
+    end = [event async for event in executor.replay("run", looker)][-1]
+    assert isinstance(end, RunEnd)
+
+    result = await executor.execute(looker, inputs=HI, messages=end.result.messages)
+
+    assert result.success
+    (image,) = [part for part in client.requests[1].messages[0].parts if isinstance(part, Image)]
+    assert image.blob is not None
+    assert image.blob.data == png()

@@ -99,8 +99,19 @@ def decode_entry(payload: bytes, version: int) -> Entry:
 
 
 def blobs_in(entry: Entry) -> list[Blob]:
-    """The blobs that an entry names; those of an entry that was decoded have no bytes yet."""
-    return [part.blob for part in _parts_in(entry) if type(part) in _MEDIA and part.blob is not None]
+    """The blobs that an entry names; those of an entry that was decoded have no bytes yet.
+
+    Raises:
+        InvalidInputError: One has no bytes and is from no journal: its hash may be that of another user's.
+    """
+    blobs = [part.blob for part in _parts_in(entry) if type(part) in _MEDIA and part.blob is not None]
+    for blob in blobs:
+        if not blob.is_loaded and not blob.is_recorded:
+            raise InvalidInputError(
+                f"The content with the hash {blob.sha256[:12]}… is not here. Give its bytes with from_bytes or from_path.",
+                field="content",
+            )
+    return blobs
 
 
 def encode_approval(approval: Approval) -> bytes:
@@ -176,7 +187,7 @@ def _encode_foreign(value: object) -> object:
 def _decode_foreign(kind: type[Any], value: object) -> object:
     if kind is Blob:
         stored = msgspec.convert(value, _StoredBlob)
-        return Blob(None, stored.sha256, stored.size)
+        return Blob(None, stored.sha256, stored.size, recorded=True)
     if kind is not AgentError:
         raise TypeError(f"no {kind.__name__} is ever written")
     return decode_error(value)

@@ -190,6 +190,18 @@ class _Answer(Struct, frozen=True):
     deltas: list[Delta] | None = None
 
 
+class _OldRequest(Struct, frozen=True):
+    system: str = ""
+
+
+class _OldExchange(Struct, frozen=True):
+    id: str
+    messages: list[Json]
+    answer: _Answer
+    continues: str | None = None
+    request: _OldRequest = _OldRequest()
+
+
 class _OldCassette:
     """Reads the lines of a cassette of the first form.
 
@@ -220,14 +232,15 @@ class _OldCassette:
                 raise InvalidInputError(f"a cassette has no {other!r}")
 
     def _take_exchange(self, number: int, line: Json) -> None:
-        earlier: Json = {"system": line.get("request", {}).get("system", ""), "messages": []}
-        if continued := line.get("continues"):
-            if continued not in self._asked:
-                raise InvalidInputError(f"it continues {continued!r}, which is not above it")
-            earlier = self._asked[continued]
-        asked = {"system": earlier["system"], "messages": [*earlier["messages"], *line["messages"]]}
-        self._asked[line["id"]] = asked
-        written = msgspec.convert(line["answer"], _Answer)
+        exchange = msgspec.convert(line, _OldExchange)
+        earlier: Json = {"system": exchange.request.system, "messages": []}
+        if exchange.continues:
+            if exchange.continues not in self._asked:
+                raise InvalidInputError(f"it continues {exchange.continues!r}, which is not above it")
+            earlier = self._asked[exchange.continues]
+        asked = {"system": earlier["system"], "messages": [*earlier["messages"], *exchange.messages]}
+        self._asked[exchange.id] = asked
+        written = exchange.answer
         answer: Response | AgentError | None = None if written.error is None else decode_error(written.error)
         if (response := written.response) is not None:
             answer = Response(

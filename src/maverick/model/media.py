@@ -41,12 +41,16 @@ class Blob:
         data: The bytes; ``None`` for a blob that a journal names and has not loaded yet.
         sha256: Their hash, when it is known.
         size: How many there are, when that is known.
+        recorded: Whether an entry of a journal names it. Who knows no more than a hash does not get the bytes from there.
     """
 
-    __slots__ = ("_base64", "_data", "sha256", "size")
+    __slots__ = ("_base64", "_data", "is_recorded", "sha256", "size")
 
-    def __init__(self, data: bytes | None, sha256: str = "", size: int = 0) -> None:
+    def __init__(
+        self, data: bytes | None, sha256: str = "", size: int = 0, *, recorded: bool = False
+    ) -> None:
         self._data = data
+        self.is_recorded = recorded
         self._base64: bytes | None = None
         self.sha256 = sha256 if data is None else hashlib.sha256(data).hexdigest()
         self.size = size if data is None else len(data)

@@ -42,7 +42,7 @@ def parts_of_result(value: object, limit: int) -> tuple[str, tuple[Part, ...]] |
     The limit is for the text, as in :func:`render`. What is more than a request can have is described, not kept.
 
     Raises:
-        ToolError: A value beside the parts cannot be turned into text.
+        ToolError: A value beside the parts cannot be turned into text, or an image or document has no content.
     """
     if type(value) is str or type(value) is int:  # nearly always
         return None
@@ -57,6 +57,8 @@ def parts_of_result(value: object, limit: int) -> tuple[str, tuple[Part, ...]] |
             limit = max(limit - len(text), 0)
             parts.append(Text(text))
             continue
+        if item.blob is not None and not item.blob.is_loaded:
+            raise ToolError(f"The tool returned {describe_part(item)} without its content.")
         media, size = media + 1, size + (0 if item.blob is None else item.blob.size)
         fits = media <= _MOST_MEDIA and size <= MAX_BYTES
         parts.append(
