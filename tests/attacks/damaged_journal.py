@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from maverick import AgentDefinition, AgentExecutor, ToolContext, tool
 from maverick.exceptions import MaverickError
-from maverick.journal import ApprovalStatus, Journal, RunStatus, SqliteJournal
+from maverick.journal import Journal, RunStatus, SqliteJournal
 from maverick.journal.export import export_run
 from maverick.model import Request, Role
 from maverick.testing import ScriptedClient, call, calls, reply
@@ -311,8 +311,8 @@ def _questions(journal: Journal) -> list[tuple[str, Callable[[], Awaitable[objec
     return [
         ("list", journal.list_runs),
         *((f"list {status}", lambda status=status: journal.list_runs(status=status)) for status in RunStatus),
-        ("approvals", journal.list_approvals),
-        ("pending", lambda: journal.list_approvals(status=ApprovalStatus.PENDING)),
+        ("approvals", lambda: journal.list_approvals(state="all")),
+        ("pending", journal.list_approvals),
         ("approval", lambda: journal.get_approval("parked:1:0")),
         ("approve", lambda: journal.approve("parked:1:0", by="ana")),
         ("old", lambda: journal.old_runs(1e12, unfinished=True)),

@@ -137,7 +137,7 @@ async def test_a_process_that_was_overtaken_does_not_settle_what_a_person_was_as
         turn=1,
         index=0,
         tool_name="pay",
-        arguments="{}",
+        arguments_json="{}",
         arguments_hash="",
         tool_hash="",
         user_id=None,

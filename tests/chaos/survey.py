@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from maverick.exceptions import RunNotFoundError
-from maverick.journal import ApprovalStatus, Journal
+from maverick.journal import Journal
 from maverick.loop.entries import (
     ApprovalDecided,
     Entry,
@@ -59,8 +59,8 @@ async def survey(journal: Journal, run_id: str) -> Survey:
     async for stored in journal.read(run_id):
         reader.take(stored.entry)
     found = Survey(True, reader.calls, len(reader.turns), reader.faults)
-    pending = await journal.list_approvals(run_id=run_id, status=ApprovalStatus.PENDING)
-    found.pending = [(approval.approval_id, approval.arguments) for approval in pending]
+    pending = await journal.list_approvals(run_id=run_id)
+    found.pending = [(approval.approval_id, approval.arguments_json) for approval in pending]
     for child in await journal.list_runs(parent=run_id):
         inner = await survey(journal, child.run_id)
         found.calls += inner.calls

@@ -17,7 +17,7 @@ from maverick import (
     ToolConfig,
     tool,
 )
-from maverick.journal import ApprovalStatus, Journal, MemoryJournal
+from maverick.journal import Journal, MemoryJournal
 from maverick.loop.entries import ApprovalDecided, Resumed
 from maverick.loop.events import AgentActivityEvent, ApprovalRequested
 from maverick.loop.result import ToolOutcome
@@ -141,7 +141,7 @@ async def test_a_call_that_waits_for_a_person_is_refused_when_its_tool_is_gone(
     assert [record.outcome for record in result.tool_calls] == [ToolOutcome.FINISHED, ToolOutcome.DENIED]
     assert "Not run" in result.tool_calls[1].result
     assert office.done == ["look door"]
-    assert await journal.list_approvals(status=ApprovalStatus.PENDING) == []
+    assert await journal.list_approvals() == []
 
 
 async def test_nobody_is_asked_any_more_about_a_call_that_the_permissions_forbid_meanwhile(
@@ -153,7 +153,7 @@ async def test_nobody_is_asked_any_more_about_a_call_that_the_permissions_forbid
     result = await forbidding.resume("r", office.clerk())
 
     assert result.tool_calls[0].outcome is ToolOutcome.DENIED
-    assert await journal.list_approvals(status=ApprovalStatus.PENDING) == []
+    assert await journal.list_approvals() == []
 
 
 @pytest.mark.requirement("P2")

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from durable.office import Office, executor
 from maverick import AgentDefinition, AgentExecutor, PromptConfig, TerminateReason, ToolConfig
-from maverick.exceptions import ApprovalError, ApprovalRequiredError
+from maverick.exceptions import ApprovalError, ApprovalRequiredError, InvalidInputError
 from maverick.journal import ApprovalStatus, Journal, RunStatus
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.result import ToolOutcome
@@ -134,7 +134,7 @@ async def test_a_run_parks_when_its_subagent_does(journal: Journal, office: Offi
     parked = await running.execute(clerk, run_id="r")
     assert parked.terminate_reason is TerminateReason.AWAITING_APPROVAL
     assert (await journal.get("r")).status is RunStatus.WAITING
-    [request] = await journal.list_approvals(status=ApprovalStatus.PENDING)
+    [request] = await journal.list_approvals()
     await journal.approve(request.approval_id, by="ana")
 
     result = await running.resume("r", clerk)
@@ -192,3 +192,61 @@ async def test_a_request_that_was_decided_on_elsewhere_can_not_be_approved_any_m
     assert (await journal.get_approval("r:1:0")).status is ApprovalStatus.USED
     with pytest.raises(ApprovalError):
         await journal.approve("r:1:0", by="ana")
+
+
+async def test_one_call_decides_and_goes_on(journal: Journal, office: Office) -> None:
+    running = executor(journal, SHRED, SHRED, DONE)
+    await running.execute(office.clerk(), run_id="r", user_id="ana")
+
+    waits_again = await running.approve("r:1:0", by="ana", resume=True)
+    result = await running.deny("r:2:0", by="ana", reason="Once is enough.", resume=True)
+
+    assert waits_again is not None
+    assert waits_again.terminate_reason is TerminateReason.AWAITING_APPROVAL
+    assert result is not None
+    assert (result.output, office.done) == ("Done.", ["shred file"])
+    assert "Once is enough." in result.tool_calls[1].result
+
+
+async def test_an_executor_that_has_not_run_the_agent_asks_for_it_before_anything_is_decided(
+    journal: Journal, office: Office
+) -> None:
+    await executor(journal, SHRED).execute(office.clerk(), run_id="r")
+    other = executor(journal, SHRED, DONE)
+
+    with pytest.raises(InvalidInputError, match="give the agent 'clerk' too"):
+        await other.approve("r:1:0", by="ana", resume=True)
+    result = await other.approve("r:1:0", by="ana", resume=True, definition=office.clerk())
+
+    assert result is not None
+    assert result.success
+
+
+@pytest.mark.requirement("P7")
+async def test_the_executor_says_who_may_decide_and_a_journal_alone_asks_the_runs_own_user(
+    journal: Journal, office: Office
+) -> None:
+    running = AgentExecutor(
+        ScriptedClient([SHRED, DONE]),
+        journal=journal,
+        may_approve=lambda approval, by: by == "boss" and approval.arguments == {"what": "file"},
+    )
+    await running.execute(office.clerk(), run_id="r", user_id="ana")
+
+    for refused in (running.approve("r:1:0", by="ana"), journal.approve("r:1:0", by="boss")):
+        with pytest.raises(ApprovalError, match="decided by"):
+            await refused
+    result = await running.approve("r:1:0", by="boss", resume=True)
+
+    assert result is not None
+    assert (result.success, office.done) == (True, ["shred file"])
+
+
+async def test_a_run_is_resumed_as_a_stream(journal: Journal, office: Office) -> None:
+    running = executor(journal, SHRED, DONE)
+    await running.execute(office.clerk(), run_id="r")
+    await running.approve("r:1:0", by="ana")
+
+    events = [event.type async for event in running.stream(office.clerk(), resume="r")]
+
+    assert (events[0], events[-1], office.done) == ("run_resumed", "run_end", ["shred file"])

@@ -22,7 +22,7 @@ from fleet.processes import WorkerProcess
 from maverick.exceptions import JournalError, MaverickError
 from maverick.fleet import Fleet
 from maverick.fleet.store import FleetState
-from maverick.journal import ApprovalStatus, RunStatus
+from maverick.journal import RunStatus
 from maverick.loop.entries import Resumed
 from maverick.loop.result import ToolOutcome
 
@@ -187,7 +187,7 @@ class Campaign:
     async def _approve(self) -> None:
         while True:
             with suppress(MaverickError):  # another look will do
-                for asked in await self.fleet.journal.list_approvals(status=ApprovalStatus.PENDING):
+                for asked in await self.fleet.journal.list_approvals():
                     await self.fleet.run(asked.run_id).approve(asked.approval_id, by=asked.user_id or "")
             await asyncio.sleep(0.3)
 

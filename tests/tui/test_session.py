@@ -155,7 +155,7 @@ async def test_a_parked_run_is_decided_through_its_journal_and_goes_on(
         assert [question.arguments["path"] for question in person.asked] == ["a.py", "b.py"]
         assert [tool.outcome for tool in tools(talk)] == [outcome, outcome]
         assert talk.model.status is Status.COMPLETE
-        decided = await journal.list_approvals(run_id="parked")
+        decided = await journal.list_approvals(run_id="parked", state="all")
         assert {(one.decided_by, one.approved) for one in decided} == {("ana", answer)}
 
 

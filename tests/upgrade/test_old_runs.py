@@ -13,7 +13,7 @@ import pytest
 
 from maverick import AgentDefinition, AgentExecutor, PromptConfig
 from maverick.exceptions import NetworkError, RateLimitError, RunChangedError, StreamingError
-from maverick.journal import ApprovalStatus, RunStatus, SqliteJournal
+from maverick.journal import RunStatus, SqliteJournal
 from maverick.journal.timeline import Timeline
 from maverick.loop.entries import Entry
 from maverick.loop.events import Compacted, RunEnd
@@ -127,7 +127,7 @@ async def test_a_run_that_was_stopped_goes_on(journal: SqliteJournal, run_id: st
 @pytest.mark.requirement("P7")
 async def test_a_decision_that_was_asked_for_is_made_and_used(journal: SqliteJournal) -> None:
     script = (call("shred", what="letters"), reply("Gone."))
-    waiting = await journal.list_approvals(status=ApprovalStatus.PENDING)
+    waiting = await journal.list_approvals()
     assert [approval.run_id for approval in waiting] == ["waiting"]
 
     await journal.approve(waiting[0].approval_id, by="ana")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Literal
 
 from maverick.exceptions import ApprovalError
-from maverick.journal.approvals import decided
+from maverick.journal.approvals import MayApprove, decided
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, check_here
 
 
@@ -43,10 +44,26 @@ class ApprovalStore(ABC):
             ApprovalError: There is no such request.
         """
 
-    @abstractmethod
     async def list_approvals(
-        self, *, run_id: str | None = None, status: ApprovalStatus | None = None
+        self,
+        *,
+        run_id: str | None = None,
+        user_id: str | None = None,
+        state: ApprovalStatus | Literal["pending", "approved", "denied", "used", "all"] = "pending",
     ) -> list[Approval]:
+        """The requests that wait for a decision, or others, oldest first.
+
+        Args:
+            run_id: Those of this run only; each subagent has a run of its own.
+            user_id: Those of runs that act for this user only.
+            state: Which; ``all`` for those that were decided, too.
+        """
+        status = None if state == "all" else ApprovalStatus(state)
+        found = await self._list_approvals(run_id, status)
+        return [approval for approval in found if user_id is None or approval.user_id == user_id]
+
+    @abstractmethod
+    async def _list_approvals(self, run_id: str | None, status: ApprovalStatus | None) -> list[Approval]:
         """Requests, oldest first."""
 
     @abstractmethod
@@ -72,7 +89,7 @@ class ApprovalStore(ABC):
         Raises:
             ApprovalError: It is unknown, already decided, expired, or another user's to decide.
         """
-        return await self._decide(approval_id, approved=True, by=by, reason=reason, at=at)
+        return await self.decide(approval_id, approved=True, by=by, reason=reason, at=at)
 
     async def deny(self, approval_id: str, *, by: str, reason: str = "", at: float | None = None) -> Approval:
         """Refuse a tool call; the model is told so when the run is next resumed.
@@ -80,14 +97,34 @@ class ApprovalStore(ABC):
         Raises:
             ApprovalError: It is unknown, already decided, expired, or another user's to decide.
         """
-        return await self._decide(approval_id, approved=False, by=by, reason=reason, at=at)
+        return await self.decide(approval_id, approved=False, by=by, reason=reason, at=at)
 
-    async def _decide(
-        self, approval_id: str, *, approved: bool, by: str, reason: str, at: float | None
+    async def decide(
+        self,
+        approval_id: str,
+        *,
+        approved: bool,
+        by: str,
+        reason: str = "",
+        at: float | None = None,
+        may_approve: MayApprove | None = None,
     ) -> Approval:
+        """Decide on a tool call.
+
+        Args:
+            approval_id: The request.
+            approved: Whether it may be made.
+            by: Who decides.
+            reason: Why; the model sees the reason of a refusal.
+            at: When; by default now.
+            may_approve: Says who may decide; by default the run's own user.
+
+        Raises:
+            ApprovalError: It is unknown, already decided, expired, or another user's to decide.
+        """
         pending = await self.get_approval(approval_id)
         check_here(await self.get(pending.run_id.partition("/")[0]))
-        settled = decided(pending, approved=approved, by=by, reason=reason, at=at)
+        settled = decided(pending, approved=approved, by=by, reason=reason, at=at, may_approve=may_approve)
         if not await self.settle_approval(settled, ApprovalStatus.PENDING):
             raise ApprovalError(
                 f"The request {approval_id!r} was just decided by someone else.", approval_id=approval_id

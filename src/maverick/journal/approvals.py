@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -12,6 +14,9 @@ from maverick.journal.codec import encode_json
 from maverick.journal.records import Approval, ApprovalStatus
 from maverick.loop.fingerprint import hash_tool
 from maverick.model import Tool, ToolCall
+
+MayApprove: TypeAlias = Callable[[Approval, str], bool]
+"""Says whether a person may decide on a request."""
 
 
 def approval_id(run_id: str, turn: int, index: int) -> str:
@@ -43,7 +48,7 @@ def approval_for(
         turn=turn,
         index=index,
         tool_name=call.tool_name,
-        arguments=arguments.decode(),
+        arguments_json=arguments.decode(),
         arguments_hash=binding_hash(call.arguments),
         tool_hash=hash_tool(tool),
         user_id=user_id,
@@ -55,7 +60,13 @@ def approval_for(
 
 
 def decided(
-    pending: Approval, *, approved: bool, by: str, reason: str = "", at: float | None = None
+    pending: Approval,
+    *,
+    approved: bool,
+    by: str,
+    reason: str = "",
+    at: float | None = None,
+    may_approve: MayApprove | None = None,
 ) -> Approval:
     """The request with a person's decision.
 
@@ -67,8 +78,10 @@ def decided(
         raise _refusal(pending, f"is already {pending.status.value}; a decision counts once")
     if not by:
         raise _refusal(pending, "needs the name of the person who decides (by=…)")
-    if pending.user_id is not None and by != pending.user_id:
+    if may_approve is None and pending.user_id is not None and by != pending.user_id:
         raise _refusal(pending, "can only be decided by the run's own user")
+    if may_approve is not None and may_approve(pending, by) is not True:
+        raise _refusal(pending, f"cannot be decided by {by!r}")
     if approved and is_expired(pending, now):
         raise _refusal(pending, "has expired, which denies it")
     status = ApprovalStatus.APPROVED if approved else ApprovalStatus.DENIED

@@ -91,7 +91,7 @@ def read_approval(approval_id: str, payload: bytes) -> Approval:
     """
     try:
         approval = decode_approval(payload)
-        json.loads(approval.arguments)
+        json.loads(approval.arguments_json)
     except (JournalDamagedError, ValueError, RecursionError) as error:
         run_id = approval_id.rpartition(":")[0].rpartition(":")[0]
         raise JournalDamagedError(

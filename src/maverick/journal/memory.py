@@ -167,10 +167,7 @@ class MemoryJournal(Journal):
             raise ApprovalError(f"There is no request {approval_id!r}.", approval_id=approval_id)
         return self._approvals[approval_id]
 
-    async def list_approvals(
-        self, *, run_id: str | None = None, status: ApprovalStatus | None = None
-    ) -> list[Approval]:
-        """Requests, oldest first."""
+    async def _list_approvals(self, run_id: str | None, status: ApprovalStatus | None) -> list[Approval]:
         found = [
             approval
             for approval in self._approvals.values()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Sequence
 from enum import StrEnum
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from maverick.exceptions import InvalidInputError, LeaseLostError, RunMovedError
 from maverick.loop.entries import Entry, Said
@@ -208,8 +209,8 @@ class Approval(Struct, frozen=True, kw_only=True):
     turn: int
     index: int
     tool_name: str
-    arguments: str
-    """The arguments as JSON, for the person to read."""
+    arguments_json: str = field(name="arguments")
+    """The arguments as JSON."""
     arguments_hash: str
     tool_hash: str
     user_id: str | None
@@ -223,6 +224,12 @@ class Approval(Struct, frozen=True, kw_only=True):
     decided_by: str = ""
     decided_at: float | None = None
     reason: str = ""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the call."""
+        found: dict[str, Any] = json.loads(self.arguments_json)
+        return found
 
 
 class RunCopy(Struct, frozen=True):

@@ -145,7 +145,7 @@ async def _copies(source: Journal, run_id: str, departure: Departure | None = No
     for blob in blobs:
         await source.load_blob(blob, run_id)
     words = await source.waiting_words(run_id)
-    approvals = await source.list_approvals(run_id=run_id)
+    approvals = await source.list_approvals(run_id=run_id, state="all")
     yield RunCopy(replace(record, entries=len(payloads)), payloads, blobs, words, approvals)
     for child in await source.list_runs(parent=run_id, limit=_ALL):
         async for copy in _copies(source, child.run_id):
@@ -154,7 +154,7 @@ async def _copies(source: Journal, run_id: str, departure: Departure | None = No
 
 async def _settle_approvals(source: Journal, run_id: str, target: Journal) -> None:
     """Close the requests that are now the target's; a decision that was made here meanwhile goes with the run."""
-    for pending in await source.list_approvals(status=ApprovalStatus.PENDING):
+    for pending in await source.list_approvals():
         if pending.run_id.partition("/")[0] == run_id:
             closed = replace(pending, status=ApprovalStatus.USED)
             if not await source.settle_approval(closed, ApprovalStatus.PENDING):

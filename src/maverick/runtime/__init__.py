@@ -1,6 +1,7 @@
 """Drivers: what runs the pure loop against real models and tools."""
 
-from maverick.runtime.executor import AgentExecutor, run_sync
+from maverick.runtime.executor import AgentExecutor
 from maverick.runtime.interruption import AbortSignal
+from maverick.runtime.sync import run_sync
 
 __all__ = ["AbortSignal", "AgentExecutor", "run_sync"]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, Unpack
 
 from maverick.config import AgentConfig
 from maverick.exceptions import InvalidInputError, RunNotFoundError
 from maverick.journal import Journal
+from maverick.journal.approvals import MayApprove
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Execution
 from maverick.loop.events import AgentActivityEvent
@@ -26,6 +26,7 @@ from maverick.runtime.driver import Approver
 from maverick.runtime.event_log import Listener, listeners_of
 from maverick.runtime.event_stream import EventStream
 from maverick.runtime.interruption import AbortSignal
+from maverick.runtime.options import Decision, StreamOptions
 from maverick.runtime.prepared_agent import AgentPreparer
 from maverick.runtime.run import RunClock
 from maverick.runtime.run_builder import Attendance, RunBuilder
@@ -52,6 +53,7 @@ class AgentExecutor:
         max_depth: How deep agents may be nested in each other.
         settings: What to connect with when there is no client; by default the settings of files and environment.
         deps: What tools find in ``ToolContext.deps``, in runs that are not given their own.
+        may_approve: Says who may decide on a request, for :meth:`approve` and :meth:`deny`; by default the run's own user.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class AgentExecutor:
         max_depth: int = 5,
         settings: AgentConfig | None = None,
         deps: object = None,
+        may_approve: MayApprove | None = None,
     ) -> None:
         self.metrics = ExecutionMetrics()
         """The tokens of all model calls this executor has made."""
@@ -79,12 +82,16 @@ class AgentExecutor:
             "max_depth": max_depth,
             "settings": settings,
             "deps": deps,
+            "may_approve": may_approve,
         }
         """The arguments it was created with."""
         registry = ToolRegistry() if tool_registry is None else tool_registry
         self._agents = AgentPreparer(client, registry, settings)
         self._journal = journal
         self._deps = deps
+        self._may_approve = may_approve
+        self._known: dict[str, AgentDefinition[Any]] = {}
+        """The agents that were run here last, by name."""
         self._runs = RunBuilder(
             self._agents, journal, self.metrics, approve, approval_expires_in, permissions, max_depth
         )
@@ -159,6 +166,7 @@ class AgentExecutor:
                 run_id, definition, signal=signal, on_activity=on_activity, user_id=user_id, deps=deps
             )
         check_conversation(messages)
+        self._known[definition.name] = definition
         agent, clock = self._agents.prepare(definition), RunClock()
         start = agent.start(
             inputs,
@@ -178,17 +186,25 @@ class AgentExecutor:
         )
 
     async def stream(
-        self, definition: AgentDefinition[Any], **options: Any
+        self, definition: AgentDefinition[Any], *, resume: str | None = None, **options: Unpack[StreamOptions]
     ) -> AsyncGenerator[AgentActivityEvent, None]:
         """Run an agent and yield its events; the last one is ``RunEnd``, with the result.
 
-        Takes what :meth:`execute` takes, except ``on_activity``. Leaving the loop early stops the run.
+        Leaving the loop early stops the run.
+
+        Args:
+            definition: The agent.
+            resume: The run to go on with; without it, a new one is started.
+            options: What :meth:`execute` takes, or :meth:`resume`, except ``on_activity``.
         """
         if "on_activity" in options:
             raise InvalidInputError("on_activity: stream() yields the events itself.", field="on_activity")
+        given: dict[str, Any] = dict(options)
 
         def start(listener: Listener) -> Coroutine[Any, Any, AgentResult[Any]]:
-            return self.execute(definition, on_activity=listener, **options)
+            if resume is not None:
+                return self.resume(resume, definition, on_activity=listener, **given)
+            return self.execute(definition, on_activity=listener, **given)
 
         async with EventStream(start) as events:
             async for event in events:
@@ -228,6 +244,7 @@ class AgentExecutor:
             LeaseLostError: Another process resumed the run at the same time.
         """
         journal = self._kept_runs()
+        self._known[definition.name] = definition
         if user_id is not None and (await journal.get(run_id)).user_id != user_id:
             raise RunNotFoundError(run_id=run_id)
         attendance = self._watch(on_activity, deps, accept_changes=accept_changes)
@@ -299,6 +316,44 @@ class AgentExecutor:
         """Say something to a run that goes on, here or in another process: see :meth:`Journal.say`."""
         await self._kept_runs().say(run_id, content, by=by, user_id=user_id)
 
+    async def approve(self, approval_id: str, **decision: Unpack[Decision]) -> AgentResult[Any] | None:
+        """Agree to a tool call that a run waits with; with ``resume=True``, go on with the run at once.
+
+        Returns:
+            How the run ended, if it went on.
+
+        Raises:
+            ApprovalError: It is unknown, already decided, expired, or not this person's to decide (``may_approve``).
+            InvalidInputError: This executor has not run the agent yet, and was not given its ``definition``.
+        """
+        return await self._decide(approval_id, decision, approved=True)
+
+    async def deny(self, approval_id: str, **decision: Unpack[Decision]) -> AgentResult[Any] | None:
+        """Refuse a tool call that a run waits with; the model sees the ``reason``. See :meth:`approve`."""
+        return await self._decide(approval_id, decision, approved=False)
+
+    async def _decide(
+        self, approval_id: str, decision: Decision, *, approved: bool
+    ) -> AgentResult[Any] | None:
+        journal = self._kept_runs()
+        run_id = (await journal.get_approval(approval_id)).run_id.partition("/")[0]
+        definition = None
+        if decision.get("resume"):  # looked for first: a decision counts once
+            name = (await journal.get(run_id)).agent
+            definition = decision.get("definition") or self._known.get(name)
+            if definition is None:
+                raise InvalidInputError(
+                    f"definition: give the agent {name!r} too, to go on with its run.", field="definition"
+                )
+        await journal.decide(
+            approval_id,
+            approved=approved,
+            by=decision["by"],
+            reason=decision.get("reason", ""),
+            may_approve=self._may_approve,
+        )
+        return None if definition is None else await self.resume(run_id, definition)
+
     def fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint:
         """What an agent is here, in hashes: a run of another version cannot be resumed (promise P10).
 
@@ -338,33 +393,6 @@ class AgentExecutor:
                 field="journal",
             )
         return self._journal
-
-
-def run_sync(
-    definition: AgentDefinition[T], *, client: LLMClient | None = None, **options: Any
-) -> AgentResult[T]:
-    """Run an agent to its end, from code that is not async.
-
-    Args:
-        definition: The agent.
-        client: The model to call; by default the definition's own.
-        options: What :meth:`AgentExecutor.execute` takes.
-
-    Raises:
-        InvalidInputError: There is an event loop in this thread already; ``await executor.execute(…)`` there.
-    """
-
-    async def run() -> AgentResult[T]:
-        async with AgentExecutor(client) as executor:
-            return await executor.execute(definition, **options)
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:  # as it should be: no loop is running here
-        return asyncio.run(run())
-    raise InvalidInputError(
-        "run_sync() was called where an event loop runs; write `await executor.execute(…)` there."
-    )
 
 
 def _checked_or_new(run_id: str | None) -> str:

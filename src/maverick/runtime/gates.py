@@ -172,7 +172,7 @@ def _is_news(decision: PolicyDecision, planned: PlannedCall) -> bool:
 def _waits_for(approval: Approval) -> ApprovalRequiredError:
     why = approval.question
     return ApprovalRequiredError(
-        f"The run waits for a decision on {approval.tool_name}({approval.arguments})"
+        f"The run waits for a decision on {approval.tool_name}({approval.arguments_json})"
         f"{f', because {why}' if why else '.'} "
         f"Decide with: maverick runs approve {approval.approval_id}",
         tool_name=approval.tool_name,

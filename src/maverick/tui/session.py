@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from maverick.exceptions import AgentNotFoundError, InvalidInputError, MaverickError, RunChangedError
-from maverick.journal import ApprovalStatus
 from maverick.journal.records import RunStatus
 from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
 from maverick.loop.entries import RunStarted
@@ -282,10 +280,10 @@ class Session:
     async def _decide_parked(self) -> bool:
         """Ask for the approvals the run waits for, and record them in its journal; says whether all are decided."""
         journal = self._backend.journal
-        for approval in await journal.list_approvals(status=ApprovalStatus.PENDING):
+        for approval in await journal.list_approvals():
             if approval.run_id.partition("/")[0] != self.run_id:  # the ids of its subagents have a slash
                 continue
-            arguments = json.loads(approval.arguments)
+            arguments = approval.arguments
             answer = await self._ask(Question(self.agent, approval.tool_name, arguments))
             if answer is None:
                 return False

@@ -180,7 +180,7 @@ async def test_an_unknown_request_is_a_typed_error(journal: Journal) -> None:
 
 async def test_requests_are_listed_oldest_first_by_run_and_by_status(journal: Journal) -> None:
     for run_id, requests in {
-        "r": [request(index=1, requested_at=3.0), request(index=0, requested_at=3.0)],
+        "r": [request(index=1, requested_at=3.0, user_id="ana"), request(index=0, requested_at=3.0)],
         "s": [request("s", requested_at=2.0)],
     }.items():
         await journal.request_approvals(await journal.create(record(run_id), []), requests)
@@ -189,10 +189,12 @@ async def test_requests_are_listed_oldest_first_by_run_and_by_status(journal: Jo
     async def listed(**wanted: Any) -> list[str]:
         return [approval.approval_id for approval in await journal.list_approvals(**wanted)]
 
-    assert await listed() == ["s:1:0", "r:1:0", "r:1:1"]
-    assert await listed(run_id="r") == ["r:1:0", "r:1:1"]
-    assert await listed(status=ApprovalStatus.PENDING) == ["s:1:0", "r:1:0"]
-    assert await listed(run_id="r", status=ApprovalStatus.DENIED) == ["r:1:1"]
+    assert await listed(state="all") == ["s:1:0", "r:1:0", "r:1:1"]
+    assert await listed(run_id="r", state="all") == ["r:1:0", "r:1:1"]
+    assert await listed() == ["s:1:0", "r:1:0"]
+    assert await listed(run_id="r", state="denied") == ["r:1:1"]
+    assert await listed(run_id="r", state=ApprovalStatus.DENIED, user_id="ana") == ["r:1:1"]
+    assert await listed(user_id="somebody else", state="all") == []
 
 
 async def test_requests_go_with_their_run(journal: Journal) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Any
@@ -157,7 +156,7 @@ async def _is_undecided(printer: RunPrinter, fleet: Fleet, run: FleetRun, approv
         lines = pending_lines(printer.console, pending)
         raise _LeftError(*lines, "The run goes on by itself once that is decided.", code=WAITING)
     for asked in pending:
-        call = ToolCall(asked.approval_id, asked.tool_name, json.loads(asked.arguments))
+        call = ToolCall(asked.approval_id, asked.tool_name, asked.arguments)
         printer.reasons[call.id] = asked.question
         decide = fleet.journal.approve if await approve(call) else fleet.journal.deny
         await decide(asked.approval_id, by=current_user())

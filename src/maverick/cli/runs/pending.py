@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 
 from maverick.cli.formatting import age, duration
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import one_line, printable, whole_call
-from maverick.journal import Approval, ApprovalStatus, Journal
+from maverick.journal import Approval, Journal
 
 _LONGEST_CALL = 4_000
 
 
 async def pending_in(journal: Journal, run_id: str) -> list[Approval]:
     """What a run and its subagents wait for, oldest first."""
-    asked = await journal.list_approvals(status=ApprovalStatus.PENDING)
+    asked = await journal.list_approvals()
     return [approval for approval in asked if await _is_within(journal, approval.run_id, run_id)]
 
 
@@ -51,7 +50,7 @@ async def _is_within(journal: Journal, run_id: str, outer: str) -> bool:
 
 def _call(approval: Approval) -> str:
     # In full, since no one should approve what they cannot see; and escaped, so that nothing in it is invisible.
-    call = whole_call(approval.tool_name, json.loads(approval.arguments))
+    call = whole_call(approval.tool_name, approval.arguments)
     if len(call) <= _LONGEST_CALL:
         return call
     return f"{call[:_LONGEST_CALL]}… ({len(call) - _LONGEST_CALL:,} more characters; --json shows them)"

@@ -197,10 +197,7 @@ class PostgresJournal(Journal):
             raise ApprovalError(f"There is no request {approval_id!r}.", approval_id=approval_id)
         return read_approval(approval_id, found[0]["payload"])
 
-    async def list_approvals(
-        self, *, run_id: str | None = None, status: ApprovalStatus | None = None
-    ) -> list[Approval]:
-        """Requests, oldest first."""
+    async def _list_approvals(self, run_id: str | None, status: ApprovalStatus | None) -> list[Approval]:
         found = await self.database.fetch(
             "SELECT approval_id, payload FROM maverick.approvals "
             "WHERE ($1::text IS NULL OR run_id = $1) AND ($2::text IS NULL OR status = $2) "

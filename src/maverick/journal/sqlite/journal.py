@@ -211,10 +211,7 @@ class SqliteJournal(Journal):
             raise ApprovalError(f"There is no request {approval_id!r}.", approval_id=approval_id)
         return read_approval(approval_id, found[0][0])
 
-    async def list_approvals(
-        self, *, run_id: str | None = None, status: ApprovalStatus | None = None
-    ) -> list[Approval]:
-        """Requests, oldest first."""
+    async def _list_approvals(self, run_id: str | None, status: ApprovalStatus | None) -> list[Approval]:
         found = await self._read(
             "SELECT approval_id, payload FROM approvals WHERE (? IS NULL OR run_id = ?) AND (? IS NULL OR status = ?) "
             "ORDER BY requested_at, approval_id",
