@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maverick.config import MaverickConfig
     from maverick.exceptions import AgentError, ErrorKind, MaverickError
+    from maverick.fleet import Fleet as Fleet
     from maverick.journal import PostgresJournal as PostgresJournal
     from maverick.journal import SqliteJournal as SqliteJournal
     from maverick.loop import (
@@ -50,6 +51,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "maverick.config": ("MaverickConfig",),
     "maverick.exceptions": ("AgentError", "ErrorKind", "MaverickError"),
+    "maverick.fleet": ("Fleet",),
     "maverick.loop": (
         "AgentDefinition",
         "AgentResult",

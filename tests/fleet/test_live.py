@@ -7,9 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from fleet.test_worker import offer, working
-from maverick import AgentDefinition, AgentExecutor, OutputConfig, ToolConfig, tool
-from maverick.fleet import Fleet
+from maverick import AgentDefinition, AgentExecutor, Image, OutputConfig, TerminateReason, ToolConfig, tool
+from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError
+from maverick.fleet import Fleet, FleetRun
 from maverick.fleet.worker import Offer, Worker
 from maverick.journal import PostgresJournal
 from maverick.loop.events import (
@@ -22,9 +25,12 @@ from maverick.loop.events import (
 )
 from maverick.model import LLMClient, Request, Response, StreamItem, Text, TextDelta, ThinkingDelta, Thought
 from maverick.testing import ScriptedClient, call, reply
+from media_files import png
 from postgres import run_statement
+from temporal import running_server
 
 PATIENCE = 60
+PNG = png(2, 2)
 
 
 @tool(effect="pure")
@@ -232,3 +238,131 @@ async def test_an_answer_that_did_not_fit_its_type_is_followed_by_the_one_that_d
     assert [event.turn_number for event in seen if isinstance(event, TurnStart)] == [1, 2]
     assert [type(event) for event in seen].count(RunEnd) == 1
     assert said(seen) == "one, two[1, 2]"
+
+
+# The client ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_result_is_that_of_the_executor_and_typed_with_the_definition(fleet: Fleet) -> None:
+    def script() -> list[Any]:
+        return [reply("one, two"), reply("[1, 2]")]
+
+    expected = await AgentExecutor(ScriptedClient(script())).execute(numbers, inputs={"prompt": "Count."})
+
+    async with working(Worker(fleet, offer(fleet, script, numbers))):
+        run = await fleet.start("numbers", inputs={"prompt": "Count."}, user_id="ana")
+        result = await asyncio.wait_for(run.result(numbers), PATIENCE)
+        plain = await run.result()
+
+    assert (result.success, result.output, result.validated) == (True, [1, 2], True)
+    assert (result.turn_count, result.terminate_reason) == (expected.turn_count, expected.terminate_reason)
+    assert result.usage.total_tokens == expected.usage.total_tokens == plain.usage.total_tokens
+    assert [message.content for message in result.messages] == [m.content for m in expected.messages]
+    assert (plain.success, plain.output) == (True, [1, 2])
+    assert [record.run_id for record in await fleet.list(user_id="ana")] == [run.run_id]
+    assert await fleet.list(user_id="ben") == []
+
+
+async def test_a_run_is_started_once_with_its_images_whoever_asks_again(fleet: Fleet) -> None:
+    image = Image.from_bytes(PNG)
+    seen: list[Request] = []
+
+    def look(request: Request) -> Any:
+        seen.append(request)
+        return reply("A dot.")
+
+    inputs = {"prompt": ["What is this?", image]}
+    async with working(Worker(fleet, offer(fleet, lambda: look, reader))):
+        run = await fleet.start("reader", inputs=inputs, run_id="image-1")
+        again = await fleet.start("reader", inputs=inputs, run_id="image-1")
+        results = await asyncio.wait_for(asyncio.gather(run.result(), again.result()), PATIENCE)
+
+    assert [result.output for result in results] == ["A dot.", "A dot."]
+    (request,) = seen
+    assert [
+        part.blob.data for part in request.messages[0].parts if isinstance(part, Image) and part.blob
+    ] == [PNG]
+    different: list[dict[str, Any]] = [{"inputs": {"prompt": "Else."}}, {"inputs": inputs, "user_id": "ben"}]
+    for wrong in different:
+        with pytest.raises(InvalidInputError, match="another run 'image-1'"):
+            await fleet.start("reader", run_id="image-1", **wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"run_id": "a/b"}, {"run_id": "x" * 201}, {"priority": 9}, {"inputs": {"prompt": object()}}]
+)
+async def test_what_cannot_be_started_is_refused_at_once(fleet: Fleet, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError, match=next(iter(wrong))):
+        await fleet.start("reader", **wrong)
+
+    assert await fleet.list() == []
+
+
+async def test_a_run_that_was_aborted_before_it_began_has_a_result_and_an_end(fleet: Fleet) -> None:
+    run = await fleet.start("reader", inputs={"prompt": "Greet."}, user_id="ana")
+    assert (await run.status()).waits_for == "a worker that has the agent 'reader'"
+    waiting = asyncio.create_task(run.result())
+    await run.abort("not needed")
+
+    result = await asyncio.wait_for(waiting, PATIENCE)
+    (end,) = await rest_of(aiter(run.events()))
+
+    assert (result.success, result.terminate_reason) == (False, TerminateReason.ABORTED)
+    assert "not needed" in str(result.error)
+    assert isinstance(end, RunEnd)
+    assert end.result.error == result.error
+
+
+async def test_a_run_that_was_aborted_in_mid_answer_keeps_its_words_and_can_be_resumed(fleet: Fleet) -> None:
+    model = Speaker("Good morning.")
+    async with working(Worker(fleet, spoken_by(fleet, model))):
+        run = await fleet.start("reader", inputs={"prompt": "Greet."})
+        events = aiter(run.events())
+        seen = await read_until(events, "Good morning.")
+        await run.abort("enough")
+        seen += await rest_of(events)
+        stopped = await run.ended()
+        model.may_go_on.release()
+        resumed = await fleet.resume(run.run_id)
+        result = await asyncio.wait_for(resumed.result(), PATIENCE)
+        with pytest.raises(InvalidInputError, match="come to its end"):
+            await fleet.resume(run.run_id)
+
+    assert said(seen) == "Good morning."
+    assert (stopped.reason, result.output, result.success) == ("aborted", "Good morning.", True)
+
+
+async def test_a_run_that_does_not_exist_is_not_found(fleet: Fleet) -> None:
+    run = fleet.run("none")
+
+    with pytest.raises(RunNotFoundError, match="none"):
+        await run.result()
+    with pytest.raises(RunNotFoundError, match="none"):
+        await run.status()
+    with pytest.raises(RunNotFoundError, match="none"):
+        await rest_of(aiter(run.events()))
+
+
+@pytest.mark.parametrize("cursor", ["x", "1", "1-2-3", "0-0,0-0", "1/2:0-0", "99-0"])
+async def test_what_is_no_cursor_of_the_run_is_refused(fleet: Fleet, cursor: str) -> None:
+    await AgentExecutor(ScriptedClient(["Hi."]), journal=fleet.journal).execute(
+        reader, inputs={"prompt": ""}, run_id="r"
+    )
+
+    with pytest.raises(InvalidInputError, match="cursor"):
+        await rest_of(aiter(fleet.run("r").events(after=cursor)))
+
+
+async def test_a_temporal_that_is_gone_is_an_error_of_ours_and_a_run_is_not_lost(postgres_url: str) -> None:
+    with running_server() as (address, process):
+        async with await Fleet.connect(temporal=address, journal=PostgresJournal(postgres_url)) as fleet:
+            process.kill()
+            process.wait()
+            run, unreached = await asyncio.gather(
+                fleet.start("reader", inputs={"prompt": "Greet."}), fleet.wake("x"), return_exceptions=True
+            )
+
+            assert isinstance(run, FleetRun)
+            assert (await run.status()).state == "started"
+    assert isinstance(unreached, NetworkError)
+    assert "Temporal could not be reached" in str(unreached)

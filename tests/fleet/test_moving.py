@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +20,7 @@ from maverick.fleet import Fleet, moving
 from maverick.fleet.moving import move_in, move_out
 from maverick.fleet.worker import Offer, Worker
 from maverick.journal import Journal, MemoryJournal, RunStatus, SqliteJournal
+from maverick.journal.records import Departure
 from maverick.model import Request
 from maverick.testing import ScriptedClient, call
 from runtime.test_handover import entries_of
@@ -102,23 +105,52 @@ async def test_a_run_in_the_journal_of_the_fleet_only_changes_who_drives_it(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(moving, "_PATIENCE", 0.2)
-    book = Notebook(3)
-    executor = book.executor(fleet.journal)
+    book = Notebook(3, 10)
 
-    async with asyncio.timeout(PATIENCE):
-        local = asyncio.create_task(executor.execute(book.clerk, run_id="r"))
+    async with asyncio.timeout(PATIENCE), working(book.worker(fleet)):
+        await fleet.start("clerk", run_id="r")
         await book.reached[3].wait()
-        await move_in(fleet, "r")
-        assert await has_workflow(fleet, "r")
-        await move_out(fleet, "r")  # no worker is there to hand it over
+        await move_out(fleet, "r")  # the worker is busy, and the run is taken away from it
         assert not await has_workflow(fleet, "r")
         book.released[3].set()
+        local = asyncio.create_task(book.executor(fleet.journal).resume("r", book.clerk))
+        await book.reached[10].wait()
+        run = await move_in(fleet, "r")
+        book.released[10].set()
         with pytest.raises(LeaseLostError):
             await local
-        async with working(book.worker(fleet)):
-            run = await move_in(fleet, "r")
-            assert (await run.ended()).status is RunStatus.COMPLETE
+        assert (await run.ended()).status is RunStatus.COMPLETE
 
     assert sorted(book.noted.values()) == [1] * TURNS
     with pytest.raises(RunNotFoundError):
         await move_out(fleet, "another")
+
+
+async def test_the_command_moves_a_run_there_and_back(
+    fleet: Fleet, postgres_url: str, temporal_server: str, tmp_path: Path
+) -> None:
+    book = Notebook()
+    async with SqliteJournal(tmp_path / "runs.db") as laptop:
+        await book.executor(laptop).execute(agent(name="clerk", max_turns=1), run_id="r")
+
+    async def moved(journal: str, *arguments: str) -> Any:
+        command = [sys.executable, "-m", "maverick", "runs", "move", "r", *arguments, "--json"]
+        process = await asyncio.create_subprocess_exec(
+            *command, "--journal", journal, "--db", postgres_url,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={"HOME": str(tmp_path), "MAVERICK_TEMPORAL_QUEUE": fleet.queue},
+        )  # fmt: skip
+        out, err = await process.communicate()
+        assert process.returncode == 0, err.decode()
+        return json.loads(out)["moved_to"]
+
+    file, there = str(tmp_path / "runs.db"), f"temporal://{temporal_server}/default"
+    assert await moved(file, "--to", there) == there
+    assert await fleet.store.get("r") is not None
+    assert (await moved(file, "--to", "local", "--temporal", temporal_server)).endswith(file)
+    assert await fleet.store.get("r") is None
+    assert await moved(file, "--to", there) == there
+    await moved(postgres_url, "--to", "local", "--temporal", temporal_server)  # nothing is copied
+    assert Departure.of(await fleet.journal.get("r")) is None
+    assert await fleet.store.get("r") is None

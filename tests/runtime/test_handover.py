@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -112,6 +113,10 @@ async def driven(hands_over: Callable[[int], bool]) -> tuple[dict[str, list[byte
             return await entries_of(journal), office.done, moments
 
 
+def sometimes(rng: random.Random, _: int) -> bool:
+    return rng.random() < 0.2
+
+
 @pytest.mark.requirement("P1", "P2", "P3")
 async def test_a_run_that_is_handed_over_at_any_moment_has_the_entries_of_one_that_is_not() -> None:
     entries, done, moments = await driven(lambda _: False)
@@ -120,6 +125,10 @@ async def test_a_run_that_is_handed_over_at_any_moment_has_the_entries_of_one_th
     for nth in range(1, moments + 1):
         handed_over = await driven(partial(eq, nth))
         assert handed_over[:2] == (entries, done), nth
+
+    for seed in range(20):
+        handed_over = await driven(partial(sometimes, random.Random(seed)))
+        assert handed_over[:2] == (entries, done), seed
 
 
 @pytest.mark.requirement("P1")

@@ -61,7 +61,12 @@ class Command(NamedTuple):
 COMMANDS = (
     Command("run", "run an agent or a prompt", "maverick.cli.run.arguments:add_arguments"),
     Command("agents", "list, show and write agents", "maverick.cli.arguments:add_agents"),
-    Command("runs", "show, approve, resume and fork runs", "maverick.cli.runs.arguments:add_arguments"),
+    Command(
+        "runs",
+        "show, approve, resume, fork and move runs",
+        "maverick.cli.runs.arguments:add_arguments",
+        extra="temporal",
+    ),
     Command("chat", "talk to an agent in the terminal", "maverick.cli.arguments:add_chat", extra="chat"),
     Command(
         "tui",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
+import logging
 import os
+import re
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -12,22 +13,31 @@ from typing import Any, Self
 from temporalio.client import Client as TemporalClient
 from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import RPCError, RPCStatusCode, TLSConfig
+from temporalio.service import TLSConfig
+from typing_extensions import TypeVar
 
-from maverick.exceptions import InvalidInputError, RunNotFoundError
+from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError
 from maverick.fleet.adoption import Adoption
-from maverick.fleet.connection import connect_to_temporal
+from maverick.fleet.connection import connect_to_temporal, reaching_temporal
 from maverick.fleet.events import RunEvents
+from maverick.fleet.result import is_over, result_of
 from maverick.fleet.store import MAX_RUNS_PER_USER, FleetRecord, FleetState, FleetStore, RunRequest
-from maverick.fleet.watching import Feed
+from maverick.fleet.watching import Feed, Look
 from maverick.fleet.workflow import RunWorkflow
-from maverick.journal import RunRecord
+from maverick.journal import RunRecord, RunStatus
 from maverick.journal.postgres.journal import PostgresJournal
 from maverick.journal.store import ENDED
+from maverick.journal.words import RESUMABLE_REASONS
+from maverick.loop import AgentDefinition, AgentResult
+from maverick.model import Part
+from maverick.runtime.event_log import log_failure
+from maverick.runtime.replay import load
 
 QUEUE = "maverick"
 """The task queue of workflows, and how those of agents begin."""
-_LOOK_AGAIN = 0.5
+_RUN_ID = re.compile(r"[\w.:-]{1,200}")
+
+T = TypeVar("T", default=Any)
 
 
 class Fleet:
@@ -98,25 +108,35 @@ class Fleet:
 
         Args:
             agent: The name of the agent. A worker has to have it; until one does, the run waits.
-            inputs: The values of its variables.
+            inputs: The values of its variables; images and documents are kept in the journal's database.
             user_id: The verified user it acts for.
             run_id: The run's id, if it is to have a certain one. A run that exists is not started again.
             trace_id: The id of the request it serves.
             priority: From 1, the first, to 5.
+
+        Raises:
+            InvalidInputError: The inputs cannot be written as JSON, or are too large; or there is a run with this id that
+                was asked for otherwise.
+            JournalError: The database cannot be reached.
         """
         run_id = run_id or f"run_{os.urandom(8).hex()}"
-        await self.store.add(
-            run_id, agent, user_id, priority, RunRequest.of(inputs, trace_id), self.queue_of(agent)
-        )
-        record = await self.store.get(run_id)
-        if record is None or (record.agent, record.user_id) != (agent, user_id):
+        if not _RUN_ID.fullmatch(run_id):
             raise InvalidInputError(
-                f"run_id: there is another run {run_id!r}. Choose another id.", field="run_id"
+                f"run_id: expected up to 200 letters, digits and any of '._:-', got {run_id[:200]!r}.",
+                field="run_id",
             )
-        if user_id is None:
-            await self.offer([record])
-        else:
-            await self.offer(await self.store.admit(user_id))
+        if priority not in range(1, 6):
+            raise InvalidInputError(f"priority: expected 1 to 5, got {priority!r}.", field="priority")
+        request = RunRequest.of(inputs, trace_id)
+        await self.store.add(run_id, agent, user_id, priority, request, self.queue_of(agent))
+        record = await self.store.get(run_id)
+        try:
+            if user_id is None and record is not None:
+                await self.offer([record])
+            else:
+                await self.offer(await self.store.admit(user_id))
+        except NetworkError as error:  # the fleet has it: a worker sees that it begins, once Temporal is back
+            log_failure(logging.WARNING, "run_not_offered", error, {"run_id": run_id})
         return FleetRun(self, run_id)
 
     async def offer(self, records: Iterable[FleetRecord]) -> None:
@@ -124,18 +144,18 @@ class Fleet:
         for record in records:
             if record.state in (FleetState.QUEUED, FleetState.ENDED):
                 continue
+            priority = Priority(priority_key=record.priority, fairness_key=fairness_key(record.user_id))
             try:
-                await self.temporal.start_workflow(
-                    RunWorkflow.run,
-                    record.queue,
-                    id=record.run_id,
-                    task_queue=self.queue,
-                    id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-                    id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
-                    priority=Priority(
-                        priority_key=record.priority, fairness_key=fairness_key(record.user_id)
-                    ),
-                )
+                with reaching_temporal():
+                    await self.temporal.start_workflow(
+                        RunWorkflow.run,
+                        record.queue,
+                        id=record.run_id,
+                        task_queue=self.queue,
+                        id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+                        id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                        priority=priority,
+                    )
             except WorkflowAlreadyStartedError:
                 await self.wake(record.run_id)
 
@@ -147,6 +167,30 @@ class Fleet:
         """A run of the fleet by its id."""
         return FleetRun(self, run_id)
 
+    async def resume(self, run_id: str, *, accept_changes: bool = False) -> FleetRun:
+        """Have a run go on that was stopped, or that waits for a worker with the version of its agent that it began with.
+
+        Args:
+            run_id: The run.
+            accept_changes: Go on although the agent is not what it was when the run began.
+
+        Raises:
+            RunNotFoundError: The fleet does not have it.
+            InvalidInputError: It has its answer, or a worker drives it.
+        """
+        run = FleetRun(self, run_id)
+        await run.status()
+        found = await self.journal.get(run_id)
+        if found.status in ENDED and found.reason not in RESUMABLE_REASONS:
+            raise InvalidInputError(f"run_id: the run {run_id!r} has come to its end.", field="run_id")
+        record = await self.store.reopen(run_id, self.queue_of(found.agent), accept_changes=accept_changes)
+        if record is None:
+            raise InvalidInputError(f"run_id: a worker drives the run {run_id!r}.", field="run_id")
+        if found.status in ENDED:
+            await self.journal.append(await self.journal.claim(run_id), (), RunStatus.RUNNING)
+        await self.offer([record] if record.user_id is None else await self.store.admit(record.user_id))
+        return run
+
     async def adopt(self) -> list[str]:
         """Start the workflow of each run that has none: it was lost, or its server was wiped.
 
@@ -157,19 +201,13 @@ class Fleet:
 
     async def wake(self, run_id: str) -> None:
         """Have a run that waits driven again."""
-        try:
+        with reaching_temporal(or_not_found=True):
             await self.temporal.get_workflow_handle(run_id.partition("/")[0]).signal(RunWorkflow.wake)
-        except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:  # else it has ended
-                raise
 
     async def close(self, run_id: str) -> None:
         """End the workflow of a run that is not to be driven any more."""
-        try:
+        with reaching_temporal(or_not_found=True):
             await self.temporal.get_workflow_handle(run_id).terminate()
-        except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:  # else it has none
-                raise
 
     async def aclose(self) -> None:
         """Let go of the journal's connections."""
@@ -184,9 +222,17 @@ class Fleet:
     ) -> None:
         await self.aclose()
 
-    async def list(self, *, limit: int = 100) -> list[FleetRecord]:
-        """The runs of the fleet, newest first."""
-        return await self.store.runs(limit=limit)
+    async def list(
+        self, *, user_id: str | None = None, state: FleetState | None = None, limit: int = 100
+    ) -> list[FleetRecord]:
+        """The runs of the fleet, newest first.
+
+        Args:
+            user_id: Only this user's.
+            state: Only those in this state.
+            limit: How many.
+        """
+        return await self.store.runs(state, limit, user_id=user_id)
 
 
 class FleetRun:
@@ -207,7 +253,35 @@ class FleetRun:
         """
         return RunEvents(self._fleet.feed, self._fleet.journal, self.run_id, after)
 
-    async def say(self, content: str, *, by: str = "", user_id: str | None = None) -> None:
+    async def result(self, definition: AgentDefinition[T] | None = None) -> AgentResult[T]:
+        """Wait for the end of the run.
+
+        Args:
+            definition: Its agent. Without it, an answer of a declared type is what its JSON says, unchecked.
+
+        Raises:
+            RunNotFoundError: There is no such run.
+            InvalidInputError: It could not be driven; or the definition is not its agent's.
+        """
+        look = await self._over()
+        began = self.run_id in look.runs
+        entries = await load(self._fleet.journal, self.run_id, with_blobs=False) if began else []
+        return result_of(entries, look, definition)
+
+    async def status(self) -> FleetRecord:
+        """What the fleet has made of the run, who drives it, and what it waits for.
+
+        Raises:
+            RunNotFoundError: The fleet does not have it.
+        """
+        record = await self._fleet.store.get(self.run_id)
+        if record is None:
+            raise RunNotFoundError(run_id=self.run_id)
+        return record
+
+    async def say(
+        self, content: str | Iterable[str | Part], *, by: str = "", user_id: str | None = None
+    ) -> None:
         """Say something to the run; it is heard before its next turn."""
         await self._fleet.journal.say(self.run_id, content, by=by, user_id=user_id)
 
@@ -220,29 +294,39 @@ class FleetRun:
         elif record is not None:
             await self._fleet.wake(self.run_id)
 
-    async def approve(self, approval_id: str, *, by: str) -> None:
-        """Approve a tool call that the run waits with, and have it go on."""
-        await self._fleet.journal.approve(approval_id, by=by)
+    async def approve(self, approval_id: str, *, by: str, reason: str = "") -> None:
+        """Agree to a tool call that the run waits with, and have it go on."""
+        await self._fleet.journal.approve(approval_id, by=by, reason=reason)
+        await self._fleet.wake(self.run_id)
+
+    async def deny(self, approval_id: str, *, by: str, reason: str = "") -> None:
+        """Refuse a tool call that the run waits with, and have it go on."""
+        await self._fleet.journal.deny(approval_id, by=by, reason=reason)
         await self._fleet.wake(self.run_id)
 
     async def ended(self) -> RunRecord:
-        """Wait for the end of the run.
+        """Wait until the fleet is done with the run.
 
         Raises:
             InvalidInputError: It could not be run.
-            RunNotFoundError: The fleet does not have it.
+            RunNotFoundError: There is no such run.
         """
-        while True:
-            record = await self._fleet.store.get(self.run_id)
-            if record is None:
-                raise RunNotFoundError(run_id=self.run_id)
-            if record.error:
-                raise InvalidInputError(record.error, field="run_id")
-            if record.state is FleetState.ENDED:
-                found = await self._fleet.journal.get(self.run_id)
-                if found.status in ENDED:
-                    return found
-            await asyncio.sleep(_LOOK_AGAIN)
+        await self._over(FleetState.ENDED)
+        return await self._fleet.journal.get(self.run_id)
+
+    async def _over(self, *states: FleetState) -> Look:
+        """How the run stands once it is over, and in one of these states."""
+        feed = self._fleet.feed
+        look = await feed.look(self.run_id)
+        if is_over(self.run_id, look) and (not states or look.state in states):
+            return look
+        async with feed.watch(self.run_id, words=False) as heard:
+            while True:
+                heard.came.clear()
+                look = await feed.look(self.run_id)
+                if is_over(self.run_id, look) and (not states or look.state in states):
+                    return look
+                await heard.came.wait()
 
 
 def fairness_key(user_id: str | None) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import builtins
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 
@@ -79,6 +81,33 @@ def _runtime() -> Runtime:
     """The threads of Temporal's client, which write to the terminal themselves: only what is an error."""
     quiet = TelemetryFilter(core_level="ERROR", other_level="ERROR")
     return Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=quiet)))
+
+
+@contextmanager
+def reaching_temporal(*, or_not_found: bool = False) -> Iterator[None]:
+    """Calls to Temporal: what goes wrong with them is raised as an error of ours.
+
+    Args:
+        or_not_found: Whether it is fine if Temporal does not have what is asked for.
+
+    Raises:
+        NetworkError: It could not be reached.
+        ConfigError: It refuses access.
+    """
+    try:
+        yield
+    except RPCError as error:
+        if or_not_found and error.status is RPCStatusCode.NOT_FOUND:
+            return
+        if error.status in _REFUSING:
+            raise ConfigError(
+                "Temporal refuses access. Check temporal.api_key, or the certificate.",
+                field="temporal.api_key",
+            ) from error
+        raise NetworkError(
+            "Temporal could not be reached, or is overloaded. Check that its server runs, and try again.",
+            cause=error,
+        ) from error
 
 
 def _unusable(server: str, namespace: str, error: BaseException, *, refused: bool) -> Exception:

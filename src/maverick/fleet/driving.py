@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
-from temporalio.service import RPCError
 
 from maverick.exceptions import (
     LeaseLostError,
     MaverickError,
+    NetworkError,
     RunChangedError,
     RunExistsError,
     RunHandedOverError,
@@ -273,6 +273,8 @@ class RunDriver:
                     on_activity=listener,
                     accept_changes=record.accept_changes,
                 )
+            for blob in request.blobs:
+                await self._fleet.journal.load_blob(blob, record.run_id)
             return await executor.execute(
                 offer.definition,
                 inputs=request.all_inputs,
@@ -298,7 +300,7 @@ class RunDriver:
     async def _offer(self, records: Iterable[FleetRecord]) -> None:
         try:
             await self._fleet.offer(records)
-        except RPCError as error:  # whoever sweeps next finds that they have no workflow
+        except NetworkError as error:  # whoever sweeps next finds that they have no workflow
             log_failure(logging.WARNING, "runs_not_offered", error, {"worker": self._worker})
 
     async def _unfit(

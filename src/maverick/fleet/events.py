@@ -15,14 +15,13 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
-from maverick.exceptions import AgentError, InvalidInputError, JournalError, RunNotFoundError
+from maverick.exceptions import InvalidInputError, JournalError, RunNotFoundError
 from maverick.fleet.live import Words
-from maverick.fleet.store import FleetState
+from maverick.fleet.result import aborted, feed, is_over
 from maverick.fleet.watching import Feed, Look
 from maverick.journal import Journal, RunStatus
 from maverick.journal.playback import bare_loop
 from maverick.journal.store import ENDED
-from maverick.loop import AgentResult, AgentUsage, TerminateReason
 from maverick.loop.entries import (
     Entry,
     Interrupted,
@@ -30,7 +29,6 @@ from maverick.loop.entries import (
     ModelReplied,
     Resumed,
     RunStarted,
-    Said,
     ToolFinished,
 )
 from maverick.loop.event_mapper import EventMapper
@@ -130,7 +128,7 @@ class RunEvents:
     async def _look(self) -> Look | None:
         """How the run stands; ``None`` while that cannot be known."""
         try:
-            look = (await self._feed.look([self._run_id]))[self._run_id]
+            look = await self._feed.look(self._run_id)
         except JournalError as error:
             now = time.monotonic()
             self._unreachable_since = self._unreachable_since or now
@@ -138,7 +136,6 @@ class RunEvents:
                 raise
             return None
         self._unreachable_since = None
-        check_driven(self._run_id, look)
         return look
 
     async def _news(self) -> AsyncIterator[AgentActivityEvent]:
@@ -146,20 +143,20 @@ class RunEvents:
         look = await self._look()
         if look is None:
             return
-        if self._run_id not in look.runs and look.state == FleetState.ENDED:
+        for run_id, (entries, status) in look.runs.items():
+            if not self._is_closed(run_id) and entries > self._run(run_id).taken:
+                async for event in self._tell(run_id, entries, status):
+                    yield event
+        self._is_over = is_over(self._run_id, look)
+        loop = self._told[self._run_id].loop if look.runs else None
+        if self._is_over and (loop is None or not isinstance(loop.step, Finish)):  # no worker could end it
             yield RunEnd(
                 run_id=self._run_id,
                 trace_id="",
                 agent=(look.agent,),
                 at=time.time(),
-                result=stopped_before_it_began(look.abort or ""),
+                result=aborted(loop, look),
             )
-        for run_id, (entries, status) in look.runs.items():
-            if not self._is_closed(run_id) and entries > self._run(run_id).taken:
-                async for event in self._tell(run_id, entries, status):
-                    yield event
-        _, status = look.runs.get(self._run_id, (0, RunStatus.RUNNING))
-        self._is_over = status in ENDED or (not look.runs and look.state == FleetState.ENDED)
 
     async def _tell(
         self, run_id: str, most: int | None = None, status: RunStatus = RunStatus.COMPLETE
@@ -333,44 +330,6 @@ class _ToldRun:
         step = self.loop.step
         attempt = step.attempt if isinstance(step, CallModel) else 1
         return RetryScheduled(**self._who, at=entry.at, attempt=attempt, delay=0.0)
-
-
-def feed(loop: AgentLoop[Any], entry: Entry) -> None:
-    """Feed an entry of a run to a loop that may not have its agent.
-
-    Raises:
-        InvalidInputError: It cannot follow without the agent.
-    """
-    if isinstance(loop.step, Finish) and isinstance(entry, ModelCalled):
-        # The answer was not of the type that the agent declares, and the model is asked for a better one.
-        loop.feed(Said(at=entry.at, content=""))
-    loop.feed(entry)
-
-
-def check_driven(run_id: str, look: Look) -> None:
-    """Make sure that a run exists and can be driven.
-
-    Raises:
-        RunNotFoundError: There is no such run.
-        InvalidInputError: It could not be driven.
-    """
-    if look.state is None and run_id not in look.runs:
-        raise RunNotFoundError(run_id=run_id)
-    if look.error:
-        raise InvalidInputError(look.error, field="run_id")
-
-
-def stopped_before_it_began(reason: str) -> AgentResult[Any]:
-    """The result of a run that no worker had begun when it was aborted."""
-    why = f"The run was aborted before it began{': ' if reason else ''}{reason}."
-    return AgentResult(
-        success=False,
-        output=None,
-        errors=[AgentError(why)],
-        usage=AgentUsage(0, 0, None, 0),
-        terminate_reason=TerminateReason.ABORTED,
-        validated=False,
-    )
 
 
 def _unshown(events: Sequence[AgentActivityEvent], shown: _Shown) -> Iterator[AgentActivityEvent]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import contextlib
 
 from temporalio.client import WorkflowFailureError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from maverick.exceptions import NetworkError
 from maverick.fleet.client import Fleet, FleetRun
@@ -38,6 +39,8 @@ async def move_in(fleet: Fleet, run_id: str, source: Journal | None = None) -> F
     """
     if source is not None:
         await move_run(source, run_id, fleet.journal, place_of(fleet))
+    elif await fleet.store.get(run_id) is None:
+        await fleet.journal.claim(run_id)
     record = await fleet.journal.get(run_id)
     return await fleet.start(record.agent, user_id=record.user_id, run_id=run_id)
 
@@ -59,13 +62,14 @@ async def move_out(fleet: Fleet, run_id: str, target: Journal | None = None, pla
         RunExistsError: The target has another run of this id.
         NetworkError: Temporal cannot be reached.
     """
-    record = await fleet.journal.get(run_id)
+    await fleet.journal.get(run_id)
     left = await fleet.store.remove(run_id)  # first, so that no worker takes it any more
-    await fleet.store.notify({"move": run_id})
     try:
-        await _end_workflow(fleet, run_id)
-        if left:
-            await fleet.offer(await fleet.store.admit(record.user_id))
+        if left is not None and left.worker is not None:
+            await _handed_over(fleet, run_id)
+        await fleet.close(run_id)
+        if left is not None:
+            await fleet.offer(await fleet.store.admit(left.user_id))
     except RPCError as error:
         raise NetworkError(
             f"Temporal could not be told that the run {run_id!r} leaves. Try again.", cause=error
@@ -76,17 +80,9 @@ async def move_out(fleet: Fleet, run_id: str, target: Journal | None = None, pla
         await move_run(fleet.journal, run_id, target, place)
 
 
-async def _end_workflow(fleet: Fleet, run_id: str) -> None:
-    """Let the workflow of a run that has left find that out, or end it."""
-    workflow = fleet.temporal.get_workflow_handle(run_id)
-    try:
-        await fleet.wake(run_id)
+async def _handed_over(fleet: Fleet, run_id: str) -> None:
+    """Wait for the worker of a run to leave it: its workflow then finds that the fleet does not have it, and ends."""
+    await fleet.store.notify({"move": run_id})
+    with contextlib.suppress(builtins.TimeoutError, WorkflowFailureError):
         async with asyncio.timeout(_PATIENCE):
-            await workflow.result()
-    except builtins.TimeoutError:
-        await fleet.close(run_id)
-    except WorkflowFailureError:  # it was ended by others
-        return
-    except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise
+            await fleet.temporal.get_workflow_handle(run_id).result()

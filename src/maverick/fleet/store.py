@@ -19,7 +19,8 @@ from maverick.journal.codec import encode_json, from_plain
 from maverick.journal.damage import read_approvals
 from maverick.journal.postgres.journal import PostgresJournal
 from maverick.journal.postgres.schema import FLEET_CHANNEL, Row
-from maverick.model import Part
+from maverick.model import Blob, Document, Image, Part
+from maverick.model.media import MAX_BYTES
 
 
 class FleetState(StrEnum):
@@ -38,8 +39,8 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a run is to begin with."""
 
     inputs: dict[str, Any] = {}
-    parts: dict[str, list[str | Part]] = {}
-    """The inputs that are text with images or documents."""
+    parts: dict[str, list[str | Part] | Part] = {}
+    """The inputs that are images or documents, or text with such."""
     trace_id: str | None = None
 
     @classmethod
@@ -52,6 +53,16 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
         values = dict(inputs or {})
         parts = {name: value for name, value in values.items() if _has_parts(value)}
         return cls(inputs={k: v for k, v in values.items() if k not in parts}, parts=parts, trace_id=trace_id)
+
+    @property
+    def blobs(self) -> list[Blob]:
+        """The bytes that its parts name; those of a request that was read have none yet."""
+        given = [p for value in self.parts.values() for p in (value if isinstance(value, list) else [value])]
+        return [part.blob for part in given if isinstance(part, Image | Document) and part.blob is not None]
+
+    def same_as(self, other: RunRequest) -> bool:
+        """Whether it asks for the same run; on whose behalf it is traced does not matter."""
+        return self.all_inputs == other.all_inputs
 
     @property
     def all_inputs(self) -> dict[str, Any]:
@@ -84,6 +95,8 @@ class FleetRecord(Struct, frozen=True, kw_only=True):
 
 MAX_RUNS_PER_USER = 100
 """How many runs of a user are in progress at once, unless the settings say otherwise."""
+_MOST_BYTES = 8 * 2**20
+"""Of the inputs of a run, without images and documents."""
 _NO_ROOM = "other runs of its user to end"
 _COLUMNS = "run_id, agent, user_id, priority, state, queue, worker, abort, waits_for, error, accept_changes, created_at"
 _HAS_WORKER = "EXISTS (SELECT FROM maverick.fleet_workers WHERE fleet_runs.queue = ANY(queues))"
@@ -123,9 +136,21 @@ class FleetStore:
     async def add(
         self, run_id: str, agent: str, user_id: str | None, priority: int, request: RunRequest, queue: str
     ) -> bool:
-        """Take a run on; says whether it is new. That of a user is queued: :meth:`admit` starts it."""
+        """Take a run on; says whether it is new. That of a user is queued: :meth:`admit` starts it.
+
+        Raises:
+            InvalidInputError: The request is too large, or there is a run with this id that was asked for otherwise.
+        """
         payload = _encode(request)
-        found = await self._fetch(
+        if len(payload) > _MOST_BYTES or sum(blob.size for blob in request.blobs) > MAX_BYTES:
+            raise InvalidInputError(
+                f"inputs: at most {_MOST_BYTES // 2**20} MB, and {MAX_BYTES // 2**20} MB of images and documents, can "
+                "be given to a run.",
+                field="inputs",
+            )
+        found = await self.journal.insert_naming(
+            run_id,
+            request.blobs,
             "INSERT INTO maverick.fleet_runs (run_id, agent, user_id, priority, request, queue, state, waits_for) "
             "VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING run_id",
             run_id,
@@ -137,6 +162,19 @@ class FleetStore:
             FleetState.STARTED if user_id is None else FleetState.QUEUED,
             "" if user_id is None else _NO_ROOM,
         )
+        if not found:
+            there = await self._fetch(
+                "SELECT request FROM maverick.fleet_runs WHERE run_id = $1 AND agent = $2 "
+                "AND user_id IS NOT DISTINCT FROM $3",
+                run_id,
+                agent,
+                user_id,
+            )
+            asked = _decode(payload, run_id)
+            if not there or (asked.all_inputs and not asked.same_as(_decode(there[0]["request"], run_id))):
+                raise InvalidInputError(
+                    f"run_id: there is another run {run_id!r}. Choose another id.", field="run_id"
+                )
         return bool(found)
 
     async def admit(self, user_id: str | None) -> list[FleetRecord]:
@@ -177,13 +215,16 @@ class FleetStore:
         )
         return _record(found[0]) if found else None
 
-    async def runs(self, state: FleetState | None = None, limit: int = 100) -> list[FleetRecord]:
-        """Runs of the fleet, newest first."""
+    async def runs(
+        self, state: FleetState | None = None, limit: int = 100, *, user_id: str | None = None
+    ) -> list[FleetRecord]:
+        """Runs of the fleet, or of one user, newest first."""
         found = await self._fetch(
-            f"SELECT {_SHOWN} FROM maverick.fleet_runs WHERE $1::text IS NULL OR state = $1 "  # noqa: S608 - our own names
-            "ORDER BY created_at DESC LIMIT $2",
+            f"SELECT {_SHOWN} FROM maverick.fleet_runs WHERE ($1::text IS NULL OR state = $1) "  # noqa: S608 - our own names
+            "AND ($3::text IS NULL OR user_id = $3) ORDER BY created_at DESC LIMIT $2",
             state,
             limit,
+            user_id,
         )
         return [_record(row) for row in found]
 
@@ -207,12 +248,7 @@ class FleetStore:
         )
         if not found:
             return None
-        try:
-            return _record(found[0]), from_plain(json.loads(found[0]["request"]), RunRequest)
-        except ValueError as error:
-            raise JournalDamagedError(
-                f"The request of the run {run_id!r} cannot be read.", cause=error
-            ) from error
+        return _record(found[0]), _decode(found[0]["request"], run_id)
 
     async def leave(
         self,
@@ -244,11 +280,13 @@ class FleetStore:
         )
         return [_record(row) for row in found]
 
-    async def remove(self, run_id: str) -> bool:
-        """Let go of a run that is moved elsewhere; says whether the fleet had it."""
-        return bool(
-            await self._fetch("DELETE FROM maverick.fleet_runs WHERE run_id = $1 RETURNING run_id", run_id)
+    async def remove(self, run_id: str) -> FleetRecord | None:
+        """Let go of a run that is moved elsewhere; returns what it was, if the fleet had it."""
+        found = await self._fetch(
+            f"DELETE FROM maverick.fleet_runs WHERE run_id = $1 RETURNING {_COLUMNS}",  # noqa: S608 - our own names
+            run_id,
         )
+        return _record(found[0]) if found else None
 
     async def reopen(self, run_id: str, queue: str, *, accept_changes: bool) -> FleetRecord | None:
         """Have a run that no worker drives wait for its turn again, also one that has ended; ``None`` if one drives it."""
@@ -373,5 +411,16 @@ def _encode(request: RunRequest) -> bytes:
         ) from error
 
 
+def _decode(payload: bytes, run_id: str) -> RunRequest:
+    try:
+        return from_plain(json.loads(payload), RunRequest)
+    except ValueError as error:
+        raise JournalDamagedError(
+            f"The request of the run {run_id!r} cannot be read.", cause=error
+        ) from error
+
+
 def _has_parts(value: object) -> bool:
-    return isinstance(value, list | tuple) and any(isinstance(item, Part) for item in value)
+    if isinstance(value, list | tuple):
+        return any(isinstance(item, Part) for item in value)
+    return isinstance(value, Part)

@@ -93,8 +93,11 @@ class Feed:
             self._asked[run_id] = now
             await self._announce([run_id], anew=True)
 
-    async def look(self, run_ids: Sequence[str]) -> dict[str, Look]:
-        """How runs stand now."""
+    async def look(self, run_id: str) -> Look:
+        """How a run stands now."""
+        return (await self._look_at([run_id]))[run_id]
+
+    async def _look_at(self, run_ids: Sequence[str]) -> dict[str, Look]:
         # Subagents' runs are those whose id begins with the run's and a slash, which comes just before the digit zero.
         rows = await self._store.journal.database.fetch(
             "SELECT watched.run_id AS root, f.state, f.agent, f.error, f.abort, r.run_id, r.entries, r.status "
@@ -145,7 +148,7 @@ class Feed:
             await asyncio.sleep(_LOOKS)
 
     async def _look_around(self) -> None:
-        looks = await self.look(list(self._watched))
+        looks = await self._look_at(list(self._watched))
         for run_id, look in looks.items():
             if look != self._looks.get(run_id):
                 for heard in self._watched.get(run_id, ()):

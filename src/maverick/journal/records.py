@@ -97,6 +97,12 @@ _DEPARTED = re.compile(
 )
 
 
+def is_moving(record: RunRecord) -> bool:
+    """Whether a run is on its way to another journal, and may not have arrived."""
+    departure = Departure.of(record)
+    return departure is not None and not departure.arrived
+
+
 def check_here(record: RunRecord) -> None:
     """Make sure that a run was not moved to another journal.
 

@@ -32,6 +32,7 @@ from maverick.journal.records import (
     StoredEntry,
     Words,
     check_here,
+    is_moving,
 )
 from maverick.journal.transaction import Transaction
 from maverick.journal.words import decode_words, unheard, words_for
@@ -255,14 +256,14 @@ class Journal(ApprovalStore):
 
         Args:
             before: The time, in seconds since the epoch.
-            unfinished: Whether to include runs that have not ended and have no entry since then: they wait for a decision, or
-                their process died.
+            unfinished: Whether to include runs that have not ended and have no entry since then: they wait for a decision, their
+                process died, or their move to another journal was interrupted.
         """
         return [
             record
             for status in ((*ENDED, *UNFINISHED) if unfinished else ENDED)
             for record in await self.list_runs(status=status, limit=_ALL)
-            if await self._is_old(record, before)
+            if (unfinished or not is_moving(record)) and await self._is_old(record, before)
         ]
 
     async def prune(self, before: float, *, unfinished: bool = False) -> int:

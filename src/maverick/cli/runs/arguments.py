@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
+from maverick.cli.fleet.arguments import add_connection
 from maverick.cli.parser import CommandParser, unicode_text, whole_number
 from maverick.cli.run.arguments import add_changes
 
@@ -151,6 +152,20 @@ def _add_going_on(verbs: Verbs) -> None:
         help="a message to put before it: it replaces the user's last message, or follows the last tool results",
     )
     fork.add_argument("--new-id", metavar="ID", type=unicode_text, help="the id of the new run")
+    move = verbs.add_for_run(
+        "move",
+        "move a run to a fleet, or back",
+        "Have a fleet continue a run, also one that is in progress, or take it back. It keeps its id and its entries. A move "
+        "that was interrupted can be repeated.",
+    )
+    move.add_argument(
+        "--to",
+        metavar="PLACE",
+        required=True,
+        type=_place,
+        help="temporal://host:port/namespace, or local: the journal that --journal names",
+    )
+    add_connection(move)
     add_changes(resume, "as when the run began")
     add_changes(fork, "from here on")
     for parser in (resume, replay, fork):
@@ -198,6 +213,14 @@ def _add_keeping(verbs: Verbs) -> None:
         help="also runs that have not ended: they wait for a decision, or their process died",
     )
     prune.add_argument("--yes", action="store_true", help="do it")
+
+
+def _place(text: str) -> str:
+    if text != "local" and not text.startswith("temporal://"):
+        raise argparse.ArgumentTypeError(
+            f"expected local, or an address such as temporal://host:7233, got {text!r}"
+        )
+    return text
 
 
 def _age(text: str) -> int:

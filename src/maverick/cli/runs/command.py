@@ -22,6 +22,7 @@ _VERBS: Mapping[str, tuple[str, str]] = {
     "export": ("export", "write_export"),
     "fork": ("resume", "fork_run"),
     "list": ("list", "list_runs"),
+    "move": ("move", "move"),
     "prune": ("prune", "prune_runs"),
     "replay": ("resume", "replay_run"),
     "resume": ("resume", "resume_run"),
@@ -40,7 +41,8 @@ def run_verb(options: argparse.Namespace) -> int:
 async def _run_verb(options: dict[str, Any]) -> int:
     named_journal, as_json = options.pop("journal"), options.pop("as_json")
     module, function = _VERBS[options.pop("verb")]
-    async with open_journal(named_journal or _configured_journal(), create=False) as journal:
+    where, creates = named_journal or _configured_journal(), options.get("to") == "local"
+    async with open_journal(where, create=creates) as journal:
         console = Console(journal, Screen.of_process(interactive=False), as_json, named_journal)
         work = getattr(import_module(f"maverick.cli.runs.{module}"), function)
         own = {name: value for name, value in options.items() if name not in _OF_ALL_COMMANDS}

@@ -11,7 +11,7 @@ from maverick.exceptions import ApprovalError, RunExistsError, RunNotFoundError
 from maverick.journal.codec import encode_approval
 from maverick.journal.damage import read_approval, read_approvals, read_record, read_records
 from maverick.journal.postgres.database import PostgresDatabase, database_name
-from maverick.journal.postgres.schema import FLEET_CHANNEL, Connection
+from maverick.journal.postgres.schema import FLEET_CHANNEL, Connection, Row
 from maverick.journal.postgres.transaction import PostgresTransaction
 from maverick.journal.postgres.writer import (
     INSERT_WORDS,
@@ -20,6 +20,7 @@ from maverick.journal.postgres.writer import (
     check_held,
     claim_run,
     create_run,
+    insert_blobs,
     write_entries,
 )
 from maverick.journal.records import (
@@ -157,6 +158,14 @@ class PostgresJournal(Journal):
 
         await self._writer.write(run_id, work)
 
+    async def identity(self) -> str:
+        """What tells the database from every other, whatever address it is reached by."""
+        found = await self.database.fetch(
+            "SELECT concat(extract(epoch FROM pg_postmaster_start_time()), ' ', oid) AS identity FROM pg_database "
+            "WHERE datname = current_database()"
+        )
+        return str(found[0]["identity"])
+
     async def waiting_words(self, run_id: str) -> list[bytes]:
         """The words that wait for a run."""
         found = await self.database.fetch(
@@ -171,6 +180,18 @@ class PostgresJournal(Journal):
     async def _read_blob(self, sha256: str) -> bytes | None:
         found = await self.database.fetch("SELECT data FROM maverick.blobs WHERE sha256 = $1", sha256)
         return found[0]["data"] if found else None
+
+    async def insert_naming(
+        self, run_id: str, blobs: Sequence[Blob], statement: str, *values: object
+    ) -> list[Row]:
+        """Run a statement that adds something for a run, and add the blobs that it names if it returns a row."""
+
+        async def work(db: Connection) -> list[Row]:
+            if rows := await db.fetch(statement, *values):
+                await insert_blobs(db, run_id, blobs)
+            return rows
+
+        return await self._writer.write(run_id, work)
 
     def transaction(self, lease: Lease) -> PostgresTransaction:
         """A transaction for a tool's effect and its entry."""

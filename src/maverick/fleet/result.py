@@ -1,0 +1,93 @@
+"""How a run in a fleet ended, from its journal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from maverick.exceptions import AgentError, InvalidInputError, RunNotFoundError
+from maverick.fleet.store import FleetState
+from maverick.fleet.watching import Look
+from maverick.journal.playback import bare_loop
+from maverick.journal.store import ENDED
+from maverick.loop import AgentDefinition, AgentResult, AgentUsage, TerminateReason
+from maverick.loop.entries import Entry, ModelCalled, RunStarted, Said
+from maverick.loop.machine import AgentLoop
+from maverick.loop.steps import Finish
+
+
+def is_over(run_id: str, look: Look) -> bool:
+    """Whether a run has ended, or will never begin.
+
+    Raises:
+        RunNotFoundError: There is no such run.
+        InvalidInputError: It could not be driven.
+    """
+    if look.state is None and run_id not in look.runs:
+        raise RunNotFoundError(run_id=run_id)
+    if run_id in look.runs and look.runs[run_id][1] in ENDED:
+        return True
+    if look.error and look.abort is None:
+        raise InvalidInputError(look.error, field="run_id")
+    return look.state == FleetState.ENDED and look.abort is not None
+
+
+def feed(loop: AgentLoop[Any], entry: Entry) -> None:
+    """Feed an entry of a run to a loop that may not have its agent.
+
+    Raises:
+        InvalidInputError: It cannot follow without the agent.
+    """
+    if isinstance(loop.step, Finish) and isinstance(entry, ModelCalled):
+        # The answer was not of the type that the agent declares, and the model is asked for a better one.
+        loop.feed(Said(at=entry.at, content=""))
+    loop.feed(entry)
+
+
+def result_of(
+    entries: Sequence[Entry], look: Look, definition: AgentDefinition[Any] | None = None
+) -> AgentResult[Any]:
+    """The result of a run that is over.
+
+    Args:
+        entries: Its entries; none if it never began.
+        look: How it stands.
+        definition: Its agent. Without it, an answer of a declared type is what its JSON says, unchecked.
+
+    Raises:
+        InvalidInputError: The entries do not follow from each other with this agent, or without one.
+    """
+    loop = bare_loop() if definition is None else AgentLoop(definition, {})
+    for entry in entries:
+        feed(loop, entry)
+    if not isinstance(loop.step, Finish):
+        return aborted(loop if entries else None, look)
+    result = loop.step.result
+    if definition is None and result.success and _is_typed(entries):
+        try:
+            return replace(result, output=json.loads(result.raw_content))
+        except ValueError:  # in a code fence, or between sentences: it takes the agent to read it
+            return replace(result, validated=False)
+    return result
+
+
+def aborted(loop: AgentLoop[Any] | None, look: Look) -> AgentResult[Any]:
+    """The result of a run that was aborted when no worker could drive it."""
+    error = AgentError(look.error or "The run was aborted before a worker could drive it.")
+    if loop is not None:
+        return loop.outcome(TerminateReason.ABORTED, error)
+    return AgentResult(
+        success=False,
+        output=None,
+        errors=[error],
+        usage=AgentUsage(0, 0, None, 0),
+        terminate_reason=TerminateReason.ABORTED,
+        validated=False,
+    )
+
+
+def _is_typed(entries: Sequence[Entry]) -> bool:
+    start = entries[0]
+    return isinstance(start, RunStarted) and start.settings is not None and bool(start.settings.output)
