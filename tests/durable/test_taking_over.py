@@ -13,13 +13,17 @@ import pytest
 
 from durable import payer
 from durable.payer import pay_once
-from maverick.exceptions import LeaseLostError
-from maverick.journal import Journal
+from maverick import AbortSignal, AgentExecutor
+from maverick.exceptions import LeaseLostError, RunHandedOverError, RunMovedError
+from maverick.journal import Journal, MemoryJournal, RunStatus
+from maverick.journal.records import Lease
 from maverick.loop.entries import RunStarted
 from maverick.loop.limits import Limits
 from maverick.loop.result import ToolOutcome
 from maverick.model import ModelInfo
 from maverick.runtime.worker import Predecessor, worker_name
+from maverick.testing import ScriptedClient
+from scenario import agent
 
 TESTS = Path(__file__).parent.parent
 
@@ -119,3 +123,29 @@ def begun_by(worker: str) -> RunStarted:
         info=ModelInfo(),
         worker=worker,
     )
+
+
+@pytest.mark.requirement("P2")
+async def test_a_run_that_is_moved_while_it_is_resumed_continues_only_where_it_went() -> None:
+    class Crossing(MemoryJournal):
+        """A journal from which a run is moved just before it is claimed."""
+
+        async def claim(self, run_id: str, caller: Lease | None = None) -> Lease:
+            if not await elsewhere.run_ids():
+                lease = await super().claim(run_id, caller)
+                await elsewhere.create(await self.get(run_id), notes)
+                await self.append(lease, (), RunStatus.STOPPED, "moved (running) to elsewhere")
+            return await super().claim(run_id, caller)
+
+    journal, elsewhere, signal = Crossing(), MemoryJournal(), AbortSignal()
+    signal.hand_over()
+    client = ScriptedClient(["Done."])
+    with pytest.raises(RunHandedOverError):
+        await AgentExecutor(client, journal=journal).execute(agent(), run_id="r", signal=signal)
+    notes = [payload async for _, _, payload in journal.read_payloads("r")]
+
+    with pytest.raises(RunMovedError, match="was moved to elsewhere"):
+        await AgentExecutor(client, journal=journal).resume("r", agent())
+
+    assert client.requests == []
+    assert (await AgentExecutor(client, journal=elsewhere).resume("r", agent())).output == "Done."

@@ -103,6 +103,8 @@ class RunBuilder:
         begun = await replay.load_beginning(journal, run_id)
         replay.check_unchanged(begun, agent.fingerprint, accept_changes=attendance.accept_changes)
         writer = RunWriter(journal, await journal.claim(run_id, caller))
+        if caller is None:  # it may have been moved meanwhile; from here on, that would take the lease
+            await replay.check_complete(journal, run_id, caller)
         entries = await replay.load(journal, run_id)
         start = replay.beginning(run_id, entries)
         clock = RunClock(after=entries[-1].at)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +27,7 @@ from maverick.journal import ApprovalStatus, Journal, RunStatus
 from maverick.journal.codec import encode_entry
 from maverick.journal.memory import MemoryJournal
 from maverick.journal.opening import open_journal
-from maverick.journal.records import Departure, Lease
+from maverick.journal.records import Departure, Lease, check_here
 from maverick.journal.transfer import move_run
 from maverick.loop.entries import Execution, RunStarted
 from maverick.loop.limits import Limits
@@ -180,6 +181,36 @@ async def test_a_move_back_finishes_the_one_before_it_that_was_cut_off_at_its_en
 
     assert await texts_of(here) == ["one", "two"]
     assert await live("r", here, there) == [here]
+
+
+@pytest.mark.requirement("P2")
+@one_pair
+async def test_of_movers_and_drivers_that_meet_none_makes_a_second_copy_or_loses_an_entry(
+    places: Places,
+) -> None:
+    here, there = places
+
+    async def drive(run_id: str) -> list[str]:
+        written = []
+        with suppress(LeaseLostError, RunMovedError):
+            lease = await here.claim(run_id)
+            check_here(await here.get(run_id))
+            for number in range(5):
+                await here.append(lease, notes(str(number)))
+                written.append(str(number))
+        return written
+
+    for run_id in map(str, range(10)):
+        await here.create(record(run_id), notes("one"))
+        moves = [move_run(here, run_id, there, "there") for _ in range(2)]
+        driving = asyncio.create_task(drive(run_id))
+        await asyncio.gather(driving, *moves, return_exceptions=True)
+        assert len(await live(run_id, here, there)) <= 1
+
+        await move_run(here, run_id, there, "there")
+
+        assert await live(run_id, here, there) == [there]
+        assert await texts_of(there, run_id) == ["one", *driving.result()]
 
 
 @pytest.mark.parametrize("places", [("memory", "memory")], indirect=True, ids="-".join)
