@@ -182,6 +182,27 @@ def test_the_limits_are_settings(written: dict[str, Any], timeouts: Timeouts) ->
     assert resolve(AgentConfig(**written, sources=sources), environ={}).timeouts == timeouts
 
 
+@pytest.mark.parametrize(
+    ("model", "settings", "options", "seconds"),
+    [
+        ("claude:m", {}, {}, None),
+        ("openai:m", {}, {}, None),
+        ("claude:m", {"request_timeout": 600}, {}, 600),
+        ("openai:m", {"request_timeout": "20m"}, {"request_timeout": 5}, 5),
+        ("offline:", {}, {}, 600),
+    ],
+)
+def test_a_streamed_answer_may_take_its_time_while_content_comes_unless_a_limit_was_set(
+    model: str, settings: dict[str, Any], options: dict[str, Any], seconds: float | None
+) -> None:
+    written = AgentConfig(**settings, sources={f"agent.{name}": "a file" for name in settings})
+
+    key = {} if model == "offline:" else {"api_key": "made-up"}
+    client = connect(model, settings=written, **key, **options)
+
+    assert client.defaults.request_timeout == seconds
+
+
 async def test_a_run_tries_again_after_an_answer_that_stalls_and_says_so() -> None:
     agent = AgentDefinition(name="a", description="A.", run_config=RunConfig(max_retries=1, retry_delay_ms=1))
     async with (

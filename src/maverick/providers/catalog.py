@@ -23,7 +23,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from maverick.config import AgentConfig, load_config
+from maverick.config import DEFAULT, AgentConfig, load_config
 from maverick.config.model_settings import MODEL_SETTINGS
 from maverick.config.provider_names import installed_providers
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, describe_unknown
@@ -104,7 +104,7 @@ def open_client(resolved: ResolvedModel, **options: Any) -> Client:
     with _missing_extra_explained(name):
         factory = _factory(name)
         takes = list(inspect.signature(factory).parameters.values())[1:]  # the first is the model
-        defaults = _defaults(resolved, options)
+        defaults = _defaults(resolved, takes, options)
         for option in _FOR_ALL:
             # What a client of ours adds to each request is a default like any other, for a definition to replace.
             if option not in [parameter.name for parameter in takes] or (
@@ -170,9 +170,15 @@ def _missing_extra_explained(name: str) -> Iterator[None]:
         ) from error
 
 
-def _defaults(resolved: ResolvedModel, options: Mapping[str, Any]) -> RequestDefaults:
+def _defaults(
+    resolved: ResolvedModel, takes: Sequence[inspect.Parameter], options: Mapping[str, Any]
+) -> RequestDefaults:
     given = {name: options[name] for name in MODEL_SETTINGS if name in options}
-    timeout = options.get("request_timeout", resolved.request_timeout)
+    timeout: float | None = resolved.request_timeout
+    if resolved.sources["request_timeout"] == DEFAULT and any(one.name == "timeouts" for one in takes):
+        # The client itself limits the time of an answer that comes whole, and of silence in one that is streamed.
+        timeout = None
+    timeout = options.get("request_timeout", timeout)
     return RequestDefaults(replace(resolved.config, **given), timeout)  # which checks them
 
 

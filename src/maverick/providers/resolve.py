@@ -183,7 +183,9 @@ def resolve(
     timeouts = Timeouts(
         settings.connect_timeout,
         total if sources["first_content_timeout"] == DEFAULT else first,
-        min(settings.between_content_timeout, total),
+        settings.between_content_timeout
+        if sources["request_timeout"] == DEFAULT
+        else min(settings.between_content_timeout, total),
     )
     return ResolvedModel(
         provider,
