@@ -2,7 +2,8 @@
 
 Each worker has a connection of its own to the database: it renews one row there, listens for what concerns its runs, and holds
 the lock of the one worker that sweeps. A row that is not renewed is removed by one of the peers, which has Temporal give that
-worker's runs to others at once. All times are the database's.
+worker's runs to others at once. All times are the database's. It is done in a thread of its own: a worker whose event loop is
+busy for some seconds is not dead.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import platform
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import maverick
-from maverick.exceptions import MaverickError
+from maverick.exceptions import JournalError
 from maverick.fleet.store import FleetStore
 from maverick.journal.postgres.database import FAULTS
 from maverick.journal.postgres.schema import FLEET_CHANNEL
@@ -26,12 +28,14 @@ _RENEWS = 0.5
 """Seconds between two signs of life."""
 _STALE = 2.0
 """Seconds without one after which a worker is given up."""
+_LATE = 1.0
+"""Seconds between two signs of life after which a worker does not judge its peers: they may have been kept waiting too."""
+_STUCK = 60.0
+"""Seconds after which a worker whose event loop does nothing is not alive."""
 _PATIENCE = 5.0
 """Seconds after which a connection that does not answer is given up."""
 _SWEEPER = 0x666C656574
 """What the worker that sweeps has locked: "fleet" in ASCII."""
-
-_FAULTS: tuple[type[Exception], ...] = (MaverickError, *FAULTS)
 
 _RENEW = """
     WITH here AS (
@@ -71,55 +75,75 @@ class Liveness:
     ) -> None:
         self.sweeps = False
         """Whether this is the worker that sweeps."""
-        self._database = store.journal.database
+        self._journal = store.journal
         self._self = (worker, platform.node(), maverick.__version__, list(queues), capacity)
         self._hear = hear
         self._on_connected = on_connected
         self._on_gone = on_gone
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._work, name="maverick-liveness", daemon=True)
+        self._stopping = threading.Event()
         self._connection: Any = None  # asyncpg has no types
-        self._renewed_at = -_STALE
-        self._steady_since = 0.0
+        self._renewed_at = self._steady_since = 0.0
+        self._looped_at = time.monotonic()
 
     @property
     def is_in_touch(self) -> bool:
         """Whether peers take this worker for alive."""
         return time.monotonic() - self._renewed_at < _STALE
 
-    async def run(self) -> None:
-        """Stay alive until this is cancelled."""
-        try:
-            while True:
-                try:
-                    async with asyncio.timeout(_PATIENCE):
-                        await self.renew()
-                except _FAULTS as error:  # the next attempt may succeed
-                    log_failure(logging.WARNING, "fleet_out_of_touch", error, {"worker": self._self[0]})
-                    self._disconnect()
-                await asyncio.sleep(_RENEWS)
-        finally:
-            self._disconnect()
+    def start(self) -> None:
+        """Begin to give signs of life."""
+        self._thread.start()
 
-    async def renew(self) -> None:
+    async def stop(self) -> None:
+        """Give no more."""
+        self._stopping.set()
+        await asyncio.to_thread(self._thread.join)
+
+    def _work(self) -> None:
+        asyncio.run(self._stay_alive())
+
+    async def _stay_alive(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    await self._renew()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may succeed
+                log_failure(logging.WARNING, "fleet_out_of_touch", error, {"worker": self._self[0]})
+                self._disconnect()
+            await asyncio.sleep(_RENEWS)
+        self._disconnect()
+        await self._journal.aclose()
+
+    async def _renew(self) -> None:
         """Give one sign of life, and look for peers that gave none.
 
         Peers are judged only by a worker that could renew its own row all the while: after an outage of the database, all
         rows are old.
-
-        Raises:
-            OSError: The database cannot be reached; or another of ``FAULTS``.
         """
+        self._loop.call_soon_threadsafe(self._note_loop)
+        if time.monotonic() - self._looped_at > _STUCK:
+            raise JournalError("The worker's event loop is blocked. Look for code that does not yield.")
         if self._connection is None or self._connection.is_closed():
             self.sweeps = False
-            self._connection = await self._database.connect(FLEET_CHANNEL, self._hear)
-            self._on_connected()
-        if not self.is_in_touch:
-            self._steady_since = time.monotonic()
-        is_steady = time.monotonic() - self._steady_since > _STALE
+            self._connection = await self._journal.database.connect(FLEET_CHANNEL, self._heard)
+            self._loop.call_soon_threadsafe(self._on_connected)
+        before = time.monotonic()
+        if before - self._renewed_at > _LATE:
+            self._steady_since = before
+        is_steady = before - self._steady_since > _STALE
         (row,) = await self._connection.fetch(_RENEW, *self._self, is_steady, _STALE, self.sweeps, _SWEEPER)
         self._renewed_at = time.monotonic()
         self.sweeps = row["sweeps"]
         if row["gone"]:
-            self._on_gone()
+            self._loop.call_soon_threadsafe(self._on_gone)
+
+    def _note_loop(self) -> None:
+        self._looped_at = time.monotonic()
+
+    def _heard(self, text: str) -> None:
+        self._loop.call_soon_threadsafe(self._hear, text)
 
     def _disconnect(self) -> None:
         connection, self._connection, self.sweeps = self._connection, None, False

@@ -74,6 +74,7 @@ class Worker:
         self._schedules = Schedules(fleet)
         self._liveness: Liveness | None = None
         self._stopping = asyncio.Event()
+        self._stopping_now = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self.metrics.add_gauge(
             "maverick_fleet_runs_in_progress", "Runs that the worker drives now.", lambda: self.runs
@@ -103,8 +104,11 @@ class Worker:
         return self._driver.count
 
     def stop(self) -> None:
-        """Take no more runs and hand those in progress over to other workers; :meth:`run` then returns."""
-        self._stopping.set()
+        """Take no more runs and hand those in progress over to other workers; :meth:`run` then returns.
+
+        The second call does not wait for them: they are left as if the process had died.
+        """
+        (self._stopping_now if self._stopping.is_set() else self._stopping).set()
         self._driver.hand_over()
 
     async def run(self) -> None:
@@ -114,6 +118,7 @@ class Worker:
             JournalError: The database cannot be reached.
             MaverickError: An agent cannot be run.
         """
+        await self._fleet.journal.database.fetch("SELECT 1")  # without it nothing is done
         async with (
             shared_rates(self._rate_limits, self.fleet.journal.database, self.name, self.metrics.waited),
             self._driver.ready() as queues,
@@ -127,36 +132,36 @@ class Worker:
                 on_connected=lambda: self._do(self._driver.look_for_aborts()),
                 on_gone=lambda: self._do(self._adoption.release_orphans()),
             )
-            alive = asyncio.create_task(self._liveness.run())
+            self._liveness.start()
             try:
                 await self._work(queues)
             finally:
-                alive.cancel()
-                await asyncio.wait([alive, *self._tasks])
+                await self._liveness.stop()
+                await asyncio.gather(*self._tasks)
                 with contextlib.suppress(MaverickError):  # peers notice that it is gone
                     await self.fleet.store.remove_worker(self.name)
 
     async def _work(self, queues: list[str]) -> None:
         """Have Temporal's workers work until they are to stop."""
-        background = [
-            asyncio.create_task(work) for work in (self._sweep(), self._beat(), self._driver.broadcast.run())
-        ]
         workers = self._workers(queues)
         working = [asyncio.create_task(worker.run()) for worker in workers]
-        stopped = asyncio.create_task(self._stopping.wait())
+        background: list[asyncio.Task[Any]] = [
+            asyncio.create_task(work)
+            for work in (self._sweep(), self._beat(), self._driver.broadcast.run(), self._stopping.wait())
+        ]
         try:
-            await asyncio.wait([*working, stopped, *background], return_when=asyncio.FIRST_COMPLETED)
-            closing = asyncio.gather(*(worker.shutdown() for worker in workers))
-            self.stop()
-            await asyncio.wait([closing], timeout=self._grace)
-        finally:
-            for task in (stopped, *background):
-                task.cancel()
+            await asyncio.wait([*working, *background], return_when=asyncio.FIRST_COMPLETED)
             self._driver.hand_over()
+            closing = asyncio.gather(*(worker.shutdown() for worker in workers))
+            background.append(asyncio.create_task(self._stopping_now.wait()))
+            await asyncio.wait(
+                [closing, background[-1]], timeout=self._grace, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
             await self._driver.abandon()
-            for task in working:
+            for task in (*working, *background):
                 task.cancel()
-            await asyncio.wait([*working, stopped, *background])
+            await asyncio.wait([*working, *background])
         for task in working:
             if not task.cancelled() and (error := task.exception()) is not None:
                 raise NetworkError(
