@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+import maverick.tools.typed_arguments  # noqa: F401 - else the first run that is taken over waits until it is loaded
 from maverick.exceptions import (
     LeaseLostError,
     MaverickError,
