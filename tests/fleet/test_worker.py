@@ -10,6 +10,7 @@ from typing import Any
 
 from maverick import AgentDefinition, AgentExecutor, ToolConfig, tool
 from maverick.fleet import Fleet
+from maverick.fleet.store import FleetState
 from maverick.fleet.worker import Offer, Worker
 from maverick.journal import RunStatus
 from maverick.testing import ScriptedClient, call, reply
@@ -65,7 +66,7 @@ async def eventually(is_so: Callable[[], Awaitable[bool]]) -> None:
 
 async def is_parked(fleet: Fleet, run_id: str) -> bool:
     record = await fleet.store.get(run_id)
-    return record is not None and record.worker is None and bool(record.waits_for)
+    return record is not None and record.state is FleetState.PARKED
 
 
 async def test_a_worker_drives_a_run_to_its_end(fleet: Fleet) -> None:

@@ -6,21 +6,26 @@ One worker does it at a time. What it does can be done twice: a run has one work
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Protocol, TypeVar
 
+from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client as TemporalClient
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from maverick.fleet.metrics import WorkerMetrics
-from maverick.fleet.store import FleetRecord, FleetStore
-from maverick.fleet.workflow import WORKFLOW
+from maverick.fleet.store import FleetRecord, FleetState, FleetStore
+from maverick.fleet.workflow import DRIVE, WORKFLOW
 
 _SETTLED = 5.0
 """Seconds after which a run that has not changed should have a workflow that Temporal lists."""
 _AT_ONCE = 50
+_LOOKED_AT = 50
+"""How many runs that no worker has taken are looked at, those first that wait longest."""
+_BEGUN = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 _KEEP_DAYS = 7
 
 T = TypeVar("T")
@@ -47,6 +52,7 @@ class Adoption:
     def __init__(self, fleet: _Fleet, metrics: WorkerMetrics | None = None) -> None:
         self._fleet = fleet
         self._metrics = metrics
+        self._undelivered: dict[str, int] = {}
 
     async def sweep(self, *, thoroughly: bool) -> None:
         """See that every run goes on.
@@ -91,25 +97,55 @@ class Adoption:
         """Have Temporal give the runs of workers that are gone to others at once."""
         await _for_each(await self._fleet.store.orphans(), self._release)
 
+    async def release_undelivered(self) -> None:
+        """Have Temporal give those runs to others that it has given to a worker which never took them.
+
+        What Temporal says to a worker is lost with their connection. An attempt that has begun, and whose run no worker has
+        taken between two looks, is such a one.
+        """
+        begun: dict[str, int] = {}
+        for run in await self._fleet.store.open_runs(settled_for=_SETTLED, limit=_LOOKED_AT):
+            handle = self._fleet.temporal.get_workflow_handle(run.run_id)
+            if run.state is FleetState.STARTED:
+                with _unless_gone():
+                    found = (await handle.describe()).raw_description.pending_activities
+                    begun.update((run.run_id, each.attempt) for each in found if each.state == _BEGUN)
+        for run_id, _ in begun.items() & self._undelivered.items():
+            with _unless_gone():
+                await self._fleet.temporal.get_async_activity_handle(
+                    workflow_id=run_id, run_id=None, activity_id=DRIVE
+                ).fail(_gone())
+        self._undelivered = begun
+
     async def _release(self, orphan: tuple[str, bytes]) -> None:
         run_id, token = orphan
         attempt = self._fleet.temporal.get_async_activity_handle(task_token=token)
-        gone = ApplicationError(
-            "The worker is gone.", type="worker_gone", next_retry_delay=timedelta(milliseconds=1)
-        )
-        try:
-            await attempt.fail(gone)
+        with _unless_gone():
+            await attempt.fail(_gone())
             if self._metrics is not None:
                 self._metrics.taken_over.inc()
-        except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:  # else it has ended, or goes on elsewhere already
-                raise
         await self._fleet.offer(await self._fleet.store.leave(run_id, token))
 
     @property
     def _query(self) -> str:
         queue = self._fleet.queue.replace("'", "")
         return f"WorkflowType = '{WORKFLOW}' AND TaskQueue = '{queue}' AND ExecutionStatus = 'Running'"
+
+
+@contextmanager
+def _unless_gone() -> Iterator[None]:
+    """Do something with a workflow or an attempt, unless it has ended or goes on elsewhere already."""
+    try:
+        yield
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+
+
+def _gone() -> ApplicationError:
+    return ApplicationError(
+        "The worker is gone.", type="worker_gone", next_retry_delay=timedelta(milliseconds=1)
+    )
 
 
 async def _for_each(items: Iterable[T], do: Callable[[T], Awaitable[None]]) -> None:

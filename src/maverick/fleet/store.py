@@ -355,12 +355,13 @@ class FleetStore:
         )
         return [(row["run_id"], row["token"]) for row in found]
 
-    async def open_runs(self, *, settled_for: float) -> list[FleetRecord]:
-        """The runs that no worker drives and that have not changed for some seconds, oldest first."""
+    async def open_runs(self, *, settled_for: float, limit: int | None = None) -> list[FleetRecord]:
+        """The runs that no worker drives and that have not changed for some seconds, those first that wait longest."""
         found = await self._fetch(
             f"SELECT {_COLUMNS} FROM maverick.fleet_runs WHERE state IN ('started', 'parked') AND worker IS NULL "  # noqa: S608 - our own names
-            "AND updated_at < now() - make_interval(secs => $1) ORDER BY created_at",
+            "AND updated_at < now() - make_interval(secs => $1) ORDER BY state DESC, updated_at LIMIT $2",
             settled_for,
+            limit,
         )
         return [_record(row) for row in found]
 

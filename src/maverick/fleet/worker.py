@@ -34,10 +34,12 @@ from maverick.runtime.event_log import log_failure
 
 __all__ = ["Offer", "OwnDrive", "Worker"]
 
-_SWEEPS = 30.0
-"""Seconds between two looks for runs that no one drives."""
-_THOROUGH = 20
-"""One sweep in so many asks Temporal for every workflow."""
+_LOOKS = 10.0
+"""Seconds between two looks for runs that were given to a worker and never reached it."""
+_SWEEP = 3
+"""One look in so many is for all runs that no one drives."""
+_THOROUGH = 60
+"""One look in so many asks Temporal for every workflow."""
 _POLLERS = 2
 """Polls of a task queue at once."""
 
@@ -192,7 +194,7 @@ class Worker:
                     build_id="maverick",
                     tuner=slots.tuner,
                     activity_task_poller_behavior=PollerBehaviorSimpleMaximum(_POLLERS),
-                    max_heartbeat_throttle_interval=HEARTBEAT * 0.75,
+                    max_heartbeat_throttle_interval=HEARTBEAT,  # by itself Temporal takes four fifths of it
                     graceful_shutdown_timeout=timedelta(days=1),  # the grace is ours
                 )
                 for queue in queues
@@ -206,16 +208,19 @@ class Worker:
 
     async def _sweep(self) -> None:
         """Sweep now and then, while this is the worker that does."""
-        sweeps = 0
+        looks = 0
         while True:
             if self._liveness is not None and self._liveness.sweeps:
-                await self._try(self._adoption.sweep(thoroughly=sweeps % _THOROUGH == 0))
-                if sweeps % _THOROUGH == 0:
+                thoroughly = looks % _THOROUGH == 0
+                if looks % _SWEEP == 0:
+                    await self._try(self._adoption.sweep(thoroughly=thoroughly))
+                if thoroughly:
                     await self._try(self._schedules.restore())
-                sweeps += 1
-                await asyncio.sleep(_SWEEPS)
+                await self._try(self._adoption.release_undelivered())
+                looks += 1
+                await asyncio.sleep(_LOOKS)
             else:
-                sweeps = 0
+                looks = 0
                 await asyncio.sleep(1)
 
     def _hear(self, text: str) -> None:
