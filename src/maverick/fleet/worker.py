@@ -120,7 +120,7 @@ class Worker:
             JournalError: The database cannot be reached.
             MaverickError: An agent cannot be run.
         """
-        await self._fleet.journal.database.fetch("SELECT 1")  # without it nothing is done
+        await self.fleet.journal.database.fetch("SELECT 1")  # without it nothing is done
         async with (
             shared_rates(self._rate_limits, self.fleet.journal.database, self.name, self.metrics.waited),
             self._driver.ready() as queues,
