@@ -175,23 +175,26 @@ MIGRATIONS = (
     );
     """,
     # Starts what waits for a place of its user, as far as there is room. A function, because the count has to be made
-    # after the lock is held: each statement of a function sees what was committed before it began.
+    # after the lock is held: each statement of a function sees what was committed before it began. Run by run, because the
+    # planner sorts all that waits when it does not know how many are wanted.
     """
     CREATE INDEX fleet_runs_started ON maverick.fleet_runs (user_id) WHERE state = 'started';
-    CREATE INDEX fleet_runs_queued ON maverick.fleet_runs (user_id, priority, created_at) WHERE state = 'queued';
+    CREATE INDEX fleet_runs_queued ON maverick.fleet_runs (user_id, priority, created_at, run_id)
+        WHERE state = 'queued';
     CREATE FUNCTION maverick.fleet_admit(whose TEXT, most INTEGER) RETURNS SETOF maverick.fleet_runs
     LANGUAGE plpgsql AS $$
     BEGIN
         PERFORM pg_advisory_xact_lock(hashtextextended(whose, 7));
-        RETURN QUERY UPDATE maverick.fleet_runs SET state = 'started', waits_for = '', updated_at = now()
-        WHERE run_id IN (
-            SELECT run_id FROM maverick.fleet_runs WHERE user_id = whose AND state = 'queued'
-            ORDER BY priority, created_at, run_id
-            LIMIT greatest(0, most - (
-                SELECT count(*) FROM maverick.fleet_runs WHERE user_id = whose AND state = 'started'
-            ))
-            FOR UPDATE
-        ) RETURNING *;
+        most := most - (SELECT count(*) FROM maverick.fleet_runs WHERE user_id = whose AND state = 'started');
+        WHILE most > 0 LOOP
+            RETURN QUERY UPDATE maverick.fleet_runs SET state = 'started', waits_for = '', updated_at = now()
+            WHERE run_id = (
+                SELECT run_id FROM maverick.fleet_runs WHERE user_id = whose AND state = 'queued'
+                ORDER BY priority, created_at, run_id LIMIT 1 FOR UPDATE
+            ) RETURNING *;
+            EXIT WHEN NOT FOUND;
+            most := most - 1;
+        END LOOP;
     END $$;
     """,
     # What all workers have used of a provider's rate limit, by the second, and what was taken last.
