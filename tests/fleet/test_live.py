@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
+from temporalio.client import Client as TemporalClient
+from temporalio.service import RetryConfig
 
+from fleet.processes import WorkerProcess
+from fleet.talking_agents import SPEECH
 from fleet.test_worker import offer, working
 from maverick import AgentDefinition, AgentExecutor, Image, OutputConfig, TerminateReason, ToolConfig, tool
 from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError
@@ -20,6 +25,8 @@ from maverick.loop.events import (
     ContentChunk,
     RetryScheduled,
     RunEnd,
+    RunResumed,
+    RunStart,
     Thinking,
     TurnStart,
 )
@@ -30,6 +37,7 @@ from postgres import run_statement
 from temporal import running_server
 
 PATIENCE = 60
+AGENTS = Path(__file__).with_name("talking_agents.py")
 PNG = png(2, 2)
 
 
@@ -90,7 +98,7 @@ async def another_process(fleet: Fleet, url: str) -> AsyncIterator[Fleet]:
 
 
 async def read_until(events: AsyncIterator[AgentActivityEvent], text: str) -> list[AgentActivityEvent]:
-    """The events up to the one with which this was said."""
+    """The next events, up to the one with which this was said."""
     seen: list[AgentActivityEvent] = []
     async with asyncio.timeout(PATIENCE):
         while text not in said(seen):
@@ -229,6 +237,55 @@ async def test_an_answer_of_any_size_in_any_script_arrives_whole_although_the_co
     assert [event.type for event in seen].count("retry_scheduled") == 0
 
 
+async def test_words_of_a_worker_that_was_killed_or_frozen_are_void_and_those_of_the_next_one_come_once(
+    fleet: Fleet, temporal_server: str, postgres_url: str, tmp_path: Path
+) -> None:
+    workers = [
+        WorkerProcess(
+            AGENTS,
+            temporal_server,
+            postgres_url,
+            log=tmp_path / f"worker{number}.log",
+            queue=fleet.queue,
+            environment={"TALKS": str(tmp_path / "talks")},
+        )
+        for number in range(3)
+    ]
+
+    async def drives(worker: WorkerProcess) -> bool:
+        return f"-{worker.pid}-" in str((await run.status()).worker)
+
+    async def driving() -> WorkerProcess:
+        (found,) = [worker for worker in workers if await drives(worker)]
+        return found
+
+    try:
+        run = await fleet.start("talker", inputs={"prompt": "Talk."})
+        watched = run.events()
+        events = aiter(watched)
+        seen = await read_until(events, "wörd3")
+        (await driving()).kill()
+        seen += await read_until(events, "wörd3")
+        frozen, cursor, seen_before = await driving(), watched.cursor, list(seen)
+        frozen.freeze()
+        while await drives(frozen):  # noqa: ASYNC110 - another process is the one that notices
+            await asyncio.sleep(0.05)
+        frozen.thaw()  # and it goes on to say what no one is to hear
+        elsewhere = aiter(fleet.run(run.run_id).events(after=cursor))
+        both = await asyncio.gather(rest_of(events), rest_of(elsewhere))
+    finally:
+        for worker in workers:
+            worker.kill()
+
+    for heard in (seen + both[0], seen_before + both[1]):
+        assert said(heard) == SPEECH
+        kinds = [type(event) for event in heard if not isinstance(event, ContentChunk)]
+        void = [RunResumed, RetryScheduled]
+        assert kinds[:6] == [RunStart, TurnStart, *void, *void]
+        assert kinds.count(RetryScheduled) == 2
+        assert kinds[-1] is RunEnd
+
+
 async def test_an_answer_that_did_not_fit_its_type_is_followed_by_the_one_that_does(fleet: Fleet) -> None:
     answers = offer(fleet, lambda: [reply("one, two"), reply("[1, 2]")], numbers)
     async with working(Worker(fleet, answers)):
@@ -355,7 +412,9 @@ async def test_what_is_no_cursor_of_the_run_is_refused(fleet: Fleet, cursor: str
 
 async def test_a_temporal_that_is_gone_is_an_error_of_ours_and_a_run_is_not_lost(postgres_url: str) -> None:
     with running_server() as (address, process):
-        async with await Fleet.connect(temporal=address, journal=PostgresJournal(postgres_url)) as fleet:
+        hasty = RetryConfig(max_elapsed_time_millis=500)
+        temporal = await TemporalClient.connect(address, retry_config=hasty)
+        async with Fleet(temporal, PostgresJournal(postgres_url)) as fleet:
             process.kill()
             process.wait()
             run, unreached = await asyncio.gather(
