@@ -15,7 +15,13 @@ import pytest
 
 from fleet.test_worker import working
 from maverick import AgentDefinition, AgentExecutor, ToolContext, tool
-from maverick.exceptions import LeaseLostError, RunMovedError, RunNotFoundError
+from maverick.exceptions import (
+    InvalidInputError,
+    LeaseLostError,
+    RunExistsError,
+    RunMovedError,
+    RunNotFoundError,
+)
 from maverick.fleet import Fleet, moving
 from maverick.fleet.moving import move_in, move_out
 from maverick.fleet.worker import Offer, Worker
@@ -87,6 +93,7 @@ async def test_a_run_moves_to_a_fleet_and_back_in_the_middle_of_its_work(
             await book.executor(laptop).resume("r", book.clerk)
 
         await book.reached[14].wait()
+        watching = asyncio.create_task(fleet.run("r").result())
         out = asyncio.create_task(move_out(fleet, "r", laptop, "laptop:runs.db"))
         book.released[14].set()
         await out
@@ -99,6 +106,8 @@ async def test_a_run_moves_to_a_fleet_and_back_in_the_middle_of_its_work(
         assert not await has_workflow(fleet, "r")
         with pytest.raises(RunMovedError, match=r"was moved to laptop:runs\.db"):
             await fleet.journal.say("r", "hello?")
+        with pytest.raises(RunMovedError, match=r"was moved to laptop:runs\.db"):
+            await watching
 
 
 async def test_a_run_in_the_journal_of_the_fleet_only_changes_who_drives_it(
@@ -122,8 +131,25 @@ async def test_a_run_in_the_journal_of_the_fleet_only_changes_who_drives_it(
         assert (await run.ended()).status is RunStatus.COMPLETE
 
     assert sorted(book.noted.values()) == [1] * TURNS
+
+
+async def test_a_run_that_cannot_be_moved_stays_in_the_fleet(fleet: Fleet) -> None:
+    book, laptop = Notebook(3), MemoryJournal()
+    await Notebook().executor(laptop).execute(agent(name="another"), run_id="r")
+
+    async with asyncio.timeout(PATIENCE), working(book.worker(fleet)):
+        run = await fleet.start("clerk", run_id="r", priority=1)
+        await book.reached[3].wait()
+        out = asyncio.create_task(move_out(fleet, "r", laptop, "laptop"))
+        book.released[3].set()
+        with pytest.raises(RunExistsError):
+            await out
+        assert (await run.ended()).status is RunStatus.COMPLETE
+
     with pytest.raises(RunNotFoundError):
         await move_out(fleet, "another")
+    with pytest.raises(InvalidInputError, match="run_id"):
+        await move_in(fleet, "no id", laptop)
 
 
 async def test_the_command_moves_a_run_there_and_back(

@@ -120,11 +120,7 @@ class Fleet:
             JournalError: The database cannot be reached.
         """
         run_id = run_id or f"run_{os.urandom(8).hex()}"
-        if not _RUN_ID.fullmatch(run_id):
-            raise InvalidInputError(
-                f"run_id: expected up to 200 letters, digits and any of '._:-', got {run_id[:200]!r}.",
-                field="run_id",
-            )
+        check_run_id(run_id)
         if priority not in range(1, 6):
             raise InvalidInputError(f"priority: expected 1 to 5, got {priority!r}.", field="priority")
         request = RunRequest.of(inputs, trace_id)
@@ -233,6 +229,19 @@ class Fleet:
             limit: How many.
         """
         return await self.store.runs(state, limit, user_id=user_id)
+
+
+def check_run_id(run_id: str) -> None:
+    """Make sure that a fleet can have a run of this id.
+
+    Raises:
+        InvalidInputError: It cannot.
+    """
+    if not _RUN_ID.fullmatch(run_id):
+        raise InvalidInputError(
+            f"run_id: expected up to 200 letters, digits and any of '._:-', got {run_id[:200]!r}.",
+            field="run_id",
+        )
 
 
 class FleetRun:

@@ -7,11 +7,12 @@ import builtins
 import contextlib
 
 from temporalio.client import WorkflowFailureError
-from temporalio.service import RPCError
 
-from maverick.exceptions import NetworkError
-from maverick.fleet.client import Fleet, FleetRun
+from maverick.exceptions import MaverickError
+from maverick.fleet.client import Fleet, FleetRun, check_run_id
+from maverick.fleet.connection import reaching_temporal
 from maverick.journal import Journal
+from maverick.journal.records import Departure
 from maverick.journal.transfer import move_run
 
 _PATIENCE = 10.0
@@ -37,11 +38,13 @@ async def move_in(fleet: Fleet, run_id: str, source: Journal | None = None) -> F
         RunExistsError: The fleet has another run of this id.
         InvalidInputError: It is a subagent's run, or a prompt of an agent that is a class.
     """
+    check_run_id(run_id)
     if source is not None:
         await move_run(source, run_id, fleet.journal, place_of(fleet))
-    elif await fleet.store.get(run_id) is None:
-        await fleet.journal.claim(run_id)
     record = await fleet.journal.get(run_id)
+    if await fleet.store.get(run_id) is not None:
+        return fleet.run(run_id)
+    await fleet.journal.claim(run_id)
     return await fleet.start(record.agent, user_id=record.user_id, run_id=run_id)
 
 
@@ -64,25 +67,28 @@ async def move_out(fleet: Fleet, run_id: str, target: Journal | None = None, pla
     """
     await fleet.journal.get(run_id)
     left = await fleet.store.remove(run_id)  # first, so that no worker takes it any more
-    try:
-        if left is not None and left.worker is not None:
-            await _handed_over(fleet, run_id)
-        await fleet.close(run_id)
-        if left is not None:
-            await fleet.offer(await fleet.store.admit(left.user_id))
-    except RPCError as error:
-        raise NetworkError(
-            f"Temporal could not be told that the run {run_id!r} leaves. Try again.", cause=error
-        ) from error
+    if left is not None and left.worker is not None:
+        await _handed_over(fleet, run_id)
+    await fleet.close(run_id)
+    if left is not None:
+        await fleet.offer(await fleet.store.admit(left.user_id))
     if target is None:
         await fleet.journal.claim(run_id)
-    else:
+        return
+    try:
         await move_run(fleet.journal, run_id, target, place)
+    except MaverickError:
+        if left is not None and Departure.of(await fleet.journal.get(run_id)) is None:  # it stays
+            await fleet.start(left.agent, user_id=left.user_id, run_id=run_id, priority=left.priority)
+        raise
 
 
 async def _handed_over(fleet: Fleet, run_id: str) -> None:
     """Wait for the worker of a run to leave it: its workflow then finds that the fleet does not have it, and ends."""
     await fleet.store.notify({"move": run_id})
-    with contextlib.suppress(builtins.TimeoutError, WorkflowFailureError):
+    with (
+        contextlib.suppress(builtins.TimeoutError, WorkflowFailureError),
+        reaching_temporal(or_not_found=True),
+    ):
         async with asyncio.timeout(_PATIENCE):
             await fleet.temporal.get_workflow_handle(run_id).result()

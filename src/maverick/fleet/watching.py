@@ -17,6 +17,7 @@ from maverick.exceptions import JournalError
 from maverick.fleet.live import RENEWS, WATCH_CHANNEL, Words
 from maverick.fleet.store import FleetStore
 from maverick.journal import RunStatus
+from maverick.journal.records import check_here
 from maverick.runtime.event_log import log_failure
 
 _LOOKS = 1.0
@@ -94,8 +95,15 @@ class Feed:
             await self._announce([run_id], anew=True)
 
     async def look(self, run_id: str) -> Look:
-        """How a run stands now."""
-        return (await self._look_at([run_id]))[run_id]
+        """How a run stands now.
+
+        Raises:
+            RunMovedError: It was moved out of the fleet.
+        """
+        look = (await self._look_at([run_id]))[run_id]
+        if run_id in look.runs and look.runs[run_id][1] is RunStatus.STOPPED:
+            check_here(await self._store.journal.get(run_id))
+        return look
 
     async def _look_at(self, run_ids: Sequence[str]) -> dict[str, Look]:
         # Subagents' runs are those whose id begins with the run's and a slash, which comes just before the digit zero.
