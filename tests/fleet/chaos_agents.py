@@ -19,8 +19,7 @@ from chaos.stores import PostgresStore
 from chaos.trap import Trap
 from maverick import AgentDefinition, AgentExecutor
 from maverick.model import Request
-from maverick.providers.scripted import TurnLike
-from maverick.testing import ScriptedClient
+from maverick.testing import ScriptedClient, Turn, turn
 
 _VERBS = ("charge", "book", "send")
 _HELPED = 3
@@ -89,6 +88,10 @@ def executor(definition: AgentDefinition[Any], user_id: str | None) -> AgentExec
     return AgentExecutor(ScriptedClient(_answer))
 
 
-async def _answer(request: Request) -> TurnLike:
+async def _answer(request: Request) -> Turn:
+    """What the script says, after some words that take their time when they are streamed."""
     await asyncio.sleep(BENCH.pace)
-    return _script(request)
+    planned = _script(request)
+    assert isinstance(planned, Turn)
+    said = f"After {len(request.messages)} messages I go on with what comes next. "
+    return turn(said, *planned.response.parts, usage=planned.response.usage, pace=BENCH.pace / 20)

@@ -17,6 +17,7 @@ from chaos.oracle import doubled, effects
 from chaos.stores import PostgresStore
 from chaos.survey import survey
 from fleet.chaos_agents import RunLedgers
+from fleet.chaos_watcher import Watcher
 from fleet.network import Link, link_to_postgres, link_to_temporal, through
 from fleet.processes import WorkerProcess
 from maverick.exceptions import JournalError, MaverickError
@@ -32,6 +33,9 @@ _GRACE = 120.0
 """Seconds after the last fault by which every run has to have ended: a worker's heartbeats are the last resort."""
 _BREAK = (3.0, 7.0)
 """Seconds that a worker is frozen or cut off: longer than it takes its peers to give it up."""
+
+_RECOVERY = 4.0
+"""Seconds after a fault in which what follows it is not put down to another one."""
 
 
 @dataclass
@@ -65,14 +69,15 @@ class Figures:
     pauses: list[float] = field(default_factory=list)
     """From each kill to the next step of each run that the killed worker drove, in seconds."""
     disturbed: list[float] = field(default_factory=list)
-    """The same where a server was down as well."""
+    """The same where another fault came before the next step."""
+    watched: int = 0
 
     def __str__(self) -> str:
         faults = ", ".join(f"{number} {name}" for name, number in sorted(self.faults.items()))
         return (
             f"{self.runs} runs in {self.seconds:.0f} s; {faults}; {self.taken_over} taken over, "
-            f"{self.unknown} calls unknown, {len(self.violations)} violations; next step after a kill: "
-            f"{_spread(self.pauses)}; while a server was down too: {_spread(self.disturbed)}"
+            f"{self.unknown} calls unknown, {self.watched} watched, {len(self.violations)} violations; next step after "
+            f"a kill: {_spread(self.pauses)}; with another fault beside it: {_spread(self.disturbed)}"
         )
 
 
@@ -101,8 +106,10 @@ class Campaign:
         self._environment = {"CHAOS_LEDGER": str(folder / "ledger"), "CHAOS_PACE": str(pace)}
         self._random = Random(seed)
         self._runs: list[str] = []
-        self._killed: list[tuple[float, list[str], int]] = []
-        self._servers_down: list[float] = []
+        self._watchers: list[tuple[Watcher, asyncio.Task[None]]] = []
+        self._killed: list[tuple[float, list[str]]] = []
+        self._ailing: list[tuple[float, float]] = []
+        """From when to when each fault lasted."""
         self._began = time.monotonic()
         (folder / "ledger").mkdir()
 
@@ -146,6 +153,12 @@ class Campaign:
             )
             self._runs.append(run_id)
 
+    def watch(self, every: int) -> None:
+        """Watch every so manyth run."""
+        for run_id in self._runs[::every]:
+            watcher = Watcher(self.fleet, run_id, self._random)
+            self._watchers.append((watcher, asyncio.create_task(watcher.watch())))
+
     async def progress(self, steps: int) -> None:
         """Wait until the runs have written so many more entries together."""
         steps += await self._written()
@@ -153,10 +166,12 @@ class Campaign:
             await asyncio.sleep(0.1)
 
     async def taken_over(self) -> None:
-        """Wait until others drive the runs of the worker that was killed last."""
-        *_, pid = self._killed[-1]
-        while await self._driven_by(pid):  # noqa: ASYNC110 - by other processes
-            await asyncio.sleep(0.1)
+        """Wait until the runs of the worker that was killed last have taken their next step elsewhere."""
+        at, driven = self._killed[-1]
+        async with asyncio.timeout(_GRACE):
+            for run_id in driven:
+                while (await self._times(run_id))[-1] < at:  # noqa: ASYNC110 - by other processes
+                    await asyncio.sleep(0.1)
 
     async def end(self, patience: float = _GRACE) -> None:
         """Wait until all runs have ended."""
@@ -223,7 +238,8 @@ class Campaign:
         """Kill a worker, and start another in its place."""
         driven = await self._driven_by(place.worker.pid)
         place.worker.kill()
-        self._killed.append((time.time(), driven, place.worker.pid))
+        self._killed.append((time.time(), driven))
+        self._ailing.append((time.time(), time.time() + _RECOVERY))
         self.figures.faults["kills"] += 1
         place.worker = place.start()
 
@@ -251,7 +267,7 @@ class Campaign:
     async def end_connections(self) -> None:
         """Have Postgres end every connection, ours as well."""
         self.figures.faults["times all connections ended"] += 1
-        self._servers_down.append(time.time())
+        self._ailing.append((time.time(), time.time() + _RECOVERY))
         with suppress(MaverickError):
             await self._fetch(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -261,9 +277,10 @@ class Campaign:
     async def restart(self, restart: Callable[[], None]) -> None:
         """Stop the Temporal server and start it again on its database file."""
         self.figures.faults["restarts of Temporal"] += 1
-        self._servers_down.append(time.time())
+        began = time.time()
+        self._ailing.append((began, began + _GRACE))
         await asyncio.to_thread(restart)
-        self._servers_down.append(time.time())
+        self._ailing[self._ailing.index((began, began + _GRACE))] = (began, time.time() + _RECOVERY)
 
     async def rage(self, faults: int, restart: Callable[[], None]) -> None:
         """Have so many faults happen, one every few seconds: mostly kills, and each other kind again and again."""
@@ -288,7 +305,9 @@ class Campaign:
 
     async def _pause(self, place: Place) -> None:
         place.whole = False
-        await asyncio.sleep(self._random.uniform(*_BREAK))
+        seconds = self._random.uniform(*_BREAK)
+        self._ailing.append((time.time(), time.time() + seconds + _RECOVERY))
+        await asyncio.sleep(seconds)
         place.whole = True
 
     # The verdict ------------------------------------------------------------------------------------------------
@@ -306,11 +325,19 @@ class Campaign:
         for run_id in self._runs:
             figures.violations += [f"{run_id}: {fault}" async for fault in self._faults(run_id)]
             written[run_id] = await self._times(run_id)
-        for at, driven, _ in self._killed:
-            nexts = (next((time for time in written[run_id] if time > at), None) for run_id in driven)
-            waits = [later - at for later in nexts if later is not None]
-            disturbed = any(at - 5 < down < at + max(waits, default=0) for down in self._servers_down)
-            (figures.disturbed if disturbed else figures.pauses).extend(waits)
+            resumed = [s async for s in self.fleet.journal.read(run_id) if isinstance(s.entry, Resumed)]
+            figures.taken_over += len(resumed)
+        for at, driven in self._killed:
+            for run_id in driven:
+                later = next((time for time in written[run_id] if time > at), None)
+                if later is not None:
+                    faults = sum(began < later and at < ended for began, ended in self._ailing)
+                    (figures.pauses if faults == 1 else figures.disturbed).append(later - at)
+        for watcher, watching in self._watchers:
+            await asyncio.wait([watching], timeout=_GRACE)
+            figures.violations += [fault async for fault in watcher.misheard(self.fleet.journal)]
+            watching.result()
+        figures.watched = len(self._watchers)
         return figures
 
     async def _faults(self, run_id: str) -> AsyncIterator[str]:
@@ -335,10 +362,7 @@ class Campaign:
 
     async def _times(self, run_id: str) -> list[float]:
         """When something was written of a run or its subagents', in order."""
-        times = []
-        async for stored in self.fleet.journal.read(run_id):
-            times.append(stored.entry.at)
-            self.figures.taken_over += isinstance(stored.entry, Resumed)
+        times = [stored.entry.at async for stored in self.fleet.journal.read(run_id)]
         for child in await self.fleet.journal.list_runs(parent=run_id):
             times += await self._times(child.run_id)
         return sorted(times)

@@ -25,6 +25,7 @@ async def test_runs_whose_worker_is_killed_or_frozen_go_on_elsewhere_and_do_noth
     campaign = Campaign(fleet, temporal_server, postgres_url, tmp_path)
     async with campaign.workers(2):
         await campaign.start(runs=12, turns=6)
+        campaign.watch(every=4)
         await campaign.progress(60)
         await campaign.kill(await campaign.busiest())
         await campaign.taken_over()
@@ -49,6 +50,7 @@ async def test_runs_outlive_everything_that_fails_in_a_fleet(
             campaign = Campaign(fleet, server.address, postgres_url, tmp_path, seed=seed, pace=0.25)
             async with campaign.workers(3):
                 await campaign.start(RUNS, turns=30)
+                campaign.watch(every=10)
                 await campaign.rage(faults=24, restart=server.restart)
                 await campaign.end()
             figures = await campaign.judge()
