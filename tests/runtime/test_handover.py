@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from maverick import AbortSignal, AgentDefinition, AgentExecutor, ToolContext, tool
+from maverick import AbortSignal, AgentDefinition, AgentExecutor, ModelConfig, ToolContext, tool
 from maverick.exceptions import NetworkError, RateLimitError, RunHandedOverError
 from maverick.journal import Journal, MemoryJournal, RunStatus
 from maverick.journal.codec import encode_entry
 from maverick.loop.entries import Resumed, RunStarted, ToolFinished
 from maverick.model import Request, ToolCall
+from maverick.providers.wrappers import LimitedClient, RateLimiter
 from maverick.testing import ScriptedClient, call, calls
 from scenario import agent, run
 
@@ -153,6 +154,24 @@ async def test_neither_a_delay_before_a_retry_nor_a_question_to_a_person_is_wait
             with pytest.raises(RunHandedOverError, match="Resume it"):
                 await first.execute(agent(shred, retry_delay_ms=60_000), run_id="r", signal=signal)
             assert (await journal.get("r")).status is RunStatus.RUNNING
+
+
+@pytest.mark.requirement("P1")
+async def test_a_model_call_that_waits_for_a_rate_limit_is_not_waited_for_and_asked_by_whoever_resumes_the_run() -> (
+    None
+):
+    signal, journal = AbortSignal(), MemoryJournal()
+    definition = agent(model=ModelConfig(model="scripted:", request_timeout_ms=60_000))
+    limiter, client = RateLimiter(concurrency=1), ScriptedClient(["Hello."])
+    async with asyncio.timeout(PATIENCE), limiter.admit():
+        first = AgentExecutor(LimitedClient(client, limiter), journal=journal)
+        asyncio.get_running_loop().call_later(0.01, signal.hand_over)
+        with pytest.raises(RunHandedOverError):
+            await first.execute(definition, run_id="r", signal=signal)
+
+    result = await AgentExecutor(client, journal=journal).resume("r", definition)
+
+    assert (result.output, len(client.requests)) == ("Hello.", 1)
 
 
 async def test_a_run_without_a_journal_goes_on_to_its_end() -> None:

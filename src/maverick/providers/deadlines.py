@@ -70,12 +70,27 @@ class RequestTimeout:
 
     The time counts while the request is under way, not while it waits to be sent. As with :func:`asyncio.timeout`, the
     task is cancelled, and a cancellation by others stays one.
+
+    Args:
+        milliseconds: How long the call may take.
+        on_waiting: Called with true when the request begins to wait to be sent, and with false when it has waited.
     """
 
-    __slots__ = ("_cancels", "_deadline", "_expired", "_is_open", "_loop", "_milliseconds", "_task", "_token")
+    __slots__ = (
+        "_cancels",
+        "_deadline",
+        "_expired",
+        "_is_open",
+        "_loop",
+        "_milliseconds",
+        "_on_waiting",
+        "_task",
+        "_token",
+    )
 
-    def __init__(self, milliseconds: int) -> None:
+    def __init__(self, milliseconds: int, on_waiting: Callable[[bool], None] | None = None) -> None:
         self._milliseconds = milliseconds
+        self._on_waiting = on_waiting
         self._deadline: float | None = None
         """When the time is up, while it counts."""
         self._expired = False
@@ -129,9 +144,14 @@ class RequestTimeout:
             return
         left = self._deadline - self._loop.time()
         self._pause()
+        tell = self._on_waiting
         try:
+            if tell is not None:
+                tell(True)
             yield
         finally:
+            if tell is not None and self._is_open:
+                tell(False)
             if self._is_open and not self._expired:
                 self._count(left)
 

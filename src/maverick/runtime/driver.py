@@ -169,7 +169,7 @@ class Driver(Generic[T]):
         self._partial.clear()
         try:
             response = _whole(await self._interruption.guard(self._ask_model(step.request)))
-        except RunInterrupted:
+        except (RunInterrupted, RunHandedOverError):
             raise
         except AgentError as error:
             return await self.run.record(ModelFailed(at=self.run.clock.now(), error=error))
@@ -181,7 +181,7 @@ class Driver(Generic[T]):
 
     async def _ask_model(self, request: Request) -> Response:
         limit = self.run.loop.definition.model_config.request_timeout_ms
-        with nullcontext() if limit is None else RequestTimeout(limit):
+        with nullcontext() if limit is None else RequestTimeout(limit, self._interruption.set_idle):
             # A partial answer can be kept, and shown as it arrives, only if it is streamed.
             if not self.run.watched and not self._interruption.may_come:
                 return await self.run.client.run(request)

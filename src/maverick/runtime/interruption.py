@@ -133,6 +133,12 @@ class Interruption:
                 self._fired = False
                 self._task.uncancel()
 
+    def set_idle(self, idle: bool) -> None:
+        """Say whether the operation in progress can be left for a hand-over: it has done nothing yet."""
+        self._idle = idle
+        if idle and self._handover is not None and self._handover.handing_over:
+            self._was_handed_over()
+
     @property
     def may_come(self) -> bool:
         """Whether the run can be stopped while it waits: it has a time limit or an abort signal."""
