@@ -21,6 +21,7 @@ from cli.folder import Folder
 
 AGENTS = """
     import asyncio
+    from pathlib import Path
     from maverick import AgentDefinition, AgentExecutor, ToolConfig, tool
     from maverick.testing import ScriptedClient, call, reply
 
@@ -32,7 +33,9 @@ AGENTS = """
     @tool(effect="keyed")
     async def wait() -> str:
         '''Wait.'''
-        await asyncio.sleep(3600)
+        while not Path("go").exists():
+            await asyncio.sleep(0.05)
+        return "Waited."
 
     clerk = AgentDefinition("clerk", "Works.", tool_config=ToolConfig(tools=[publish, wait]))
 
@@ -151,10 +154,14 @@ def test_ctrl_c_stops_watching_a_run_in_a_fleet_and_twice_stops_the_run(fleet: F
         status = [fleet.folder.json("runs", "show", run)["run"]["status"] for run in ("left", "stopped")]
         fleet.folder.main("runs", "abort", "left")
         eventually(lambda: fleet.folder.json("runs", "show", "left")["run"]["status"] == "stopped")
+        fleet.folder.write("go", "")
+        eventually(lambda: fleet.folder.main("fleet", "status").stdout.endswith("Runs: 2 ended\n"))
+        resumed = fleet.folder.main("runs", "resume", "left")
 
     assert (left.returncode, stopped.returncode) == (130, 130), said
     assert "Follow it with: maverick runs tail left --follow" in said[0]
     assert status == ["running", "stopped"]
+    assert (resumed.returncode, resumed.stdout) == (0, "Please wait. Done for None.\n"), resumed.stderr
 
 
 @pytest.mark.parametrize(

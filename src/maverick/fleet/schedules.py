@@ -26,6 +26,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from maverick.exceptions import InvalidInputError, NetworkError
 from maverick.fleet.client import Fleet
+from maverick.fleet.connection import reaching_temporal
 
 BEGIN = "begin"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -143,12 +144,10 @@ class Schedules:
     async def all(self) -> list[ScheduleRecord]:
         """All schedules by name, each with the time of its next run."""
         times = {}
-        try:
+        with reaching_temporal():
             async for found in await self._fleet.temporal.list_schedules():
                 if found.info is not None and found.info.next_action_times:
                     times[found.id] = found.info.next_action_times[0].timestamp()
-        except RPCError as error:
-            raise _out_of_reach(error) from error
         return [
             msgspec.structs.replace(record, next_at=times.get(self._id(record.name)))
             for record in await self._records()
@@ -165,11 +164,8 @@ class Schedules:
             raise InvalidInputError(
                 f"There is no schedule named {name!r}. See: maverick schedule list", field="name"
             )
-        try:
+        with reaching_temporal(or_not_found=True):  # if it fails, what the schedule starts does nothing
             await self._fleet.temporal.get_schedule_handle(self._id(name)).delete()
-        except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:  # what it starts now does nothing
-                raise _out_of_reach(error) from error
 
     async def restore(self) -> None:
         """Make the schedules again that Temporal has lost.
@@ -205,18 +201,20 @@ class Schedules:
         spec = ScheduleSpec(cron_expressions=[record.cron], time_zone_name=record.time_zone)
         schedule = Schedule(action=action, spec=spec, policy=SchedulePolicy(catchup_window=_MISSED))
         try:
-            await self._fleet.temporal.create_schedule(self._id(record.name), schedule)
+            with reaching_temporal():
+                await self._fleet.temporal.create_schedule(self._id(record.name), schedule)
         except ScheduleAlreadyRunningError:
             return
-        except RPCError as error:
-            if error.status is not RPCStatusCode.INVALID_ARGUMENT:
-                raise _out_of_reach(error) from error
+        except NetworkError as error:
+            cause = error.__cause__
+            if not isinstance(cause, RPCError) or cause.status is not RPCStatusCode.INVALID_ARGUMENT:
+                raise
             raise InvalidInputError(
                 f"{record.cron!r} is not a schedule that Temporal reads. Write minute, hour, day of the month, month and "
                 "day of the week, such as '0 7 * * *', and check the time zone.",
                 field="cron",
-                cause=error,
-            ) from error
+                cause=cause,
+            ) from cause
 
     async def _records(self, name: str | None = None) -> list[ScheduleRecord]:
         rows = await self._database.fetch(
@@ -259,7 +257,3 @@ def _encoded(inputs: Mapping[str, Any]) -> bytes:
     if len(encoded) > _LARGEST:
         raise InvalidInputError("inputs: a schedule takes at most 1 MB.", field="inputs")
     return encoded
-
-
-def _out_of_reach(error: RPCError) -> NetworkError:
-    return NetworkError("Temporal does not answer. Check that its server runs, and try again.", cause=error)

@@ -10,9 +10,8 @@ from typing import Any
 from maverick.cli.exit_codes import SIGNALLED, WAITING
 from maverick.cli.run_options import RunOptions
 from maverick.cli.run_printer import RunPrinter, watch
-from maverick.cli.runs.approve import current_user
 from maverick.cli.runs.console import Console
-from maverick.cli.runs.pending import pending_in, pending_lines
+from maverick.cli.runs.pending import deciding_user, pending_in, pending_lines
 from maverick.cli.stop_signals import on_ctrl_c
 from maverick.cli.terminal_approver import terminal_approver
 from maverick.fleet import Fleet, FleetRun
@@ -102,10 +101,12 @@ async def _part(printer: RunPrinter, run: FleetRun) -> None:
     def press() -> None:
         loop.call_soon_threadsafe(again.set)
 
-    if not printer.console.as_json:
-        printer.console.screen.end_line()
-        printer.console.screen.remark(f"{run.run_id} goes on in the fleet. Press Ctrl-C again to stop it.")
     with on_ctrl_c(press):
+        if not printer.console.as_json:
+            printer.console.screen.end_line()
+            printer.console.screen.remark(
+                f"{run.run_id} goes on in the fleet. Press Ctrl-C again to stop it."
+            )
         try:
             await asyncio.wait_for(again.wait(), _PRESS_AGAIN)
         except TimeoutError:
@@ -159,6 +160,6 @@ async def _is_undecided(printer: RunPrinter, fleet: Fleet, run: FleetRun, approv
         call = ToolCall(asked.approval_id, asked.tool_name, asked.arguments)
         printer.reasons[call.id] = asked.question
         decide = fleet.journal.approve if await approve(call) else fleet.journal.deny
-        await decide(asked.approval_id, by=current_user())
+        await decide(asked.approval_id, by=deciding_user())
     await fleet.wake(run.run_id)
     return False

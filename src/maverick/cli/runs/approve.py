@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import getpass
-
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.in_fleet import state_in_fleet
-from maverick.cli.runs.pending import pending_in
-from maverick.exceptions import ApprovalError, InvalidInputError
+from maverick.cli.runs.pending import deciding_user, pending_in
+from maverick.exceptions import ApprovalError
 from maverick.journal import Approval, Journal, RunStatus
 
 
@@ -20,7 +18,7 @@ async def approve(console: Console, *, request_id: str, by: str | None) -> int:
         RunNotFoundError: It is no run either.
     """
     asked = await _request(console, request_id)
-    return await _tell(console, await console.journal.approve(asked, by=by or current_user()))
+    return await _tell(console, await console.journal.approve(asked, by=by or deciding_user()))
 
 
 async def deny(console: Console, *, request_id: str, by: str | None, reason: str) -> int:
@@ -31,7 +29,7 @@ async def deny(console: Console, *, request_id: str, by: str | None, reason: str
         RunNotFoundError: It is no run either.
     """
     asked = await _request(console, request_id)
-    return await _tell(console, await console.journal.deny(asked, by=by or current_user(), reason=reason))
+    return await _tell(console, await console.journal.deny(asked, by=by or deciding_user(), reason=reason))
 
 
 async def say(console: Console, *, run_id: str, text: str, by: str | None) -> int:
@@ -41,7 +39,7 @@ async def say(console: Console, *, run_id: str, text: str, by: str | None) -> in
         RunNotFoundError: There is no such run.
         InvalidInputError: It has ended, or there are too many words.
     """
-    await console.journal.say(run_id, text, by=by or current_user())
+    await console.journal.say(run_id, text, by=by or deciding_user())
     record = await console.journal.get(run_id)
     if console.as_json:
         console.write(record)
@@ -99,17 +97,3 @@ async def _outermost(journal: Journal, run_id: str) -> str:
     """The run that a subagent's run is part of; only that one is resumed."""
     record = await journal.get(run_id)
     return run_id if record.parent is None else await _outermost(journal, record.parent)
-
-
-def current_user() -> str:
-    """Who decides, by default: the user of this computer.
-
-    Raises:
-        InvalidInputError: They have no name.
-    """
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError) as error:  # the user of a container may have no name
-        raise InvalidInputError(
-            "--by: this computer's user has no name. Say who you are.", field="by"
-        ) from error

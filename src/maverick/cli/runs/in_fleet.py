@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from maverick.cli.event_printer import EventPrinter
 from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
 from maverick.cli.settings import load_settings
 from maverick.exceptions import InvalidInputError
@@ -50,6 +51,27 @@ async def abort_run(console: Console, *, run_id: str, reason: str) -> int:
             [f"The run {run_id} is told to stop. Resume it with: {console.command('resume', run_id)}"]
         )
     return SUCCESS
+
+
+async def resume_in_fleet(console: Console, run_id: str, *, accept_changes: bool, changes: RunOptions) -> int:
+    """Have a fleet go on with a run that was stopped, and show it.
+
+    Raises:
+        InvalidInputError: The run is to be different, or cannot be resumed.
+        MaverickError: The fleet cannot be reached.
+    """
+    if different := changes.words():
+        raise InvalidInputError(
+            f"{different[0]}: a run in a fleet is as its workers have its agent. Leave the option out.",
+            field="run_id",
+        )
+    from maverick.cli.fleet.connection import open_fleet  # here, since Temporal's client is an extra
+    from maverick.cli.fleet.watching import watch_in_fleet
+
+    seen = (await console.journal.get(run_id)).entries
+    async with await open_fleet(load_settings(), None, console.named_journal) as fleet:
+        run = await fleet.resume(run_id, accept_changes=accept_changes)
+        return await watch_in_fleet(console, fleet, run, after=f"{seen}-0")
 
 
 async def follow_words(console: Console, run_id: str, seen: int) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import getpass
 import time
 from collections.abc import Iterator, Sequence
 
 from maverick.cli.formatting import age, duration
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import one_line, printable, whole_call
+from maverick.exceptions import InvalidInputError
 from maverick.journal import Approval, Journal
 
 _LONGEST_CALL = 4_000
@@ -63,3 +65,17 @@ def _when(approval: Approval) -> str:
         return asked
     left = approval.expires_at - now
     return f"{asked}, {f'{duration(left)} left' if left > 0 else 'expired, which denies it'}"
+
+
+def deciding_user() -> str:
+    """Who decides, by default: the user of this computer.
+
+    Raises:
+        InvalidInputError: They have no name.
+    """
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError) as error:  # the user of a container may have no name
+        raise InvalidInputError(
+            "--by: this computer's user has no name. Say who you are.", field="by"
+        ) from error

@@ -14,6 +14,7 @@ from maverick.cli.exit_codes import FAILURE, WAITING
 from maverick.cli.run_options import RunOptions
 from maverick.cli.run_printer import RunPrinter
 from maverick.cli.runs.console import Console
+from maverick.cli.runs.in_fleet import resume_in_fleet, state_in_fleet
 from maverick.cli.settings import load_settings
 from maverick.config import MaverickConfig
 from maverick.exceptions import ConfigError, InvalidInputError
@@ -47,8 +48,10 @@ async def resume_run(
             f"{console.command('resume', record.parent, *RunOptions().words(agents))}",
             field="run_id",
         )
-    config = load_settings(asks=True, as_json=console.as_json)
     changes = RunOptions.from_options(different)
+    if await state_in_fleet(console.journal, run_id) is not None:
+        return await resume_in_fleet(console, run_id, accept_changes=accept_changes, changes=changes)
+    config = load_settings(asks=True, as_json=console.as_json)
     found, agent = _agent_of(record, agents, config)
     definition = changes.applied_to(
         agent, await _model_to_resume(console.journal, run_id, found, agent, changes, config)
