@@ -14,7 +14,7 @@ from temporalio.service import RetryConfig
 
 from fleet.processes import WorkerProcess
 from fleet.talking_agents import SPEECH
-from fleet.test_worker import offer, working
+from fleet.test_worker import offer, publish, working
 from maverick import AgentDefinition, AgentExecutor, Image, OutputConfig, TerminateReason, ToolConfig, tool
 from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError
 from maverick.fleet import Fleet, FleetRun
@@ -22,6 +22,7 @@ from maverick.fleet.worker import Offer, Worker
 from maverick.journal import PostgresJournal
 from maverick.loop.events import (
     AgentActivityEvent,
+    ApprovalRequested,
     ContentChunk,
     RetryScheduled,
     RunEnd,
@@ -358,6 +359,10 @@ async def test_what_cannot_be_started_is_refused_at_once(fleet: Fleet, wrong: di
 async def test_a_run_that_was_aborted_before_it_began_has_a_result_and_an_end(fleet: Fleet) -> None:
     run = await fleet.start("reader", inputs={"prompt": "Greet."}, user_id="ana")
     assert (await run.status()).waits_for == "a worker that has the agent 'reader'"
+    with pytest.raises(InvalidInputError, match="no worker has begun"):
+        await run.say("Hurry.", user_id="ana")
+    with pytest.raises(RunNotFoundError):
+        await run.say("Hurry.", user_id="ben")
     waiting = asyncio.create_task(run.result())
     await run.abort("not needed")
 
@@ -425,3 +430,51 @@ async def test_a_temporal_that_is_gone_is_an_error_of_ours_and_a_run_is_not_lost
             assert (await run.status()).state == "started"
     assert isinstance(unreached, NetworkError)
     assert "Temporal could not be reached" in str(unreached)
+
+
+async def test_whoever_watches_sees_a_subagents_question_and_what_follows_the_answer(fleet: Fleet) -> None:
+    publisher: AgentDefinition[str] = AgentDefinition(
+        name="publisher", description="Publishes.", tool_config=ToolConfig(tools=[publish])
+    )
+    editor: AgentDefinition[str] = AgentDefinition(
+        name="editor", description="Edits.", tool_config=ToolConfig(tools=[publisher.as_tool()])
+    )
+
+    def answers(request: Request) -> Any:
+        is_editor = request.tools[0].name == "publisher"
+        if len(request.messages) > 1:
+            return reply("Edited." if is_editor else "Published.")
+        return call("publisher", prompt="Do.") if is_editor else call("publish", text="news")
+
+    async with working(Worker(fleet, offer(fleet, lambda: answers, editor))):
+        run = await fleet.start("editor", inputs={"prompt": "Publish the news."}, user_id="ana")
+        seen: list[AgentActivityEvent] = []
+        async with asyncio.timeout(PATIENCE):
+            async for event in run.events():
+                seen.append(event)
+                if isinstance(event, ApprovalRequested):
+                    (asked,) = await fleet.journal.list_approvals(run_id=event.run_id)
+                    await run.approve(asked.approval_id, by="ana")
+
+    kinds = [(event.type, len(event.agent)) for event in seen]
+    assert kinds.count(("approval_requested", 2)) == kinds.count(("approval_given", 2)) == 1
+    assert kinds.index(("approval_given", 2)) < kinds.index(("run_end", 2)) < kinds.index(("run_end", 1))
+    assert [event.content for event in seen if isinstance(event, ContentChunk)] == ["Published.", "Edited."]
+
+
+async def test_a_watcher_that_is_too_slow_for_the_words_has_the_rest_from_the_journal(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maverick.fleet.watching._MOST_HEARD", 3)
+    rest = "good night. " * 1000
+    model = Speaker("Good morning, ", rest)
+    async with working(Worker(fleet, spoken_by(fleet, model))):
+        run = await fleet.start("reader", inputs={"prompt": "Greet."})
+        events = aiter(run.events())
+        seen = await read_until(events, "Good morning, ")
+        model.may_go_on.release()
+        model.may_go_on.release()
+        await run.ended()
+        seen += await rest_of(events)
+
+    assert said(seen) == f"Good morning, {rest}"

@@ -291,8 +291,21 @@ class FleetRun:
     async def say(
         self, content: str | Iterable[str | Part], *, by: str = "", user_id: str | None = None
     ) -> None:
-        """Say something to the run; it is heard before its next turn."""
-        await self._fleet.journal.say(self.run_id, content, by=by, user_id=user_id)
+        """Say something to the run; it is heard before its next turn.
+
+        Raises:
+            RunNotFoundError: There is no such run, or it is another user's.
+            InvalidInputError: It has not begun, has come to its end, or there are too many words.
+        """
+        try:
+            await self._fleet.journal.say(self.run_id, content, by=by, user_id=user_id)
+        except RunNotFoundError:
+            record = await self.status()
+            if user_id is not None and record.user_id != user_id:
+                raise
+            raise InvalidInputError(
+                f"run_id: no worker has begun the run {self.run_id!r}. Say it once one has.", field="run_id"
+            ) from None
 
     async def abort(self, reason: str = "") -> None:
         """Stop the run, whoever drives it."""

@@ -6,6 +6,7 @@ shown while it was made is not told again: what is shown is counted, and only th
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 from maverick.exceptions import InvalidInputError, JournalError, RunNotFoundError
 from maverick.fleet.live import Words
 from maverick.fleet.result import aborted, feed, is_over
-from maverick.fleet.watching import Feed, Look
+from maverick.fleet.watching import Feed
 from maverick.journal import Journal, RunStatus
 from maverick.journal.playback import bare_loop
 from maverick.journal.store import ENDED
@@ -86,7 +87,6 @@ class RunEvents:
         self._closed: set[str] = set()
         """The subagents' runs whose result their caller has."""
         self._is_over = False
-        self._unreachable_since: float | None = None
 
     @property
     def cursor(self) -> str:
@@ -107,7 +107,7 @@ class RunEvents:
             tried: Words | None = None
             while True:
                 heard.stirred = False
-                async for event in self._news():
+                async for event in self._reachable_news():
                     yield event
                 if self._is_over:
                     return
@@ -125,30 +125,29 @@ class RunEvents:
 
     # From the journal -------------------------------------------------------------------------------------------
 
-    async def _look(self) -> Look | None:
-        """How the run stands; ``None`` while that cannot be known."""
-        try:
-            look = await self._feed.look(self._run_id)
-        except JournalError as error:
-            now = time.monotonic()
-            self._unreachable_since = self._unreachable_since or now
-            if not error.retryable or now - self._unreachable_since > _PATIENCE:
-                raise
-            return None
-        self._unreachable_since = None
-        return look
+    async def _reachable_news(self) -> AsyncIterator[AgentActivityEvent]:
+        """What the journal has that was not told, as soon as it can be reached."""
+        patience = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                async for event in self._news():
+                    yield event
+            except JournalError as error:
+                if not error.retryable or time.monotonic() > patience:
+                    raise
+                await asyncio.sleep(1)
+            else:
+                return
 
     async def _news(self) -> AsyncIterator[AgentActivityEvent]:
         """What the journal has that was not told."""
-        look = await self._look()
-        if look is None:
-            return
+        look = await self._feed.look(self._run_id)
         for run_id, (entries, status) in look.runs.items():
             if not self._is_closed(run_id) and entries > self._run(run_id).taken:
                 async for event in self._tell(run_id, entries, status):
                     yield event
         self._is_over = is_over(self._run_id, look)
-        loop = self._told[self._run_id].loop if look.runs else None
+        loop = self._told[self._run_id].loop if self._run_id in self._told else None
         if self._is_over and (loop is None or not isinstance(loop.step, Finish)):  # no worker could end it
             yield RunEnd(
                 run_id=self._run_id,

@@ -43,7 +43,13 @@ def feed(loop: AgentLoop[Any], entry: Entry) -> None:
     if isinstance(loop.step, Finish) and isinstance(entry, ModelCalled):
         # The answer was not of the type that the agent declares, and the model is asked for a better one.
         loop.feed(Said(at=entry.at, content=""))
-    loop.feed(entry)
+    try:
+        loop.feed(entry)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"The run cannot be followed without the version of its agent that made it ({error}).",
+            field="run_id",
+        ) from error
 
 
 def result_of(

@@ -74,10 +74,13 @@ class Feed:
         watched = self._watched.setdefault(run_id, [])
         watched.append(heard)
         try:
-            if self._task is None:
+            if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._listen())
             else:
-                await self._announce([run_id], anew=True)
+                with suppress(
+                    JournalError
+                ):  # it is announced with the others, once the database can be reached
+                    await self._announce([run_id], anew=True)
             yield heard
         finally:
             watched.remove(heard)
@@ -92,7 +95,8 @@ class Feed:
         now = time.monotonic()
         if now - self._asked.get(run_id, 0.0) > 1.0:
             self._asked[run_id] = now
-            await self._announce([run_id], anew=True)
+            with suppress(JournalError):  # what was missed comes with the journal
+                await self._announce([run_id], anew=True)
 
     async def look(self, run_id: str) -> Look:
         """How a run stands now.
