@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from maverick import AbortSignal, AgentDefinition, AgentExecutor, ModelConfig, ToolContext, tool
 from maverick.exceptions import NetworkError, RateLimitError, RunHandedOverError
@@ -20,6 +23,7 @@ from maverick.journal.codec import encode_entry
 from maverick.loop.entries import Resumed, RunStarted, ToolFinished
 from maverick.model import Request, ToolCall
 from maverick.providers.wrappers import LimitedClient, RateLimiter
+from maverick.telemetry import instrument, uninstrument
 from maverick.testing import ScriptedClient, call, calls
 from scenario import agent, run
 
@@ -181,3 +185,24 @@ async def test_a_run_without_a_journal_goes_on_to_its_end() -> None:
     result = await run(["Done."], agent(), signal=signal)
 
     assert result.output == "Done."
+
+
+async def test_a_run_that_was_handed_over_is_traced_up_to_there() -> None:
+    spans = InMemorySpanExporter()
+    tracers = TracerProvider(shutdown_on_exit=False)
+    tracers.add_span_processor(SimpleSpanProcessor(spans))
+    instrument(tracer_provider=tracers)
+    signal = AbortSignal()
+    signal.hand_over()
+
+    try:
+        with pytest.raises(RunHandedOverError):
+            await AgentExecutor(ScriptedClient(["Done."]), journal=MemoryJournal()).execute(
+                agent(), signal=signal
+            )
+    finally:
+        uninstrument()
+
+    (span,) = spans.get_finished_spans()
+    assert (span.attributes or {})["maverick.terminate_reason"] == "handed_over"
+    assert span.status.is_unset
