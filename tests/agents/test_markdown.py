@@ -33,6 +33,8 @@ temperature: 0.2
 effort: high
 thinking: off
 stop_sequences: [END]
+context_window: 9000
+defer: [grep]
 ---
 
 You write for ${audience}.
@@ -62,6 +64,8 @@ EVERY_PROBLEM = {
         "attachments: ../a.png is not in the folder",
     ),
     "wrong limit": ("---\ndescription: b\nmax_turns: 0\n---\nx\n", 3, "max_turns: expected"),
+    "wrong window": ("---\ndescription: b\ncontext_window: big\n---\nx\n", 3, "context_window: expected"),
+    "wrong deferring": ("---\ndescription: b\ndefer: 3\n---\nx\n", 3, "defer: expected"),
     "wrong time": ("---\ndescription: b\ntimeout: soon\n---\nx\n", 3, "timeout: expected seconds"),
     "wrong temperature": ("---\ndescription: b\ntemperature: hot\n---\nx\n", 3, "temperature: expected"),
     "inputs no names": ("---\ndescription: b\ninputs: [a]\n---\nx\n", 3, "inputs: expected names"),
@@ -107,7 +111,8 @@ def test_a_file_says_all_there_is_to_an_agent(tmp_path: Path) -> None:
     assert (agent.model_config.model, agent.model_config.temperature) == ("offline:", 0.2)
     assert (agent.model_config.effort, agent.model_config.thinking) == ("high", "off")
     assert agent.model_config.stop_sequences == ("END",)
-    assert agent.tool_config.tools == ("read_file", "grep")
+    assert agent.model_config.context_window == 9000
+    assert (agent.tool_config.tools, agent.tool_config.defer) == (("read_file", "grep"), ("grep",))
     assert (agent.run_config.max_turns, agent.run_config.timeout_ms) == (7, 120_000)
     assert agent.run_config.max_cost_usd == 0.5
     assert (agent.inputs["days"].type, agent.inputs["days"].default) == (int, 3)

@@ -12,6 +12,7 @@ from maverick import AgentExecutor
 from maverick.cli.screen import one_line
 from maverick.journal import Approval, ApprovalStatus, Journal
 from maverick.testing import ScriptedClient, call
+from media_files import png
 
 
 def request(runs: Runs, approval_id: str) -> Approval:
@@ -138,7 +139,8 @@ def test_a_request_for_nothing_known_is_one_line(runs: Runs) -> None:
 
 
 def test_a_run_that_waits_hears_when_it_is_resumed_and_one_that_has_ended_does_not(runs: Runs) -> None:
-    said = runs.run("say", "wait", "Hurry up.", "--by", "ana")
+    (runs.home / "shelf.png").write_bytes(png())
+    said = runs.run("say", "wait", "Hurry up.", "--by", "ana", "--attach", "shelf.png")
     runs.run("deny", "wait", "--by", "ana")
     resumed = runs.start("resume", "wait", "--agents", AGENTS)
     shown = runs.run("show", "wait")
@@ -148,5 +150,5 @@ def test_a_run_that_waits_hears_when_it_is_resumed_and_one_that_has_ended_does_n
         f"Resume with: maverick runs resume wait --journal {runs.file}",
     ]
     assert resumed.returncode == 0, resumed.stderr
-    assert "a person wrote: Hurry up." in shown.stdout
+    assert "a person wrote: [image: shelf.png] Hurry up." in one_line(shown.stdout)
     assert "The run 'sum' has ended (complete)" in runs.refuse("say", "sum", "Hello?")

@@ -18,6 +18,7 @@ from cli.office_agents import clerk
 from cli.runs_command import AGENTS, WILD, Runs, die_after, is_safe
 from maverick import AgentExecutor
 from maverick.journal import Journal, RunRecord, RunStatus
+from media_files import png
 from wire.claude_server import HELLO, ClaudeServer
 
 OTHER_CLERK = """
@@ -318,6 +319,17 @@ def test_a_fork_runs_again_from_a_turn_on_with_other_words(runs: Runs) -> None:
     assert (done.returncode, done.stdout) == (0, "6 * 6 = 36.\n")
     assert done.stderr.splitlines()[-1].startswith("again: complete, 2 turns, ")
     assert (record(runs, "again").forked_from, record(runs, "sum").entries) == ("sum", 7)
+
+
+def test_a_fork_may_have_another_image(runs: Runs) -> None:
+    (runs.home / "shelf.png").write_bytes(png())
+    words = ("fork", "sum", "--agents", AGENTS, "--turn", "1", "--new-id", "again", "--attach", "shelf.png")
+
+    assert 'files go with a message. Add: --edit "…"' in runs.refuse(*words)
+    done = runs.run(*words, "--edit", "calculate 6 * 6")
+
+    assert (done.returncode, done.stdout) == (0, "6 * 6 = 36.\n")
+    assert "a person wrote: [image: shelf.png]" in runs.run("replay", "again", "--agents", AGENTS).stderr
 
 
 def test_a_fork_may_have_another_model(runs: Runs) -> None:

@@ -199,7 +199,13 @@ ENTRIES: dict[type[Any], SearchStrategy[Any]] = {
         usage=usages,
     ),
     Resumed: st.builds(Resumed, at=moments, limits=limits),
-    Edited: st.builds(Edited, at=moments, content=texts),
+    Edited: st.builds(
+        Edited,
+        at=moments,
+        content=texts,
+        parts=st.lists(media, max_size=2).map(tuple),
+        keeps_media=st.booleans(),
+    ),
     Said: st.builds(Said, at=moments, content=texts, parts=st.lists(media, max_size=2).map(tuple), by=texts),
 }
 """Any entry of each kind."""

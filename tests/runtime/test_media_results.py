@@ -185,3 +185,24 @@ async def test_a_conversation_of_a_replayed_run_continues_with_its_images() -> N
     (image,) = [part for part in client.requests[1].messages[0].parts if isinstance(part, Image)]
     assert image.blob is not None
     assert image.blob.data == png()
+
+
+async def test_an_edit_of_the_words_keeps_the_images_and_one_with_images_replaces_them() -> None:
+    shelf = Image.from_bytes(png(), name="shelf.png")
+    door = Image.from_bytes(png(50, 50), name="door.png")
+    client = ScriptedClient(["A shelf.", "Blue.", "A door."])
+    executor = AgentExecutor(client, journal=MemoryJournal())
+    looker = agent(ask="${prompt}")
+    await executor.execute(looker, inputs={"prompt": [shelf, "What is it?"]}, run_id="run")
+
+    await executor.fork("run", looker, turn=1, edit="Which colour?", new_run_id="words")
+    await executor.fork("run", looker, turn=1, edit=[door, "And this?"], new_run_id="door")
+
+    assert [request.messages[-1].parts for request in client.requests[1:]] == [
+        (shelf, Text("Which colour?")),
+        (door, Text("And this?")),
+    ]
+    for run_id, image in (("words", shelf), ("door", door)):
+        told = [event async for event in executor.replay(run_id, looker)][-1]
+        assert isinstance(told, RunEnd)
+        assert image in told.result.messages[0].parts

@@ -12,6 +12,7 @@ from maverick.loop.events import (
     ApprovalRequested,
     ContentChunk,
     ErrorEvent,
+    PrefixChanged,
     RetryScheduled,
     RunEnd,
     RunStart,
@@ -22,6 +23,7 @@ from maverick.loop.events import (
     UsageUpdated,
 )
 from maverick.loop.limits import Limits
+from maverick.loop.prefix import PrefixReason
 from maverick.loop.result import AgentUsage, ToolOutcome
 from maverick.model import Message, ToolCall, Usage
 from maverick.tui.conversation import ConversationModel
@@ -79,6 +81,9 @@ class Teller:
     def use(self, tokens: int, context: int) -> None:
         usage = Usage(tokens, 0, cost_usd=0.01)
         self._tell(UsageUpdated, usage=usage, total=usage, context_tokens=context)
+
+    def change_prefix(self, reason: PrefixReason, tokens: int) -> None:
+        self._tell(PrefixChanged, reason=reason, tokens=tokens)
 
     def end(self, reason: TerminateReason = TerminateReason.COMPLETE, text: str = "", **options: Any) -> None:
         whole: dict[str, Any] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from maverick.loop import TerminateReason
+from maverick.loop.prefix import PrefixReason
 from maverick.loop.result import ToolOutcome
 from maverick.model import Message, ToolCall
 from maverick.model.untrusted import mark_untrusted
@@ -105,6 +106,16 @@ def test_an_answer_that_broke_off_is_taken_back_when_it_is_tried_again(teller: T
         ("remark", "The connection broke. Retrying in about 1.5 s."),
         ("answer", "A whole answer."),
     ]
+
+
+def test_a_prompt_that_is_no_longer_cached_is_a_quiet_line_unless_another_line_says_why(
+    teller: Teller,
+) -> None:
+    teller.begin("Go.")
+    teller.change_prefix(PrefixReason.TOOLS_CHANGED, 12_000)
+    teller.change_prefix(PrefixReason.CONDENSED, 9_000)
+
+    assert shapes(teller.model)[1:] == [("remark", "tools changed: about 12,000 tokens not cached")]
 
 
 def test_subagents_speak_at_the_same_time_without_mixing_their_words(teller: Teller) -> None:

@@ -14,7 +14,8 @@ Two kinds are read. A file of ours, in ``.maverick/agents``, has these settings,
     message: Report on ${days} days.   # by default ${prompt}
     attachments: [logo.png]            # images and documents before the message, from the folder of this file
     max_turns: 10                      # and timeout, max_cost_usd, max_total_tokens, max_tool_calls
-    effort: high                       # and max_tokens, thinking, server_tools: the settings of ModelConfig
+    effort: high                       # and max_tokens, context_window, server_tools: the settings of ModelConfig
+    defer: true                        # or names: the tools that are found by a search, and not named in each request
     output: {type: object, …}          # a JSON Schema of the answer
     ---
     You write for ${audience}.
@@ -53,7 +54,8 @@ from maverick.model.media import MAX_BYTES, media_from_path
 _INPUT_TYPES = {"text": str, "string": str, "integer": int, "number": float, "boolean": bool}
 _LIMITS = ("max_turns", "max_cost_usd", "max_total_tokens", "max_tool_calls", "max_calls_per_turn")
 _FIELDS = (
-    "name", "description", "model", "tools", "mcpServers", "inputs", "message", "attachments", "timeout", "output", *MODEL_SETTINGS, *_LIMITS,
+    "name", "description", "model", "tools", "mcpServers", "inputs", "message", "attachments", "timeout", "output", "context_window", "defer",
+    *MODEL_SETTINGS, *_LIMITS,
 )  # fmt: skip
 _WRITTEN_AS = {"timeout_ms": "timeout", "initial_messages[0]": "message", "system_prompt": "body"}
 """How a file calls what a definition calls otherwise."""
@@ -98,10 +100,11 @@ def _own_agent(front: FrontMatter) -> AgentFile:
                 prompt_config=PromptConfig(front.body, [_message(front)]),
                 model_config=ModelConfig(
                     model=_text(front, "model", "") or None,
+                    context_window=front.fields.get("context_window"),  # type: ignore[arg-type]  # it checks it
                     **{name: front.fields.get(name) for name in MODEL_SETTINGS},  # type: ignore[arg-type]  # it checks them
                 ),
                 run_config=_run_config(front),
-                tool_config=ToolConfig(tools=_own_tools(front)),
+                tool_config=ToolConfig(tools=_own_tools(front), defer=front.fields.get("defer")),  # type: ignore[arg-type]
                 input_config=_inputs(front),
                 output_config=None if output is None else OutputConfig("answer", _output_type(front, output)),
             ),

@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 from maverick import exceptions
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, JournalDamagedError, JournalError
 from maverick.journal.records import Approval
-from maverick.loop.entries import Entry, ModelReplied, RunStarted, Said, ToolFinished
+from maverick.loop.entries import Edited, Entry, ModelReplied, RunStarted, Said, ToolFinished
 from maverick.model import Blob, Document, Image, Part, ToolCall
 
 VERSION = 1
@@ -56,6 +56,7 @@ _PARTS: dict[type[Any], Callable[[Any], Iterable[Part]]] = {
     ModelReplied: attrgetter("response.parts"),
     ToolFinished: attrgetter("parts"),
     Said: attrgetter("parts"),
+    Edited: attrgetter("parts"),
 }
 """Where the parts of an entry are. Looked up by type: asking a struct what it is an instance of takes a microsecond."""
 _OWN_FIELDS = frozenset(_StoredError.__struct_fields__)

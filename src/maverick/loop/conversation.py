@@ -36,7 +36,7 @@ from maverick.model import (
     Tool,
     ToolCall,
 )
-from maverick.model.message import describe_part
+from maverick.model.message import describe_part, parts_of
 from maverick.model.untrusted import cut_out
 
 _BYTES_PER_TOKEN = 3
@@ -108,14 +108,17 @@ class Conversation:
             self.history, self._whole = self._whole, None
             self._recount()
 
-    def edit(self, text: str) -> None:
-        """Replace the user's last message, or add one after the last tool results."""
+    def edit(self, content: str | Iterable[str | Part], *, keeps_media: bool = False) -> None:
+        """Replace the user's last message, all of it or only its text, or add one after the last tool results."""
         last = len(self.history) - 1
         if self.history[last].role is Role.USER:
+            if keeps_media:
+                media = [part for part in self.history[last].parts if isinstance(part, Image | Document)]
+                content = [*media, *parts_of(content)]
             self.history = History(self.history[:last])
             if self._sent > last:
                 self.note_change(PrefixReason.EDITED, last)
-        self.interject(Message.user(text))
+        self.interject(Message.user(content))
 
     def interject(self, message: Message) -> None:
         """Add a message that the model did not wait for: what a provider's tool had only begun is taken back.

@@ -169,6 +169,11 @@ class Edited(_Entry, frozen=True, kw_only=True):
     """A person added a message to the conversation, before the next turn."""
 
     content: str
+    """The message as text."""
+    parts: tuple[Part, ...] = ()
+    """All of it, when it is more than that text, such as an image."""
+    keeps_media: bool = False
+    """Whether the images and documents of the message that it replaces stay; they did not in runs from before this."""
 
 
 class Said(_Entry, frozen=True, kw_only=True):

@@ -248,7 +248,7 @@ class AgentLoop(Generic[T]):
         return self._ask_or_run()
 
     def _on_edited(self, entry: entries.Edited, step: CallModel) -> Step:
-        self.conversation.edit(entry.content)
+        self.conversation.edit(entry.parts or entry.content, keeps_media=entry.keeps_media)
         return replace(step, request=replace(step.request, messages=self.conversation.history))
 
     def _on_said(self, entry: entries.Said, step: CallModel | Finish) -> Step:

@@ -267,7 +267,7 @@ class AgentExecutor:
         definition: AgentDefinition[T],
         *,
         turn: int,
-        edit: str | None = None,
+        edit: str | Iterable[str | Part] | None = None,
         new_run_id: str | None = None,
         signal: AbortSignal | None = None,
         on_activity: Listener | None = None,
@@ -280,6 +280,7 @@ class AgentExecutor:
             definition: The agent from here on; its model and tools may be others.
             turn: The turn to begin with.
             edit: A message to put before that turn: in place of the user's last message, or after the last tool results.
+                A text replaces only the text of that message; its images and documents stay.
             new_run_id: The new run's id, if it is to have a certain one.
             signal: Stops the run when it is aborted.
             on_activity: Called with each new event.

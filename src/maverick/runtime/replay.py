@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -15,13 +15,14 @@ from maverick.journal import Journal
 from maverick.journal.codec import decode_entry
 from maverick.journal.damage import damaged_run
 from maverick.journal.records import DAMAGED, Lease, check_here
+from maverick.journal.words import words_for
 from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.loop.entries import Edited, Entry, ModelCalled, RunStarted, Said
 from maverick.loop.event_mapper import EventMapper
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.machine import AgentLoop
-from maverick.model import ModelInfo, Tool
+from maverick.model import ModelInfo, Part, Tool
 from maverick.tools import ToolRegistry
 
 R = TypeVar("R")
@@ -186,7 +187,7 @@ def forked(
     old_run_id: str,
     entries: Sequence[Entry],
     turn: int,
-    edit: str | None,
+    edit: str | Iterable[str | Part] | None,
     *,
     run_id: str,
     trace_id: str,
@@ -222,4 +223,10 @@ def forked(
         execution=None,
     )
     prefix: list[Entry] = [new_start, *entries[1 : begun[0]]]
-    return prefix if edit is None else [*prefix, Edited(at=prefix[-1].at, content=edit)]
+    if edit is None:
+        return prefix
+    at = prefix[-1].at
+    if isinstance(edit, str):
+        return [*prefix, Edited(at=at, content=edit, keeps_media=True)]
+    words = words_for(edit, "", at)
+    return [*prefix, Edited(at=at, content=words.content, parts=words.parts)]

@@ -14,6 +14,7 @@ from maverick.loop.events import (
     ContentChunk,
     ErrorEvent,
     MessageAdded,
+    PrefixChanged,
     RetryScheduled,
     RunEnd,
     RunResumed,
@@ -27,6 +28,7 @@ from maverick.loop.events import (
     UsageUpdated,
 )
 from maverick.loop.limits import Limits
+from maverick.loop.prefix import PrefixReason
 from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOutcome
 from maverick.model import Message, Part, Role, Thought, ToolCall
 from maverick.model.message import describe_part
@@ -216,6 +218,10 @@ class ConversationModel:
             self.gauge.context_tokens = event.context_tokens
         self._remark_on(event, "the conversation was compacted")
 
+    def _prefix_changed(self, event: PrefixChanged) -> None:
+        if event.tokens and event.reason is not PrefixReason.CONDENSED:  # which is told already
+            self._remark_on(event, f"{event.reason}: about {event.tokens:,} tokens not cached")
+
     def _message_added(self, event: MessageAdded) -> None:
         if self._depth(event) == 0:
             self.edit(event.content)
@@ -338,6 +344,7 @@ class ConversationModel:
         RetryScheduled: _retry_comes,
         UsageUpdated: _usage_counted,
         Compacted: _compacted,
+        PrefixChanged: _prefix_changed,
         MessageAdded: _message_added,
         RunEnd: _run_ended,
     }

@@ -34,14 +34,7 @@ def add_arguments(parser: CommandParser) -> None:
         "(FILE.py:NAME picks one of several); default: general. Several words are a prompt for that one",
     )
     add_inputs(parser)
-    parser.add_argument(
-        "--attach",
-        metavar="FILE",
-        action="append",
-        default=[],
-        type=unicode_text,
-        help="an image, a PDF or a text to send with the prompt; may be given several times",
-    )
+    add_attachments(parser, "the prompt")
     add_changes(parser, "for this run")
     parser.add_argument(
         "--json", action="store_true", dest="as_json", help="write each event as a line of JSON"
@@ -85,6 +78,18 @@ def add_inputs(parser: CommandParser) -> None:
         dest="inputs",
         type=_assignment,
         help="an input of the agent, - for piped input; may be given several times",
+    )
+
+
+def add_attachments(parser: argparse.ArgumentParser, to: str) -> None:
+    """Add the option for files that go with a message."""
+    parser.add_argument(
+        "--attach",
+        metavar="FILE",
+        action="append",
+        default=[],
+        type=unicode_text,
+        help=f"an image, a PDF or a text to send with {to}; may be given several times",
     )
 
 

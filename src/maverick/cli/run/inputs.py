@@ -14,6 +14,7 @@ from maverick.cli.screen import Screen
 from maverick.exceptions import InvalidInputError
 from maverick.loop import Input
 from maverick.loop.inputs import REQUIRED
+from maverick.model import Part
 from maverick.model.media import media_from_path
 
 PROMPT = "prompt"
@@ -70,6 +71,15 @@ def gather_inputs(
     if media and PROMPT not in values:
         raise InvalidInputError('--attach: files go with a prompt. Add: -p "…"', field=PROMPT)
     return values | {PROMPT: [*media, values[PROMPT]]} if media else values
+
+
+def with_files(text: str, attached: Sequence[str]) -> str | list[str | Part]:
+    """A message with the files that go before its words, if there are any.
+
+    Raises:
+        InvalidInputError: A file cannot be attached.
+    """
+    return [*map(media_from_path, attached), text] if attached else text
 
 
 def _check_complete(declared: Mapping[str, Input], given: Mapping[str, str]) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.run.inputs import with_files
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.in_fleet import state_in_fleet
 from maverick.cli.runs.pending import deciding_user, pending_in
@@ -32,14 +35,14 @@ async def deny(console: Console, *, request_id: str, by: str | None, reason: str
     return await _tell(console, await console.journal.deny(asked, by=by or deciding_user(), reason=reason))
 
 
-async def say(console: Console, *, run_id: str, text: str, by: str | None) -> int:
+async def say(console: Console, *, run_id: str, text: str, attach: Sequence[str], by: str | None) -> int:
     """Leave words for a run.
 
     Raises:
         RunNotFoundError: There is no such run.
-        InvalidInputError: It has ended, or there are too many words.
+        InvalidInputError: It has ended, there are too many words, or a file cannot be attached.
     """
-    await console.journal.say(run_id, text, by=by or deciding_user())
+    await console.journal.say(run_id, with_files(text, attach), by=by or deciding_user())
     record = await console.journal.get(run_id)
     if console.as_json:
         console.write(record)

@@ -7,7 +7,7 @@ import re
 
 from maverick.cli.fleet.arguments import add_connection
 from maverick.cli.parser import CommandParser, unicode_text, whole_number
-from maverick.cli.run.arguments import add_changes
+from maverick.cli.run.arguments import add_attachments, add_changes
 
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -99,6 +99,7 @@ def _add_deciding(verbs: Verbs) -> None:
         "waits hears it when it is resumed.",
     )
     say.add_argument("text", metavar="TEXT", type=unicode_text, help="what to say")
+    add_attachments(say, "the words")
     abort = verbs.add_for_run(
         "abort", "stop a run of a fleet", "Stop a run of a fleet, wherever it is driven. It can be resumed."
     )
@@ -151,6 +152,7 @@ def _add_going_on(verbs: Verbs) -> None:
         type=unicode_text,
         help="a message to put before it: it replaces the user's last message, or follows the last tool results",
     )
+    add_attachments(fork, "the message, in place of files that went with the one it replaces")
     fork.add_argument("--new-id", metavar="ID", type=unicode_text, help="the id of the new run")
     move = verbs.add_for_run(
         "move",

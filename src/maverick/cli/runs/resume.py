@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from maverick.agents.named_tools import coding_registry, names_tools
 from maverick.cli.agent_lookup import find_agent, look_up
 from maverick.cli.executor import drive_run, who_answers
 from maverick.cli.exit_codes import FAILURE, WAITING
+from maverick.cli.run.inputs import with_files
 from maverick.cli.run_options import RunOptions
 from maverick.cli.run_printer import RunPrinter
 from maverick.cli.runs.console import Console
@@ -78,6 +80,7 @@ async def fork_run(
     agents: str | None,
     turn: int,
     edit: str | None,
+    attach: Sequence[str],
     new_id: str | None,
     **different: Any,
 ) -> int:
@@ -87,6 +90,9 @@ async def fork_run(
         RunNotFoundError: There is no such run.
         InvalidInputError: It has no such turn, or its agent cannot be loaded.
     """
+    if attach and edit is None:
+        raise InvalidInputError('--attach: files go with a message. Add: --edit "…"', field="edit")
+    message = edit if edit is None else with_files(edit, attach)
     config = load_settings(asks=True, as_json=console.as_json)
     changes = RunOptions.from_options(different)
     record = await console.journal.get(run_id)
@@ -102,7 +108,7 @@ async def fork_run(
         console.journal,
         changes,
         lambda executor, stop, listen: executor.fork(
-            run_id, definition, turn=turn, edit=edit, new_run_id=new_id, signal=stop, on_activity=listen
+            run_id, definition, turn=turn, edit=message, new_run_id=new_id, signal=stop, on_activity=listen
         ),
         record.user_id,
     )
