@@ -6,7 +6,10 @@ import asyncio
 import random
 from typing import Any
 
+import pytest
+
 from maverick.fleet import Fleet
+from maverick.fleet.adoption import Adoption
 from maverick.fleet.store import FleetState, FleetStore, RunRequest
 from maverick.fleet.worker import Worker
 from maverick.journal import PostgresJournal, RunStatus
@@ -113,6 +116,36 @@ async def test_a_run_that_waits_for_a_person_leaves_its_place_to_the_next_and_wa
         ended = await asyncio.wait_for(asyncio.gather(asks.ended(), waits.ended()), 30)
 
     assert [record.status for record in ended] == [RunStatus.COMPLETE] * 2
+
+
+async def test_a_run_whose_place_was_given_by_a_worker_that_then_died_is_woken_by_another(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answers(request: Any) -> Any:
+        return reply("Done.") if len(request.messages) > 2 else call("publish", text="limits")
+
+    async def dies(_: Any) -> None:
+        """Do nothing more."""
+
+    async with working(Worker(fleet, offer(fleet, lambda: answers))):
+        run = await fleet.start("clerk", inputs={"prompt": "Publish it."}, user_id="ana")
+        await eventually(lambda: is_in(fleet, run.run_id, FleetState.PARKED))
+        fleet.store.max_runs_per_user = 0
+        (asked,) = await fleet.journal.list_approvals(run_id=run.run_id)
+        await run.approve(asked.approval_id, by="ana")
+        await eventually(lambda: is_in(fleet, run.run_id, FleetState.QUEUED))
+        with monkeypatch.context() as patch:
+            patch.setattr(fleet, "offer", dies)
+            fleet.store.max_runs_per_user = 1
+            await fleet.offer(await fleet.store.admit("ana"))
+        await fleet.journal.database.fetch(
+            "UPDATE maverick.fleet_runs SET updated_at = now() - interval '1 minute'"
+        )
+
+        await Adoption(fleet).release_undelivered()
+        record = await asyncio.wait_for(run.ended(), 30)
+
+    assert record.status is RunStatus.COMPLETE
 
 
 async def is_in(fleet: Fleet, run_id: str, state: FleetState) -> bool:

@@ -18,7 +18,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from maverick.fleet.metrics import WorkerMetrics
 from maverick.fleet.store import FleetRecord, FleetState, FleetStore
-from maverick.fleet.workflow import DRIVE, WORKFLOW
+from maverick.fleet.workflow import DRIVE, WORKFLOW, RunWorkflow
 
 _SETTLED = 5.0
 """Seconds after which a run that has not changed should have a workflow that Temporal lists."""
@@ -102,6 +102,8 @@ class Adoption:
 
         What Temporal says to a worker is lost with their connection. An attempt that has begun, and whose run no worker has
         taken between two looks, is such a one.
+
+        A run that may go on and whose workflow still waits is woken.
         """
         begun: dict[str, int] = {}
         for run in await self._fleet.store.open_runs(settled_for=_SETTLED, limit=_LOOKED_AT):
@@ -110,6 +112,8 @@ class Adoption:
                 with _unless_gone():
                     found = (await handle.describe()).raw_description.pending_activities
                     begun.update((run.run_id, each.attempt) for each in found if each.state == _BEGUN)
+                    if not found and not run.waits_for:  # whoever let it go on could not tell its workflow
+                        await handle.signal(RunWorkflow.wake)
         for run_id, _ in begun.items() & self._undelivered.items():
             with _unless_gone():
                 await self._fleet.temporal.get_async_activity_handle(
