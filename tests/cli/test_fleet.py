@@ -164,6 +164,20 @@ def test_ctrl_c_stops_watching_a_run_in_a_fleet_and_twice_stops_the_run(fleet: F
     assert (resumed.returncode, resumed.stdout) == (0, "Please wait. Done for None.\n"), resumed.stderr
 
 
+def test_a_run_whose_agent_no_worker_has_waits_says_so_and_can_be_stopped(fleet: FleetFolder) -> None:
+    process = fleet.start("run", "nobody", "-p", "Work.", "--on", "fleet", "--run-id", "work")
+    assert process.stderr is not None
+    said = process.stderr.readline()
+
+    aborted = fleet.folder.main("runs", "abort", "work", "--reason", "no one has it")
+    _, rest = process.communicate(timeout=PATIENCE)
+
+    assert said == "(work waits for a worker that has the agent 'nobody')\n"
+    assert aborted.returncode == 0, aborted.stderr
+    assert (process.returncode, "(stopped)" in rest) == (130, True), rest
+    assert "has ended" in fleet.folder.refuse("runs", "abort", "work")
+
+
 @pytest.mark.parametrize(
     ("settings", "words", "code", "problem"),
     [
