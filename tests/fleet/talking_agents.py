@@ -22,7 +22,7 @@ def talk(_: Request) -> TurnLike:
     """What the model says."""
     with Path(os.environ["TALKS"]).open("ab") as talks:
         talks.write(b".")
-        return reply(SPEECH, pace=0.5 if talks.tell() < 3 else 0.03)
+        return reply(SPEECH, pace=0.2 if talks.tell() < 3 else 0.03)
 
 
 def executor(definition: AgentDefinition[str], user_id: str | None) -> AgentExecutor:
