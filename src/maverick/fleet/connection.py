@@ -62,7 +62,9 @@ async def connect_to_temporal(
             )
     except ValueError as error:
         raise InvalidInputError(
-            f"Temporal at {server} cannot be used: {error}.", field="temporal", cause=error
+            f"Temporal cannot be reached at {server}: the port or a certificate is invalid.",
+            field="temporal",
+            cause=error,
         ) from error
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
