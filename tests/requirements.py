@@ -334,6 +334,7 @@ _SERVER = {
     "SERVER-DISCONNECT": "Leaving a stream does not stop the answer.",
     "SERVER-STOP": "An answer that is stopped keeps what there is of it.",
     "SERVER-REVIVE": "An answer whose process is gone is made by the next one.",
+    "SERVER-FLEET": "Workers of a fleet make the answers: one is finished, once, whichever server or worker is killed.",
     "SERVER-APPROVALS": "What the user has to confirm is listed, and confirmed or denied once.",
     "SERVER-CONVERSATIONS": "Conversations are listed, read, renamed, exported and deleted.",
     "SERVER-TASKS": "Tasks are added, read, changed and deleted, and the last change is undone.",

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
 import uvicorn
@@ -31,6 +31,9 @@ from maverick.server import (
     create_app,
 )
 
+if TYPE_CHECKING:
+    from maverick.fleet import Fleet
+
 PATIENCE = 30
 """Seconds that anything may take on a busy machine."""
 SECRET = CANARY.encode()
@@ -51,6 +54,7 @@ class ChatServer:
         run_config: How much an answer may take.
         allowed_hosts: The names it may be called by.
         connections: How patient it is with slow clients.
+        fleet: The fleet whose workers answer.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class ChatServer:
         run_config: RunConfig = CHAT_LIMITS,
         allowed_hosts: Sequence[str] = (),
         connections: ConnectionLimits | None = None,
+        fleet: Fleet | None = None,
     ) -> None:
         self._protocol = client_protocol(connections)
         self.database = Database(prepared(location))
@@ -84,6 +89,7 @@ class ChatServer:
             limits=limits,
             metrics_token=metrics_token,
             allowed_hosts=allowed_hosts,
+            fleet=fleet,
         )
         self._people: list[Person] = []
 

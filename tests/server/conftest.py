@@ -9,8 +9,9 @@ import pytest
 
 from postgres import postgres_server, postgres_url
 from server.chat_server import ChatServer, Person
+from temporal import temporal_server
 
-__all__ = ["postgres_server", "postgres_url"]
+__all__ = ["postgres_server", "postgres_url", "temporal_server"]
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 
+from maverick.cli.fleet.arguments import add_connection
 from maverick.cli.parser import CommandParser, dollars, unicode_text, whole_number
 from maverick.cli.run.arguments import add_arguments as add_run
 from maverick.cli.run.arguments import add_servers
@@ -91,7 +92,10 @@ def add_tui(parser: CommandParser) -> None:
 
 def add_serve(parser: CommandParser) -> None:
     """Add the arguments of ``serve``."""
-    parser.description = "Serve the Chat API and its web page, and open the page."
+    parser.description = (
+        "Serve the Chat API and its web page, and open the page. With --temporal, the workers of a fleet make the answers, "
+        "and any number of servers may run."
+    )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument(
         "--port",
@@ -117,6 +121,7 @@ def add_serve(parser: CommandParser) -> None:
         metavar="PATH",
         help="where conversations and tasks are kept: a file, or a postgresql:// address",
     )
+    add_connection(parser)
     parser.add_argument("--no-browser", action="store_true", help="do not open the page")
     parser.add_argument(
         "--signup",

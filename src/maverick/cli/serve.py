@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import ipaddress
 import logging
 import os
@@ -13,6 +14,7 @@ import threading
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import uvicorn
 from fastapi import FastAPI
@@ -20,9 +22,11 @@ from fastapi import FastAPI
 from maverick.chat import AgentRunner, Database, MCPToolServer
 from maverick.chat.database import default_database
 from maverick.chat.prompt import CHAT_LIMITS
-from maverick.cli.assistant import choose_assistant
+from maverick.cli.assistant import Assistant, choose_assistant
 from maverick.cli.exit_codes import FAILURE, SUCCESS
 from maverick.cli.settings import load_settings
+from maverick.config import MaverickConfig
+from maverick.config.installation import install_command
 from maverick.config.loading import own_folder
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal
@@ -31,10 +35,15 @@ from maverick.providers import Client
 from maverick.server import OidcVerifier, ServerLimits, TokenSigner, Verifier, client_protocol, create_app
 from maverick.telemetry import configure_logging
 
+if TYPE_CHECKING:
+    from maverick.fleet import Fleet
+
+_Made: TypeAlias = tuple[FastAPI, str, Sequence[Client | Journal]]
+"""An app, a line that says who answers, and what is closed after it."""
 _SECRET_VARIABLE = "MAVERICK_SERVER_SECRET"  # noqa: S105 - the name of a variable, and no secret
 _METRICS_VARIABLE = "MAVERICK_SERVER_METRICS_TOKEN"
 _SECRET_FILE = "server.key"  # noqa: S105 - the name of a file
-_PACE = 0.02
+PACE = 0.02
 """Seconds between two words of the offline model, for a person who watches."""
 _KEEP_ALIVE = 75
 """Seconds an idle connection is kept: longer than the usual proxy does, so that it is the proxy that closes it."""
@@ -52,11 +61,17 @@ def serve(options: argparse.Namespace) -> int:
         The exit code.
     """
     settings = load_settings(asks=True)
-    assistant = choose_assistant(options.model, settings.agent, pace=_PACE)
-    journal = open_journal(settings.journal.get_secret_value())
-    app = _app(options, assistant.client, assistant.model, journal)
+    loop_factory = uvicorn.Config("").get_loop_factory()
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        return runner.run(_serve(options, settings))
+
+
+async def _serve(options: argparse.Namespace, settings: MaverickConfig) -> int:
+    in_fleet = options.temporal is not None or settings.temporal.address is not None
+    _check(options, in_fleet=in_fleet)
+    app, introduction, closes = await (_fleet_app if in_fleet else _local_app)(options, settings)
     configure_logging(logging.WARNING)
-    sys.stderr.write(f"{assistant.introduction}\n")
+    sys.stderr.write(f"{introduction}\n")
     config = uvicorn.Config(
         app,
         http=client_protocol(),
@@ -68,9 +83,48 @@ def serve(options: argparse.Namespace) -> int:
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_LEAVE_SECONDS,
     )
-    server = _Server(app, config, opens_browser=not options.no_browser, closes=(assistant.client, journal))
-    server.run()
+    server = _Server(app, config, opens_browser=not options.no_browser, closes=closes)
+    await server.serve()
     return SUCCESS if server.started else FAILURE
+
+
+def _check(options: argparse.Namespace, *, in_fleet: bool) -> None:
+    if options.db and not in_fleet:
+        raise InvalidInputError(
+            "--db is the database of a fleet: name its Temporal server with --temporal too. Without a fleet, use "
+            "--database.",
+            field="db",
+        )
+    for name, instead in (
+        ("model", "Workers answer; their settings say with which model."),
+        ("database", "A fleet has one database: --db."),
+    ):
+        if in_fleet and getattr(options, name):
+            raise InvalidInputError(f"--{name} cannot be used with a fleet. {instead}", field=name)
+
+
+async def _local_app(options: argparse.Namespace, settings: MaverickConfig) -> _Made:
+    """An app whose own process makes the answers."""
+    assistant = choose_assistant(options.model, settings.agent, pace=PACE)
+    journal = open_journal(settings.journal.get_secret_value())
+    database = Database(options.database) if options.database else default_database()
+    runner = chat_runner(database, options.max_spend, journal, assistant)
+    return _app(options, runner, database), assistant.introduction, (assistant.client, journal)
+
+
+async def _fleet_app(options: argparse.Namespace, settings: MaverickConfig) -> _Made:
+    """An app for whose answers the workers of a fleet are asked."""
+    try:
+        from maverick.cli.fleet.connection import open_fleet  # here, since it needs the extra temporal
+    except ModuleNotFoundError as error:
+        raise InvalidInputError(
+            f"A fleet needs the package {error.name!r}, which is not installed. Run: {install_command('temporal')}",
+            field="temporal",
+        ) from error
+    fleet = await open_fleet(settings, options.temporal, options.db, tls=options.tls)
+    database = Database(options.db or settings.journal.get_secret_value())
+    runner = chat_runner(database, options.max_spend)
+    return _app(options, runner, database, fleet), "Maverick, with the workers of a fleet.", ()
 
 
 class _Server(uvicorn.Server):
@@ -112,26 +166,46 @@ class _Server(uvicorn.Server):
             await part.aclose()
 
 
-def _app(options: argparse.Namespace, client: Client, model: str, journal: Journal) -> FastAPI:
-    database = Database(options.database) if options.database else default_database()
-    limits = ServerLimits(spend_usd_per_day=options.max_spend)
-    runner = AgentRunner(
-        database.session,
-        MCPToolServer(database.session),
-        client=client,
-        model=model,
-        journal=journal,
-        limits=replace(CHAT_LIMITS, max_cost_usd=limits.answer_usd) if options.max_spend else CHAT_LIMITS,
-    )
+def _app(
+    options: argparse.Namespace, runner: AgentRunner, database: Database, fleet: Fleet | None = None
+) -> FastAPI:
     signup = _is_only_here(options.host) if options.signup is None else options.signup
     return create_app(
         runner,
         database,
         verifier=_verifier(options),
         signup=signup,
-        limits=limits,
+        limits=ServerLimits(spend_usd_per_day=options.max_spend),
         metrics_token=os.environ.get(_METRICS_VARIABLE) or None,
         allowed_hosts=[options.host, *options.allowed_hosts],
+        fleet=fleet,
+    )
+
+
+def chat_runner(
+    database: Database,
+    max_spend: float | None,
+    journal: Journal | None = None,
+    assistant: Assistant | None = None,
+) -> AgentRunner:
+    """What answers in the chat, or only knows the agent that does.
+
+    Args:
+        database: Where conversations and tasks are kept.
+        max_spend: What a user may spend a day, if that is limited: then an answer is, too.
+        journal: Where runs are kept.
+        assistant: The model.
+    """
+    limits = (
+        CHAT_LIMITS if max_spend is None else replace(CHAT_LIMITS, max_cost_usd=ServerLimits().answer_usd)
+    )
+    return AgentRunner(
+        database.session,
+        MCPToolServer(database.session),
+        client=None if assistant is None else assistant.client,
+        model=None if assistant is None else assistant.model,
+        journal=journal,
+        limits=limits,
     )
 
 

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
@@ -35,6 +36,8 @@ from maverick.runtime.replay import load
 
 QUEUE = "maverick"
 """The task queue of workflows, and how those of agents begin."""
+_ANSWERS_WITHIN = timedelta(seconds=3)
+"""How long a server that works takes at most to say so."""
 _RUN_ID = re.compile(r"[\w.:-]{1,200}")
 
 T = TypeVar("T", default=Any)
@@ -204,6 +207,15 @@ class Fleet:
         """End the workflow of a run that is not to be driven any more."""
         with reaching_temporal(or_not_found=True):
             await self.temporal.get_workflow_handle(run_id).terminate()
+
+    async def check(self) -> None:
+        """Make sure that Temporal can be reached.
+
+        Raises:
+            NetworkError: It cannot.
+        """
+        with reaching_temporal():
+            await self.temporal.service_client.check_health(timeout=_ANSWERS_WITHIN)
 
     async def aclose(self) -> None:
         """Let go of the journal's connections."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Response
 from fastapi.staticfiles import StaticFiles
@@ -16,7 +16,7 @@ from maverick.chat.host_check import HostCheck
 from maverick.chat.migrations import migrate
 from maverick.server.accounts import Accounts
 from maverick.server.answer_maker import AnswerMaker
-from maverick.server.answer_service import AnswerService
+from maverick.server.answer_service import AnswerService, AnswerSource
 from maverick.server.answer_store import AnswerStore
 from maverick.server.dependencies import ChatService, token_of
 from maverick.server.errors import answer_refusals
@@ -28,6 +28,9 @@ from maverick.server.routes import chat, conversations, front_ends, operations, 
 from maverick.server.schema import SERVER
 from maverick.server.tokens import SignOuts, TokenSigner, Verifier
 from maverick.server.updates import Updates
+
+if TYPE_CHECKING:
+    from maverick.fleet import Fleet
 
 _PAGE = Path(__file__).parent / "page"
 
@@ -51,6 +54,7 @@ def create_app(
     limits: ServerLimits | None = None,
     metrics_token: str | None = None,
     allowed_hosts: Sequence[str] = (),
+    fleet: Fleet | None = None,
 ) -> FastAPI:
     """The Chat API and its web page.
 
@@ -63,6 +67,8 @@ def create_app(
         limits: The limits of each user.
         metrics_token: A token for collectors of metrics; users can read them too.
         allowed_hosts: The host names it answers to, besides ``localhost`` and addresses; ``"*"`` for every name.
+        fleet: The fleet whose workers make the answers, on the same Postgres database; by default this process makes
+            them. It is closed with the app.
     """
     limits = limits or ServerLimits()
     updates, metrics = Updates(), ServerMetrics()
@@ -70,7 +76,13 @@ def create_app(
     streams = ConcurrencyLimit(limits.streams, "Too many open streams. Close a tab, then try again.")
     queue = AdmissionQueue(limits.waiting)
     store = AnswerStore(database.session, limits)
-    source = LocalAnswers(AnswerMaker(runner, store, queue), updates, metrics)
+    source: AnswerSource
+    if fleet is None:
+        source = LocalAnswers(AnswerMaker(runner, store, queue), updates, metrics)
+    else:
+        from maverick.server.fleet_answers import FleetAnswers  # here, since it needs the extra temporal
+
+        source = FleetAnswers(fleet, runner, store, updates=updates, metrics=metrics)
     answers = AnswerService(source, store, queue=queue, in_progress=in_progress, updates=updates)
     metrics.add_gauge("maverick_answers_running", "Answers in progress.", lambda: in_progress.total)
     metrics.add_gauge(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from maverick.cli.parser import CommandParser, seconds, unicode_text, whole_number
+import argparse
+
+from maverick.cli.parser import CommandParser, dollars, seconds, unicode_text, whole_number
 from maverick.cli.run.arguments import add_inputs
 
 
@@ -36,6 +38,17 @@ def add_worker(parser: CommandParser) -> None:
         type=unicode_text,
         help="the Python or Markdown files, or the modules, with the agents it offers; default: all that "
         "`maverick agents list` shows",
+    )
+    parser.add_argument(
+        "--chat",
+        action=argparse.BooleanOptionalAction,
+        help="answer the chat of `maverick serve` (default: unless --agents names others)",
+    )
+    parser.add_argument(
+        "--max-spend",
+        type=dollars,
+        metavar="USD",
+        help="what `maverick serve` lets a user spend per day in the chat: it limits each answer too",
     )
     parser.add_argument(
         "--max-runs",

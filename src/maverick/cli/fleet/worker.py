@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from functools import partial
 
 from maverick.agents.discovery import DiscoveredAgent
@@ -17,10 +17,11 @@ from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import on_stop_signals
 from maverick.config import MaverickConfig
+from maverick.config.installation import install_command
 from maverick.exceptions import InvalidInputError, MaverickError
 from maverick.fleet import Fleet
 from maverick.fleet.health import serve_health
-from maverick.fleet.worker import Offer, Worker
+from maverick.fleet.worker import Offer, OwnDrive, Worker
 from maverick.runtime import AgentExecutor
 
 
@@ -41,27 +42,54 @@ async def _work(options: argparse.Namespace, config: MaverickConfig, screen: Scr
     found = offered_agents(config, options.agents, screen.remark)
     async with await open_fleet(config, options.temporal, options.db, tls=options.tls) as fleet:
         offers = await _offers(fleet, list(found.values()), config, screen, named=bool(options.agents))
-        worker = Worker(
-            fleet,
-            offers,
-            max_runs=options.max_runs,
-            grace=options.grace,
-            rate_limits=config.rate_limits,
-        )
-        loop = asyncio.get_running_loop()
+        async with AsyncExitStack() as stack:
+            chat = await stack.enter_async_context(_chat(options, config, fleet, screen))
+            worker = Worker(
+                fleet,
+                {**offers, **chat},
+                max_runs=options.max_runs,
+                grace=options.grace,
+                rate_limits=config.rate_limits,
+            )
+            loop = asyncio.get_running_loop()
 
-        def stop() -> None:
-            loop.call_soon_threadsafe(worker.stop)
+            def stop() -> None:
+                loop.call_soon_threadsafe(worker.stop)
 
-        with on_stop_signals(stop):
-            screen.remark(f"{worker.name}: {', '.join(offers)}; up to {options.max_runs} runs at once")
-            async with AsyncExitStack() as stack:
+            with on_stop_signals(stop):
+                had = ", ".join((*offers, *chat))
+                screen.remark(f"{worker.name}: {had}; up to {options.max_runs} runs at once")
                 if options.health_port is not None:
                     await stack.enter_async_context(
                         serve_health(worker, options.health_host, options.health_port)
                     )
                 await worker.run()
     return SUCCESS
+
+
+def _chat(
+    options: argparse.Namespace, config: MaverickConfig, fleet: Fleet, screen: Screen
+) -> AbstractAsyncContextManager[Mapping[str, OwnDrive]]:
+    """The chat of ``maverick serve``: unless agents were named, or what it needs is not installed."""
+    is_named = options.chat is True
+    if options.chat is False or (options.agents and not is_named):
+        return nullcontext({})
+    try:
+        from maverick.cli.fleet.chat import chat_offer  # here, since it needs the extra server
+    except ModuleNotFoundError as error:
+        if not is_named:
+            return nullcontext({})
+        raise InvalidInputError(
+            f"--chat needs the package {error.name!r}, which is not installed. Run: {install_command('server')}",
+            field="chat",
+        ) from error
+    return chat_offer(
+        fleet,
+        config,
+        options.db or config.journal.get_secret_value(),
+        max_spend=options.max_spend,
+        on_remark=None if is_named else screen.remark,
+    )
 
 
 async def _offers(

@@ -11,11 +11,14 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel
 
 from maverick.chat.database import owned_session
+from maverick.exceptions import NetworkError
 from maverick.server.dependencies import REFUSALS, ChatService, Service, User, bearer_of, signed_in, token_of
+from maverick.server.errors import RequestRefusedError
 from maverick.server.event_stream import EVENT_STREAM, PAUSE, EventStream, encoded
 from maverick.server.stream_encoders import Frame
 from maverick.server.tokens import Principal
 from maverick.server.updates import SESSION
+from maverick.tools.threads import run_in_thread
 
 router = APIRouter(responses=REFUSALS)
 
@@ -33,11 +36,19 @@ async def health() -> State:
 
 
 @router.get("/ready", tags=["operations"])
-def ready(service: Service) -> State:
-    """Whether requests can be served: 503 while the database cannot be reached."""
+async def ready(service: Service) -> State:
+    """Whether requests can be served: 503 while the database, or the Temporal of a fleet, cannot be reached."""
+    await run_in_thread(_read, service)
+    try:
+        await service.answers.source.check()
+    except NetworkError as error:
+        raise RequestRefusedError(503, "unavailable", str(error), {"Retry-After": "2"}) from error
+    return State(status="ready")
+
+
+def _read(service: ChatService) -> None:
     with owned_session(service.session_factory, "") as session:
         session.connection().exec_driver_sql("SELECT 1")
-    return State(status="ready")
 
 
 @router.get(

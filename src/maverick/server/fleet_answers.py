@@ -1,0 +1,244 @@
+"""Answers that the workers of a fleet make: any number of servers follow them, and none is needed for one to be finished."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from maverick.chat import AgentResult, AgentRunner, phrases
+from maverick.chat.runner import pure_tools
+from maverick.chat.streaming import FilteredEvents, SentenceFilter
+from maverick.exceptions import MaverickError
+from maverick.fleet import Fleet
+from maverick.fleet.driving import OwnDrive
+from maverick.fleet.store import FleetRecord, FleetState
+from maverick.loop.events import AgentActivityEvent, RunEnd, RunResumed, RunStart, ToolCallEnd
+from maverick.runtime import AbortSignal
+from maverick.runtime.event_log import Listener, log_failure
+from maverick.server.answer_body import AnswerBody, AnswerStatus
+from maverick.server.answer_maker import STOPPED, AnswerMaker
+from maverick.server.answer_store import AnswerJob, AnswerStore
+from maverick.server.errors import RequestRefusedError
+from maverick.server.events import Answer, EventName, stream_event
+from maverick.server.metrics import ServerMetrics
+from maverick.server.updates import CONVERSATIONS, TASKS, Updates
+from maverick.tools.threads import run_in_thread
+
+CHAT = "maverick:chat"
+"""What the fleet calls the agent of the chat; no other can be called that."""
+_ATTEMPT = 10**9
+"""How many events of an answer are numbered from one attempt to the next."""
+LAST_EVENT = 10**14
+"""The number of an answer's last event."""
+_SOON, _LOOK_AGAIN = 0.02, 1.0
+"""Seconds between two looks for an answer whose run has ended: at first, and later."""
+
+
+class FleetAnswers:
+    """Has answers made by workers, and publishes what they say.
+
+    Args:
+        fleet: The fleet; it is closed with the server.
+        runner: Knows the agent of the chat.
+        store: Where workers save answers.
+        updates: Notifies the user's pages.
+        metrics: Counts what was started here.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        runner: AgentRunner,
+        store: AnswerStore,
+        *,
+        updates: Updates,
+        metrics: ServerMetrics,
+    ) -> None:
+        self._fleet = fleet
+        self._runner = runner
+        self._store = store
+        self._updates = updates
+        self._metrics = metrics
+
+    async def follow(self, answer: Answer, job: AnswerJob | None) -> None:
+        """Publish the events of an answer until a worker has saved it."""
+        stream, pause = _Stream(answer), _SOON
+        while True:
+            try:
+                record, kept = await run_in_thread(self._store.get, answer.user_id, answer.run_id)
+                if isinstance(kept, AnswerBody):
+                    break
+                if await self._is_given_up(answer, kept):
+                    continue
+                if not stream.has_ended:
+                    stream.begin(kept.message, pure_tools(await self._runner.agent(answer.user_id)))
+                    await self._listen(answer, stream, is_new=job is not None)
+                    continue
+            except RequestRefusedError:  # it was deleted
+                answer.fail()
+                return
+            except MaverickError as error:  # the answer is made all the same
+                log_failure(logging.WARNING, "answer_out_of_touch", error, {"run_id": answer.run_id})
+                pause = _LOOK_AGAIN
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LOOK_AGAIN)
+        stream.conclude(kept, record.last_event)
+        if job is not None:
+            self._metrics.answers.labels(kept.status.value).inc()
+        for what in (TASKS, CONVERSATIONS):
+            self._updates.publish(answer.user_id, what)
+
+    async def stop(self, answer: Answer) -> None:
+        """Stop an answer, whichever worker makes it."""
+        try:
+            await self._fleet.run(answer.run_id).abort(STOPPED)
+        except MaverickError as error:  # its worker finds out by the database
+            log_failure(logging.WARNING, "answer_not_stopped_at_once", error, {"run_id": answer.run_id})
+
+    async def is_in_progress(self, job: AnswerJob) -> bool:  # noqa: ARG002 - one shape for all sources
+        """A worker makes it, now or later."""
+        return True
+
+    async def check(self) -> None:
+        """See that Temporal can be reached."""
+        await self._fleet.check()
+
+    async def aclose(self) -> None:
+        """Let go of the fleet."""
+        await self._fleet.aclose()
+
+    async def _listen(self, answer: Answer, stream: _Stream, *, is_new: bool) -> None:
+        """See that the fleet has the run, and publish what happens until its end."""
+        began = time.monotonic()
+        run = await self._fleet.start(CHAT, run_id=answer.run_id, user_id=answer.user_id)
+        events = run.events(after=stream.cursor)
+        async for event in events:
+            stream.put(event)
+            stream.cursor = events.cursor
+            if isinstance(event, ToolCallEnd):
+                self._updates.publish(answer.user_id, TASKS)
+            if is_new and len(event.agent) == 1:
+                if isinstance(event, RunStart):
+                    self._metrics.queued.observe(time.monotonic() - began)
+                elif isinstance(event, RunEnd):
+                    self._metrics.count_usage(event.result.usage)
+        stream.has_ended = True
+
+    async def _is_given_up(self, answer: Answer, job: AnswerJob) -> bool:
+        """Whether the run has ended without an answer: it was stopped before it began, or could not be driven."""
+        record = await self._fleet.store.get(answer.run_id)
+        if record is None or record.state is not FleetState.ENDED:
+            return False
+        status = AnswerStatus.FAILED if record.abort is None else AnswerStatus.STOPPED
+        words = phrases.TROUBLE if record.abort is None else ""
+        result = AgentResult(success=False, response=words, tool_calls=[], error=words)
+        await run_in_thread(self._store.save, answer.user_id, job, result, status, LAST_EVENT, 0)
+        return True
+
+
+class _Stream:
+    """Turns the events of a run in a fleet into those of an answer's stream, with the same numbers in every process.
+
+    An event's number says in which attempt to make the answer it belongs, and how much comes before it: a character of
+    text counts as one, whatever the pieces in which it arrives.
+    """
+
+    def __init__(self, answer: Answer) -> None:
+        self.cursor = ""
+        """Up to where the run's events were taken in."""
+        self.has_ended = False
+        """Whether there are no more of them."""
+        self._answer = answer
+        self._message = ""
+        self._pure: AbstractSet[str] = frozenset()
+        self._attempt = 0
+        self._sent = ""
+        self._events: FilteredEvents | None = None
+        self._open: dict[str, Mapping[str, Any]] = {}
+        """Tool calls that have no result yet."""
+        self._settled: list[tuple[EventName, Mapping[str, Any]]] = []
+        """What happened beside the words, and is not repeated in another attempt."""
+
+    def begin(self, message: str, pure: AbstractSet[str]) -> None:
+        """Begin with what is known of the answer, unless it has begun."""
+        if self._events is None:
+            self._message, self._pure = message, pure
+            self._events = self._begin(0)
+
+    def put(self, event: AgentActivityEvent) -> None:
+        """Take in an event of the run."""
+        assert self._events is not None  # noqa: S101 - it has begun
+        if isinstance(event, RunResumed) and len(event.agent) == 1:
+            # Another worker makes the answer: it does not know which words of it were shown.
+            self._attempt += 1
+            self._events = self._begin(self._attempt * _ATTEMPT)
+        self._events.put(event)
+
+    def conclude(self, body: AnswerBody, last_event: int) -> None:
+        """Add the rest of the answer as it was saved, and its last event."""
+        log = self._answer.log
+        if self._events is None:  # it was saved before
+            self._answer.conclude(body, last_event)
+            return
+        if not body.response.startswith(
+            self._sent
+        ):  # an attempt that failed was not seen here, or not to its end
+            self._begin(LAST_EVENT - _ATTEMPT)
+        rest = body.response.removeprefix(self._sent)
+        if rest and (self._sent or body.status is not AnswerStatus.FAILED):
+            log.append(EventName.TEXT, {"text": rest}, width=len(rest))
+        if body.approval is not None:
+            log.last_id = last_event - 2
+            log.append(EventName.APPROVAL, body.approval.model_dump(mode="json"))
+        self._answer.conclude(body, last_event)
+
+    def _begin(self, number: int) -> FilteredEvents:
+        self._answer.log.last_id = number
+        self._answer.begin()
+        for settled in self._settled:
+            self._answer.log.append(*settled)
+        self._sent = ""
+        return FilteredEvents(SentenceFilter(self._message), self._pure, self._publish)
+
+    def _publish(self, event: AgentActivityEvent) -> None:
+        if (streamed := stream_event(event)) is None:
+            return
+        name, data = streamed
+        if name is EventName.TEXT:
+            self._sent += data["text"]
+            self._answer.log.append(name, data, width=len(data["text"]))
+            return
+        self._answer.log.append(name, data)
+        if name is EventName.TOOL_START:
+            self._open[data["id"]] = data
+            return
+        if name is EventName.TOOL_END and data["id"] in self._open:
+            self._settled.append((EventName.TOOL_START, self._open.pop(data["id"])))
+        self._settled.append(streamed)
+
+
+def chat_drive(maker: AnswerMaker) -> OwnDrive:
+    """What a worker drives the chat's runs with: it makes an answer that a server has admitted, and saves it."""
+
+    async def drive(record: FleetRecord, signal: AbortSignal, listener: Listener) -> None:
+        user_id = record.user_id or ""
+        try:
+            _, kept = await run_in_thread(maker.store.get, user_id, record.run_id)
+        except RequestRefusedError:
+            return  # its conversation was deleted
+        if isinstance(kept, AnswerJob):
+            await maker.make(
+                user_id,
+                kept,
+                record.run_id,
+                signal,
+                on_activity=listener,
+                last_event=lambda: LAST_EVENT,
+                filtered=False,
+            )
+
+    return OwnDrive(drive)

@@ -1,0 +1,276 @@
+"""Servers whose answers the workers of a fleet make: any number of either, and none that is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import uuid
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Self
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from canary import CANARY, lookout
+from cli.command import environment
+from maverick.chat import AgentRunner, Database, MCPToolServer
+from maverick.fleet import Fleet
+from maverick.fleet.store import FleetStore
+from maverick.fleet.worker import Worker
+from maverick.journal import PostgresJournal
+from maverick.model import LLMClient
+from maverick.server import ServerLimits
+from maverick.server.answer_maker import AnswerMaker
+from maverick.server.answer_store import AnswerStore
+from maverick.server.fleet_answers import CHAT, chat_drive
+from maverick.server.limits import AdmissionQueue
+from server.chat_server import LINES, PATIENCE, ChatServer, Event, Person, SlowModel
+from temporal import running_server
+from wire.openai_answers import DONE, sse
+
+
+class ChatFleet:
+    """A fleet that answers in the chat, with servers and workers as a test wants them."""
+
+    def __init__(self, stack: AsyncExitStack, temporal: str, url: str) -> None:
+        self._stack = stack
+        self._temporal = temporal
+        self._url = url
+        self._queue = f"test-{uuid.uuid4().hex[:8]}"
+
+    async def server(self) -> ChatServer:
+        """A server of the fleet."""
+        return await self._stack.enter_async_context(ChatServer(self._url, fleet=await self._connect()))
+
+    @asynccontextmanager
+    async def worker(self, client: LLMClient) -> AsyncIterator[Worker]:
+        """A worker of the fleet, which leaves at the end."""
+        database = Database(self._url)
+        async with await self._connect() as fleet:
+            runner = AgentRunner(
+                database.session, MCPToolServer(database.session), client=client, journal=fleet.journal
+            )
+            maker = AnswerMaker(runner, AnswerStore(database.session, ServerLimits()), AdmissionQueue(8))
+            worker = Worker(fleet, {CHAT: chat_drive(maker)})
+            task = asyncio.create_task(worker.run())
+            try:
+                yield worker
+            finally:
+                worker.stop()
+                await asyncio.wait_for(task, PATIENCE)
+                await maker.aclose()
+                await runner.aclose()
+                database.close()
+
+    async def _connect(self) -> Fleet:
+        journal = PostgresJournal(self._url)
+        return await Fleet.connect(temporal=self._temporal, journal=journal, queue=self._queue)
+
+
+@pytest.fixture
+async def fleet(temporal_server: str, postgres_url: str) -> AsyncIterator[ChatFleet]:
+    async with AsyncExitStack() as stack:
+        yield ChatFleet(stack, temporal_server, postgres_url)
+
+
+def shown(events: list[Event]) -> str:
+    """The text that a client has on its screen: an answer that begins again is shown anew."""
+    text = ""
+    for event in events:
+        text = "" if event.name == "start" else text + event.data.get("text", "")
+    return text
+
+
+async def until_said(events: AsyncIterator[Event], lines: int) -> list[Event]:
+    """Read a stream until so many lines were said."""
+    seen: list[Event] = []
+    async with asyncio.timeout(PATIENCE):
+        async for event in events:
+            seen.append(event)
+            if shown(seen) == "".join(LINES[:lines]).rstrip():
+                break
+    return seen
+
+
+async def rest(person: Person, seen: list[Event]) -> list[Event]:
+    path = f"/api/runs/{seen[0].data['run_id']}/events"
+    return [event async for event in person.events("GET", path, after=seen[-1].id)]
+
+
+@pytest.mark.requirement("SERVER-FLEET")
+async def test_an_answer_goes_on_at_another_server_where_the_first_one_stopped(fleet: ChatFleet) -> None:
+    first, second, model = await fleet.server(), await fleet.server(), SlowModel(*LINES)
+
+    async with fleet.worker(model):
+        model.let(2)
+        seen = await until_said(first.person("ana").follow("hello"), 2)
+        ana = second.person("ana")
+        await until_said(ana.events("GET", f"/api/runs/{seen[0].data['run_id']}/events"), 2)
+        await first.app.state.service.aclose()
+        model.let()
+        left = await rest(ana, seen)
+
+    assert "start" not in [event.name for event in left]
+    assert shown([*seen, *left]) == "".join(LINES)
+    assert (left[-1].data["status"], left[-1].data["response"]) == ("complete", "".join(LINES))
+    conversation = await ana.get(f"/api/conversations/{seen[0].data['conversation_id']}")
+    assert [message["content"] for message in conversation["messages"]] == ["hello", "".join(LINES)]
+
+
+@pytest.mark.requirement("SERVER-FLEET", "SERVER-STOP")
+@pytest.mark.parametrize("begun", [True, False])
+async def test_an_answer_of_a_worker_is_stopped_at_any_server_also_before_it_has_begun(
+    begun: bool, fleet: ChatFleet
+) -> None:
+    first, second, model = await fleet.server(), await fleet.server(), SlowModel(*LINES)
+    ana = first.person("ana")
+
+    async with AsyncExitStack() as stack:
+        if begun:
+            await stack.enter_async_context(fleet.worker(model))
+            model.let(2)
+        seen = await until_said(ana.follow("hello"), 2 if begun else 0)
+        stopped = await second.person("ana").post(f"/api/runs/{seen[0].data['run_id']}/stop")
+        left = await rest(ana, seen)
+        again = ana.follow("and now?", seen[0].data["conversation_id"])
+        accepted = await anext(again)
+
+    said = "".join(LINES[:2]).rstrip() if begun else ""
+    assert (stopped["status"], stopped["response"]) == ("stopped", said)
+    assert left[-1].data == stopped.body
+    assert accepted.name == "start"
+
+
+@pytest.mark.requirement("SERVER-FLEET", "SERVER-OPERATIONS")
+async def test_a_server_of_a_fleet_is_ready_only_while_temporal_can_be_reached(postgres_url: str) -> None:
+    with running_server() as (address, temporal):
+        fleet = await Fleet.connect(temporal=address, journal=PostgresJournal(postgres_url))
+        async with ChatServer(postgres_url, fleet=fleet) as server:
+            before = await server.person(None).get("/ready")
+            temporal.kill()
+            temporal.wait()
+            after = await server.person(None).get("/ready")
+
+    assert (before.status, after.status, after.code) == (200, 503, "unavailable")
+
+
+class PacedModel:
+    """A model on the wire that says line after line to whoever asks, each when it is let."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.asked = 0
+        self._allowed = asyncio.Semaphore(0)
+
+    def let(self, lines: int) -> None:
+        for _ in range(lines):
+            self._allowed.release()
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[Self]:
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", self._answer)
+        runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+            yield self
+        finally:
+            await runner.cleanup()
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        self.asked += 1
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for line in LINES:
+            await self._allowed.acquire()
+            await response.write(sse({"choices": [{"index": 0, "delta": {"content": line}}]}))
+        await response.write(sse({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
+        await response.write(DONE)
+        return response
+
+
+@asynccontextmanager
+async def command(home: Path, settings: dict[str, str], *words: str) -> AsyncIterator[Process]:
+    """A command of Maverick in a process of its own, until the end or a kill."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "maverick", *words),
+        cwd=home,
+        env=environment(home, **settings),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        kill(process)
+        lookout.look("the output of a command", await process.communicate())
+
+
+def kill(process: Process) -> None:
+    if process.returncode is None:
+        process.kill()
+
+
+async def url_of(server: Process) -> str:
+    assert server.stdout is not None
+    async with asyncio.timeout(2 * PATIENCE):
+        line = await server.stdout.readline()
+    return str(re.findall(r"http://[^ ]+", line.decode())[0])
+
+
+@pytest.mark.requirement("SERVER-FLEET", "SERVER-COMMAND")
+async def test_an_answer_whose_worker_and_server_are_killed_is_there_once_and_so_are_its_words(
+    tmp_path: Path, temporal_server: str, postgres_url: str
+) -> None:
+    settings = {
+        "MAVERICK_TEMPORAL": temporal_server,
+        "MAVERICK_TEMPORAL_QUEUE": f"test-{uuid.uuid4().hex[:8]}",
+        "MAVERICK_JOURNAL": postgres_url,
+        "MAVERICK_SERVER_SECRET": CANARY,
+    }
+    serve = ("serve", "--no-browser", "--port", "0", "--signup")
+    async with AsyncExitStack() as stack:
+        model = await stack.enter_async_context(PacedModel().serving())
+        answering = {
+            **settings,
+            "MAVERICK_AGENT_MODEL": "openai-chat:paced",
+            "MAVERICK_AGENT_BASE_URL": model.url,
+            "MAVERICK_AGENT_API_KEY": "made-up",
+        }
+        servers = [await stack.enter_async_context(command(tmp_path, settings, *serve)) for _ in range(2)]
+        workers = [await stack.enter_async_context(command(tmp_path, answering, "worker")) for _ in range(2)]
+        urls = [await url_of(server) for server in servers]
+        async with aiohttp.ClientSession(urls[0]) as http:
+            token = (await Person(http).post("/api/signup", {"name": "ana", "password": CANARY}))["token"]
+        headers = {"Authorization": f"Bearer {token}"}
+        first, second = [
+            Person(await stack.enter_async_context(aiohttp.ClientSession(url, headers=headers)))
+            for url in urls
+        ]
+
+        journal = await stack.enter_async_context(aclosing(PostgresJournal(postgres_url)))
+        async with asyncio.timeout(2 * PATIENCE):
+            while len(await journal.database.fetch("SELECT FROM maverick.fleet_workers")) < len(workers):  # noqa: ASYNC110 - other processes register
+                await asyncio.sleep(0.1)
+
+        model.let(2)
+        seen = await until_said(first.follow("hello"), 2)
+        driven = await FleetStore(journal).get(seen[0].data["run_id"])
+        assert driven is not None
+        for process in (servers[0], *workers):
+            if process is servers[0] or f"-{process.pid}-" in str(driven.worker):
+                kill(process)
+        model.let(2 * len(LINES))
+        left = await rest(second, seen)
+        conversation = await second.get(f"/api/conversations/{seen[0].data['conversation_id']}")
+
+    assert model.asked == 2
+    assert shown([*seen, *left]) == "".join(LINES)
+    assert [message["content"] for message in conversation["messages"]] == ["hello", "".join(LINES)]
