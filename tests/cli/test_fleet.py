@@ -236,3 +236,25 @@ def test_schedules_are_added_listed_and_removed(fleet: FleetFolder) -> None:
     assert listed["time_zone"] == "Europe/Paris"
     assert removed.stdout == "The schedule clerk is removed.\n"
     assert folder.json("schedule", "list") == []
+
+
+@pytest.mark.parametrize("words", [["worker"], ["run", "clerk", "--on", "fleet", "-p", "Hello."]])
+def test_without_temporals_client_a_command_says_how_to_install_it(folder: Folder, words: list[str]) -> None:
+    without = (
+        "import importlib.util as util, sys\n"
+        "find = util.find_spec\n"
+        "util.find_spec = lambda name, *more: None if name == 'temporalio' else find(name, *more)\n"
+        "from maverick.cli.main import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    done = subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-c", without, *words],
+        cwd=folder.path,
+        env=environment(folder.path),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert re.fullmatch(r"maverick: A fleet needs the package 'temporalio', .*\[temporal\].*\n", done.stderr)

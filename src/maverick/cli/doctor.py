@@ -223,6 +223,7 @@ _EXTRAS: Mapping[str, tuple[str, str]] = {
     "server": ("fastapi", "maverick serve"),
     "tui": ("textual", "maverick tui"),
     "postgres": ("asyncpg", "journals in Postgres"),
+    "temporal": ("temporalio", "fleets"),
     "otel": ("opentelemetry-sdk", "traces and metrics"),
     "local": ("xllamacpp", "local: models"),
     "fast": ("uvloop", "a faster event loop"),

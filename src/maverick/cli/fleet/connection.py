@@ -6,8 +6,7 @@ import argparse
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-
-from temporalio.service import TLSConfig
+from typing import TYPE_CHECKING
 
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.runs.console import Console
@@ -18,6 +17,9 @@ from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.fleet import Fleet
 from maverick.journal import PostgresJournal
 from maverick.journal.opening import open_journal
+
+if TYPE_CHECKING:
+    from temporalio.service import TLSConfig
 
 
 async def open_fleet(
@@ -87,6 +89,10 @@ def _certificates(settings: TemporalConfig) -> TLSConfig | None:
             f"temporal.{missing} is missing: a client's certificate and its key belong together.",
             field=f"temporal.{missing}",
         )
+    from temporalio.service import (
+        TLSConfig,
+    )  # here, so that without Temporal's client `maverick.fleet` says so
+
     return TLSConfig(
         server_root_ca_cert=_content(settings, "tls_ca"),
         client_cert=_content(settings, "tls_cert"),

@@ -19,7 +19,6 @@ from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.config import DEFAULT, MaverickConfig
-from maverick.exceptions import AgentError, ErrorKind
 from maverick.journal import Journal
 
 
@@ -37,7 +36,9 @@ def run_agent(options: argparse.Namespace) -> int:
     if options.prompt is None and _is_prompt(options.agent or ""):
         options.agent, options.prompt = None, options.agent
     if options.on is not None:
-        return _run_in_fleet(options, config)
+        from maverick.cli.fleet.run import run_in_fleet  # here, since Temporal's client is an extra
+
+        return run_in_fleet(options, config)
     found = look_up(options.agent, config)
     if found.missing_tools:
         screen.remark(f"(these tools do not exist here: {', '.join(found.missing_tools)})")
@@ -95,20 +96,6 @@ async def _run(
                 definition, inputs=inputs, signal=stop, on_activity=listen, run_id=options.run_id
             ),
         )
-
-
-def _run_in_fleet(options: argparse.Namespace, config: MaverickConfig) -> int:
-    try:
-        from maverick.cli.fleet.run import run_in_fleet  # here, since Temporal's client is an extra
-    except ModuleNotFoundError as error:
-        from maverick.config.installation import install_command  # here, since it is rarely needed
-
-        raise AgentError(
-            f"--on needs the package {error.name!r}, which is not installed. Run: {install_command('temporal')}",
-            kind=ErrorKind.INVALID,
-            cause=error,
-        ) from error
-    return run_in_fleet(options, config)
 
 
 def _journal(options: argparse.Namespace, config: MaverickConfig) -> Journal:
