@@ -2,12 +2,14 @@
 
 A run's task is ``NUMBER-TURNS``. What its tools do is in a ledger outside the fleet, a file for each run, in the folder
 that ``CHAOS_LEDGER`` names; ``CHAOS_PACE`` is how many seconds the model, and a tool before and after it acts, takes.
+``CHAOS_VERSION`` is in the clerk's prompt, and nowhere else.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from chaos.scenarios import agent
 from chaos.script import Plan, delegate, do, steps, watched
 from chaos.stores import PostgresStore
 from chaos.trap import Trap
-from maverick import AgentDefinition, AgentExecutor
+from maverick import AgentDefinition, AgentExecutor, PromptConfig
 from maverick.model import Request
 from maverick.testing import ScriptedClient, Turn, turn
 
@@ -60,9 +62,13 @@ def _petitioner(task: str) -> Plan:
 
 
 _TOOLS = (charge, book, send)
-clerk: AgentDefinition[Any] = agent("clerk", *_TOOLS, task="${task}", max_turns=200)
-"""Works alone."""
 _helper = agent("helper", *_TOOLS, task="${task}", max_turns=200)
+clerk: AgentDefinition[Any] = replace(
+    _helper,
+    name="clerk",
+    prompt_config=PromptConfig(f"Version {os.environ.get('CHAOS_VERSION', '1')}.", ["clerk ${task}"]),
+)
+"""Works alone."""
 chief: AgentDefinition[Any] = agent("chief", *_TOOLS, _helper.as_tool(), task="${task}", max_turns=200)
 """Has a subagent at work in its first turn, beside a call of its own."""
 petitioner: AgentDefinition[Any] = agent("petitioner", *_TOOLS, launch, task="${task}", max_turns=200)

@@ -118,7 +118,6 @@ class Campaign:
     @asynccontextmanager
     async def workers(self, number: int) -> AsyncIterator[None]:
         """So many workers, each behind links of its own, and a person who approves of everything."""
-        await PostgresStore(self._url).prepare()
         async with AsyncExitStack() as stack:
             for index in range(number):
                 database = await stack.enter_async_context(link_to_postgres(self._url).listening())
@@ -144,14 +143,27 @@ class Campaign:
             environment=self._environment,
         )
 
-    async def start(self, runs: int, turns: int) -> None:
-        """Start runs of every kind."""
+    def worker(self, name: str, version: str) -> WorkerProcess:
+        """A worker whose agents have the prompts of a version."""
+        return WorkerProcess(
+            AGENTS,
+            self._temporal,
+            self._url,
+            log=self._folder / f"{name}.log",
+            queue=self.fleet.queue,
+            environment=self._environment | {"CHAOS_VERSION": version},
+        )
+
+    async def start(self, runs: int, turns: int, kinds: Sequence[str] = _KINDS) -> list[str]:
+        """Start runs of these kinds in turn; returns their ids."""
+        await PostgresStore(self._url).prepare()
         for number in range(len(self._runs), len(self._runs) + runs):
-            run_id, agent = f"run-{number}", _KINDS[number % len(_KINDS)]
+            run_id, agent = f"run-{number}", kinds[number % len(kinds)]
             await self.fleet.start(
                 agent, inputs={"task": f"{number}-{turns}"}, user_id=f"user-{number % 7}", run_id=run_id
             )
             self._runs.append(run_id)
+        return self._runs[-runs:]
 
     def watch(self, every: int) -> None:
         """Watch every so manyth run."""

@@ -187,6 +187,7 @@ class Fleet:
             raise InvalidInputError(f"run_id: a worker drives the run {run_id!r}.", field="run_id")
         if found.status in ENDED:
             await self.journal.append(await self.journal.claim(run_id), (), RunStatus.RUNNING)
+        await self.close(run_id)  # it may wait in the queue of a version that no worker has
         await self.offer([record] if record.user_id is None else await self.store.admit(record.user_id))
         return run
 
