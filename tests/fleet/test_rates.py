@@ -6,17 +6,25 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import pytest
 
 from maverick import AgentDefinition, AgentExecutor
 from maverick.config import RateLimit
-from maverick.exceptions import ConfigError
+from maverick.exceptions import ConfigError, JournalError
 from maverick.fleet.rates import SharedRateLimiter, shared_rates
 from maverick.journal import PostgresJournal
 from maverick.model import Usage
 from maverick.providers.wrappers import FallbackClient
 from maverick.testing import ScriptedClient, reply
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pieces of the limit live for a second, and asked for more often."""
+    monkeypatch.setattr("maverick.fleet.rates._LIFE", 1)
+    monkeypatch.setattr("maverick.fleet.rates._PAUSE", 0.05)
 
 
 @asynccontextmanager
@@ -104,6 +112,26 @@ async def test_a_large_call_is_not_overtaken_for_ever_by_the_small_ones_of_anoth
             pass
 
         chatting.cancel()
+
+
+async def test_calls_wait_while_the_database_is_out_of_reach_and_go_on_when_it_is_back(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with workers(postgres_url, 1, RateLimit(10)) as (limiter,):
+        database = limiter._database
+        fetch, failures = database.fetch, iter([True, True, False])
+
+        async def failing(*statement: Any) -> Any:
+            if next(failures, False):
+                raise JournalError("The database is gone.", retryable=True)
+            return await fetch(*statement)
+
+        monkeypatch.setattr(database, "fetch", failing)
+
+        async with asyncio.timeout(20), limiter.admit():
+            pass
+
+        await until_counted(postgres_url, (1, 0))
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,8 @@ UPDATE maverick.fleet_rates AS rate SET (used, second, requests, tokens, first, 
         ) AS room,
         LATERAL (
             SELECT
-                CASE WHEN turn.is_ours AND room.is_enough THEN least($7, room.requests) ELSE 0 END AS requests,
-                CASE WHEN turn.is_ours AND room.is_enough THEN least($8, room.tokens) ELSE 0 END AS tokens
+                CASE WHEN turn.is_ours AND room.is_enough THEN greatest(least($7, room.requests), 0) ELSE 0 END AS requests,
+                CASE WHEN turn.is_ours AND room.is_enough THEN greatest(least($8, room.tokens), 0) ELSE 0 END AS tokens
         ) AS piece
 ) WHERE name = $1 RETURNING second, requests, tokens
 """
@@ -133,7 +133,11 @@ class SharedRateLimiter(RateLimiter):
         self._late = 0
         self._spent = [0, 0]
         """Requests and tokens since the last statement."""
+        self._asked_at = self._clock.now()
+        self._reserve = [0, 0]
+        """About what the calls of a second use: requests and tokens."""
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._wanted = asyncio.Event()
 
     async def run(self) -> None:
@@ -144,9 +148,11 @@ class SharedRateLimiter(RateLimiter):
             while True:
                 await self._wanted.wait()
                 self._wanted.clear()
+                self._stop_timer()
                 await asyncio.sleep(_PAUSE if await self._exchange() else 4 * _PAUSE)
         finally:
             self._loop = None
+            self._stop_timer()
             with suppress(JournalError, TimeoutError):  # it is not used any more in any case
                 async with asyncio.timeout(1):
                     await self._send(need=(0, 0), want=(0, 0))
@@ -172,6 +178,8 @@ class SharedRateLimiter(RateLimiter):
         self._piece.tokens -= tokens
         self._spent[0] += 1
         self._spent[1] += tokens
+        if 4 * self._piece.requests < self._reserve[0] or 4 * self._piece.tokens < self._reserve[1]:
+            self._exchange_in(0)  # before somebody has to wait for it
         return Charge(tokens, self._piece.second)
 
     def _correct(self, charge: Charge, tokens: int) -> None:
@@ -189,7 +197,17 @@ class SharedRateLimiter(RateLimiter):
 
     def _exchange_in(self, seconds: float) -> None:
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.call_later, seconds, self._wanted.set)
+            self._loop.call_soon_threadsafe(self._set_timer, self._loop, seconds)
+
+    def _set_timer(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        if self._timer is None or loop.time() + seconds < self._timer.when():
+            self._stop_timer()
+            self._timer = loop.call_later(seconds, self._wanted.set)
+
+    def _stop_timer(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
 
     def _give_back(self, second: int, requests: int, tokens: int) -> None:
         back = self._back.setdefault(second, [0, 0])
@@ -200,20 +218,22 @@ class SharedRateLimiter(RateLimiter):
         """Give back what is not needed, and take what is; says whether that was there."""
         with self._lock:
             waiting = [waiter.tokens for waiter in self._queue]
-            reserve = [
-                min(spent, math.ceil(most * _LARGEST_RESERVE))
+            seconds = max(self._clock.now() - self._asked_at, _PAUSE)
+            self._reserve = [
+                min(math.ceil(spent / seconds), math.ceil(most * _LARGEST_RESERVE))
                 for spent, most in zip(self._spent, (self._most_requests, self._most_tokens), strict=True)
             ]
-            self._spent = [0, 0]
-            piece = self._piece
-            if not (waiting or self._back or self._late or piece.requests or piece.tokens):
+            self._spent, self._asked_at = [0, 0], self._clock.now()
+            piece, (requests, tokens) = self._piece, self._reserve
+            if not (waiting or requests or self._back or self._late or piece.requests or piece.tokens):
                 return True
         need = (1, min(waiting[0], self._most_tokens)) if waiting else (0, 0)
-        want = (len(waiting) + reserve[0], max(need[1], sum(waiting) + reserve[1]))
+        want = (len(waiting) + requests, max(need[1], sum(waiting) + tokens))
         try:
-            await self._send(need, want if waiting else (0, 0))
+            await self._send(need, want)
         except JournalError as error:  # the runs cannot be driven without it either
             log_failure(logging.WARNING, "rate_limit_out_of_reach", error, {"provider": self.name})
+            self._wanted.set()
             return False
         with self._lock:
             self._wake_first()
