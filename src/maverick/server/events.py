@@ -14,6 +14,7 @@ from maverick.chat import phrases
 from maverick.loop.events import (
     AgentActivityEvent,
     ContentChunk,
+    PrefixChanged,
     ServerToolUsed,
     SourcesCited,
     ToolCallEnd,
@@ -39,6 +40,8 @@ class EventName(StrEnum):
     """The provider used a tool of its own: ``name``, ``text``, which is a line that says so."""
     SOURCES = "sources"
     """What the answer cites: ``sources``, each with ``title`` and ``url``, which is empty for a file."""
+    NOTE = "note"
+    """A line about the answer, such as that its prompt is no longer cached: ``text``."""
     APPROVAL = "approval"
     """The user is asked to confirm: ``id``, ``conversation_id``, ``tool_name``, ``question``, ``phrase``, ``expires_at``."""
     DONE = "done"
@@ -179,24 +182,30 @@ def stream_event(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any
 
 
 def _streamed(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any]] | None:
+    made: tuple[EventName, Mapping[str, Any]] | None = None
     match event:
         case ContentChunk(content=content):
-            return EventName.TEXT, {"text": content}
+            made = EventName.TEXT, {"text": content}
         case ToolCallStart(tool_call=call):
-            return EventName.TOOL_START, {"id": call.id, "name": call.tool_name, "arguments": call.arguments}
+            made = EventName.TOOL_START, {"id": call.id, "name": call.tool_name, "arguments": call.arguments}
         case ToolCallEnd():
-            return EventName.TOOL_END, {
-                "id": event.tool_call_id,
-                "outcome": event.outcome.value,
-                "result": _value(event.result) if event.data is None else event.data,
-                "duration_ms": event.duration_ms,
-            }
+            made = (
+                EventName.TOOL_END,
+                {
+                    "id": event.tool_call_id,
+                    "outcome": event.outcome.value,
+                    "result": _value(event.result) if event.data is None else event.data,
+                    "duration_ms": event.duration_ms,
+                },
+            )
         case ServerToolUsed(use=use):
-            return EventName.SERVER_TOOL, {"name": use.name, "text": str(use)}
+            made = EventName.SERVER_TOOL, {"name": use.name, "text": str(use)}
+        case PrefixChanged(reason=reason, tokens=tokens) if tokens:
+            made = EventName.NOTE, {"text": f"{reason}: about {tokens:,} tokens not cached"}
         case SourcesCited(citations=citations):
             sources = [{"title": cited.title, "url": cited.url} for cited in citations]
-            return EventName.SOURCES, {"sources": sources}
-    return None
+            made = EventName.SOURCES, {"sources": sources}
+    return made
 
 
 def _value(result: str) -> Any:  # noqa: ANN401 - whatever a tool answers

@@ -68,7 +68,7 @@ class _ProtocolEncoder(StreamEncoder, ABC):
             if (event.name, event.data.get("id", "")) in self._reported:
                 return [Frame(data) for data in self._again(event.name)]
             self._reported.add((event.name, event.data.get("id", "")))
-        is_note = event.name in (EventName.SERVER_TOOL, EventName.SOURCES)
+        is_note = event.name in (EventName.SERVER_TOOL, EventName.SOURCES, EventName.NOTE)
         encode = self._note if is_note else self._encode
         return [Frame(data) for data in encode(event.name, event.data)]
 
@@ -277,8 +277,8 @@ class AiSdkEncoder(_ProtocolEncoder):
         return [asked, {"type": "tool-approval-request", "approvalId": data["id"], "toolCallId": call_id}]
 
     def _note(self, name: EventName, data: Mapping[str, Any]) -> list[Json]:
-        if name is EventName.SERVER_TOOL:
-            return [{"type": "data-server-tool", "data": dict(data)}]
+        if name is not EventName.SOURCES:
+            return [{"type": f"data-{name.value.replace('_', '-')}", "data": dict(data)}]
         return [
             {"type": "source-url", "sourceId": source["url"], **source}
             for source in data["sources"]

@@ -51,7 +51,7 @@ export class AnswerMessage {
     else if (name === "text") this.say(data.text);
     else if (name === "tool_start") this.call(data);
     else if (name === "tool_end") this.tools.get(data.id)?.end(data.result, data.duration_ms, data.outcome);
-    else if (name === "server_tool") this.note(data.text);
+    else if (name === "server_tool" || name === "note") this.note(data.text);
     else if (name === "sources") this.cite(data.sources);
     else if (name === "approval") this.ask(data);
     else if (name === "done") this.end(data);
