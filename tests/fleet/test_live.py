@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,17 @@ from temporalio.service import RetryConfig
 from fleet.processes import WorkerProcess
 from fleet.talking_agents import SPEECH
 from fleet.test_worker import offer, publish, working
-from maverick import AgentDefinition, AgentExecutor, Image, OutputConfig, TerminateReason, ToolConfig, tool
-from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError
+from maverick import (
+    AgentDefinition,
+    AgentExecutor,
+    Image,
+    OutputConfig,
+    RunConfig,
+    TerminateReason,
+    ToolConfig,
+    tool,
+)
+from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError, ServerError
 from maverick.fleet import Fleet, FleetRun
 from maverick.fleet.worker import Offer, Worker
 from maverick.journal import PostgresJournal
@@ -32,7 +42,7 @@ from maverick.loop.events import (
     TurnStart,
 )
 from maverick.model import LLMClient, Request, Response, StreamItem, Text, TextDelta, ThinkingDelta, Thought
-from maverick.testing import ScriptedClient, call, reply
+from maverick.testing import ScriptedClient, call, fail, reply
 from media_files import png
 from postgres import run_statement
 from temporal import running_server
@@ -285,6 +295,28 @@ async def test_words_of_a_worker_that_was_killed_or_frozen_are_void_and_those_of
         assert kinds[:6] == [RunStart, TurnStart, *void, *void]
         assert kinds.count(RetryScheduled) == 2
         assert kinds[-1] is RunEnd
+
+
+async def test_words_of_an_attempt_that_failed_are_void_as_they_are_for_a_listener(fleet: Fleet) -> None:
+    hasty = replace(reader, run_config=RunConfig(retry_delay_ms=1))
+    answers = offer(
+        fleet, lambda: [fail(ServerError("Overloaded."), after="Sun", pace=0.2), reply("Sunny.")], hasty
+    )
+    async with working(Worker(fleet, answers)):
+        run = await fleet.start("reader", inputs={"prompt": "Weather?"})
+        seen = await rest_of(aiter(run.events()))
+
+    assert said(seen) == "Sunny."
+    kinds = [event.type for event in seen if not isinstance(event, ContentChunk)]
+    assert kinds == [
+        "run_start",
+        "turn_start",
+        "error",
+        "retry_scheduled",
+        "usage_updated",
+        "turn_end",
+        "run_end",
+    ]
 
 
 async def test_an_answer_that_did_not_fit_its_type_is_followed_by_the_one_that_does(fleet: Fleet) -> None:

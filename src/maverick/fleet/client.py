@@ -71,7 +71,7 @@ class Fleet:
         cls,
         *,
         temporal: str,
-        journal: PostgresJournal,
+        journal: PostgresJournal | str,
         namespace: str | None = None,
         tls: bool | TLSConfig = False,
         api_key: str | None = None,
@@ -82,7 +82,7 @@ class Fleet:
 
         Args:
             temporal: Its address, ``host:port`` or ``temporal://host:port/namespace``.
-            journal: The journal that the workers share.
+            journal: The journal that the workers share, or its URL.
             namespace: The namespace there, if the address has none; by default ``default``.
             tls: Whether to encrypt the connection, or with which certificates; an API key implies it.
             api_key: The key of a Temporal that asks for one.
@@ -95,7 +95,8 @@ class Fleet:
             ConfigError: It does not have the namespace, or refuses the key.
         """
         client = await connect_to_temporal(temporal, namespace, tls=tls, api_key=api_key)
-        return cls(client, journal, queue, max_runs_per_user)
+        kept = PostgresJournal(journal) if isinstance(journal, str) else journal
+        return cls(client, kept, queue, max_runs_per_user)
 
     async def start(
         self,

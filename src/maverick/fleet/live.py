@@ -7,13 +7,14 @@ while someone watches. It may get lost: whoever misses some of it finds it in th
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
 from typing import Any, NamedTuple
+
+import msgspec
 
 from maverick.exceptions import JournalError
 from maverick.journal.postgres.journal import PostgresJournal
@@ -33,17 +34,17 @@ _MOST_AT_ONCE = 1000
 
 
 class Words(NamedTuple):
-    """Some of an answer in progress."""
+    """Some of an answer in progress; without any text, word that the journal has, or will have, something new."""
 
     run_id: str
     """The run, which may be a subagent's."""
-    call: float
+    call: float = 0.0
     """Which model call it answers: the time of the run's last event before it, which is the same for all who see it."""
-    thinking: bool
-    offset: int
+    thinking: bool = False
+    offset: int = 0
     """How many characters of the answer, or of its thinking, come before."""
-    at: float
-    text: str
+    at: float = 0.0
+    text: str = ""
 
 
 class _Answer:
@@ -117,7 +118,7 @@ class Broadcast:
             return
         now = time.monotonic()
         self._forget(now)
-        for root in roots:
+        for root in map(str, roots):
             watchers = self._watchers.setdefault(root, {})
             if root in self._answers and (message.get("anew") or channel not in watchers):
                 self._anew.setdefault(root, set()).add(str(channel))
@@ -160,10 +161,10 @@ class Broadcast:
                 start, answer.sent = answer.sent, len(answer.chunks)
                 for channel in [channel for channel, watcher in watchers.items() if watcher.words]:
                     for words in _words(run_id, answer, 0 if channel in late else start):
-                        yield channel, json.dumps(words, ensure_ascii=False)
+                        yield channel, msgspec.json.encode(words).decode()
             for channel, watcher in watchers.items():
                 if root in stirred and (watcher.words or stirred[root]):
-                    yield channel, json.dumps([root])
+                    yield channel, msgspec.json.encode(Words(root)).decode()
 
     def _forget(self, now: float) -> None:
         """Forget those who have not said for long that they still watch."""

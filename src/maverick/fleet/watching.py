@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import time
@@ -12,6 +11,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import NamedTuple
+
+import msgspec
 
 from maverick.exceptions import JournalError
 from maverick.fleet.live import RENEWS, WATCH_CHANNEL, Words
@@ -26,6 +27,8 @@ _MOST_HEARD = 1000
 """How many notifications wait for a watcher that is slow; it then asks for what it has missed."""
 _MOST_NAMED = 6000
 """Bytes of run ids in one notification."""
+
+_words = msgspec.json.Decoder(Words)
 
 
 class Look(NamedTuple):
@@ -186,13 +189,11 @@ class Feed:
             lost.set()
             return
         try:
-            message = json.loads(text)
-            words = None if len(message) == 1 else Words(*message)
-            root = message[0].partition("/")[0]
-        except (ValueError, TypeError, AttributeError, IndexError):
+            words = _words.decode(text)
+        except msgspec.MsgspecError:
             return  # it is not from a worker of ours
-        for heard in self._watched.get(root, ()):
-            if words is None:
+        for heard in self._watched.get(words.run_id.partition("/")[0], ()):
+            if not words.text:
                 heard.stir()
             elif heard.wants_words:
                 heard.words.append(words)
