@@ -12,7 +12,7 @@ EXAMPLES ?= 1000000
 DEV_EXTRAS := $(addprefix --extra ,server claude-code claude-sdk mcp otel postgres temporal tui)
 
 .DEFAULT_GOAL := help
-.PHONY: help chat test bare check format bench simulate chaos chaos-fleet fuzz docs prices lock clean
+.PHONY: help chat test bare check format bench simulate chaos chaos-fleet soak-fleet fuzz docs prices lock clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -67,7 +67,10 @@ chaos: $(VENV)/.dev ## Kill runs at every write point, and N more at random (mak
 	@CHAOS_FULL=1 CHAOS_N=$(N) $(BIN)/python -m pytest -n $(WORKERS) tests/chaos
 
 chaos-fleet: $(VENV)/.dev ## Kill, freeze and cut off workers of a fleet, and restart its servers, during N runs
-	@CHAOS_FLEET_RUNS=$(N) $(BIN)/python -m pytest -n 0 tests/fleet/test_chaos.py
+	@CHAOS_FLEET_RUNS=$(N) $(BIN)/python -m pytest -n 0 tests/fleet/test_chaos.py tests/fleet/test_rolling_upgrade.py
+
+soak-fleet: $(VENV)/.dev ## Put N runs through a fleet, and see that nothing is left behind (make soak-fleet N=10000)
+	@SOAK_FLEET_RUNS=$(N) $(BIN)/python -m pytest -n 0 tests/fleet/test_soak.py
 
 fuzz: $(VENV)/.dev ## Feed damaged streams to the wire codecs, and N runs to strict services (make fuzz EXAMPLES=1000000)
 	@FUZZ_EXAMPLES=$(EXAMPLES) STRICT_RUNS=$(N) $(BIN)/python -m pytest -n $(WORKERS) tests/fuzz tests/strict

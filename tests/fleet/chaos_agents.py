@@ -88,9 +88,11 @@ _script = watched(
 
 def executor(definition: AgentDefinition[Any], user_id: str | None) -> AgentExecutor:
     """What runs the agents here."""
-    BENCH.set_up(Path(os.environ["CHAOS_LEDGER"]), Trap(Path(os.devnull), None), PostgresStore.booking)
-    BENCH.ledger = RunLedgers(Path(os.environ["CHAOS_LEDGER"]))
-    BENCH.pace = float(os.environ["CHAOS_PACE"])
+    if not hasattr(BENCH, "ledger"):
+        ledger = Path(os.environ["CHAOS_LEDGER"])
+        BENCH.set_up(ledger, Trap(Path(os.devnull), None), PostgresStore.booking)
+        BENCH.ledger = RunLedgers(ledger)
+        BENCH.pace = float(os.environ["CHAOS_PACE"])
     return AgentExecutor(ScriptedClient(_answer))
 
 

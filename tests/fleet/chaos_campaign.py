@@ -189,7 +189,7 @@ class Campaign:
         """Wait until all runs have ended."""
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
-                while await self._unfinished():  # noqa: ASYNC110 - by other processes
+                while await self.unfinished():  # noqa: ASYNC110 - by other processes
                     await asyncio.sleep(0.2)
 
     async def ready(self, number: int) -> None:
@@ -222,7 +222,8 @@ class Campaign:
         (found,) = await self._fetch("SELECT count(*) AS entries FROM maverick.entries")
         return int(found["entries"])
 
-    async def _unfinished(self) -> int:
+    async def unfinished(self) -> int:
+        """How many runs have not ended."""
         (found,) = await self._fetch(
             "SELECT count(*) AS runs FROM maverick.fleet_runs WHERE state <> 'ended'"
         )
@@ -307,7 +308,7 @@ class Campaign:
         ]
         async with asyncio.TaskGroup() as tasks:
             for number in range(faults):
-                if not await self._unfinished():
+                if not await self.unfinished():
                     return
                 fault = self.kill if number % 2 == 0 else others[number // 2 % len(others)]
                 await self.ready(2)  # a fleet with nobody in it has no one to take over
