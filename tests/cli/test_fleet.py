@@ -183,6 +183,20 @@ def test_a_run_whose_agent_no_worker_has_waits_says_so_and_can_be_stopped(fleet:
     [
         ({}, ("worker",), 2, "Which fleet? Name its Temporal server with --temporal"),
         ({}, ("fleet", "status", "--temporal", "127.0.0.1:1"), 2, "A fleet keeps its runs in Postgres."),
+        ({}, ("serve", "--db", "chat.db"), 2, "--db is the database of a fleet"),
+        ({}, ("serve", "--temporal", "127.0.0.1:1"), 2, "A fleet keeps its runs in Postgres."),
+        (
+            {"MAVERICK_TEMPORAL": "127.0.0.1:1"},
+            ("serve", "--model", "claude:x"),
+            2,
+            "--model cannot be used with a fleet.",
+        ),
+        (
+            {"MAVERICK_JOURNAL": f"postgresql://ana:{CANARY}@127.0.0.1/x"},
+            ("serve", "--temporal", "127.0.0.1:1"),
+            1,
+            "Temporal cannot be reached at 127.0.0.1:1.",
+        ),
         (
             {"MAVERICK_TEMPORAL": "127.0.0.1:1", "MAVERICK_JOURNAL": f"postgresql://ana:{CANARY}@127.0.0.1/x"},
             ("fleet", "status"),
