@@ -6,16 +6,15 @@ One worker does it at a time. What it does can be done twice: a run has one work
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Protocol, TypeVar
 
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client as TemporalClient
 from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError, RPCStatusCode
 
+from maverick.fleet.connection import reaching_temporal
 from maverick.fleet.metrics import WorkerMetrics
 from maverick.fleet.store import FleetRecord, FleetState, FleetStore
 from maverick.fleet.workflow import DRIVE, WORKFLOW, RunWorkflow
@@ -75,14 +74,16 @@ class Adoption:
         await _for_each(await store.users_waiting(), self._admit)
         if not thoroughly:
             expected = await store.count_settled(settled_for=settled_for)
-            counted = await self._fleet.temporal.count_workflows(self._query)
+            with reaching_temporal():
+                counted = await self._fleet.temporal.count_workflows(self._query)
             if counted.count >= expected:
                 return []
         runs = await store.open_runs(settled_for=settled_for)
         if not runs:
             return []
         workflows = self._fleet.temporal.list_workflows(self._query, page_size=1000)
-        has_workflow = {found.id async for found in workflows}
+        with reaching_temporal():
+            has_workflow = {found.id async for found in workflows}
         lost = [run for run in runs if run.run_id not in has_workflow]
         await _for_each(lost, self._offer)
         return [run.run_id for run in lost]
@@ -109,13 +110,13 @@ class Adoption:
         for run in await self._fleet.store.open_runs(settled_for=_SETTLED, limit=_LOOKED_AT):
             handle = self._fleet.temporal.get_workflow_handle(run.run_id)
             if run.state is FleetState.STARTED:
-                with _unless_gone():
+                with reaching_temporal(or_not_found=True):
                     found = (await handle.describe()).raw_description.pending_activities
                     begun.update((run.run_id, each.attempt) for each in found if each.state == _BEGUN)
                     if not found and not run.waits_for:  # whoever let it go on could not tell its workflow
                         await handle.signal(RunWorkflow.wake)
         for run_id, _ in begun.items() & self._undelivered.items():
-            with _unless_gone():
+            with reaching_temporal(or_not_found=True):
                 await self._fleet.temporal.get_async_activity_handle(
                     workflow_id=run_id, run_id=None, activity_id=DRIVE
                 ).fail(_gone())
@@ -124,7 +125,7 @@ class Adoption:
     async def _release(self, orphan: tuple[str, bytes]) -> None:
         run_id, token = orphan
         attempt = self._fleet.temporal.get_async_activity_handle(task_token=token)
-        with _unless_gone():
+        with reaching_temporal(or_not_found=True):
             await attempt.fail(_gone())
             if self._metrics is not None:
                 self._metrics.taken_over.inc()
@@ -136,23 +137,13 @@ class Adoption:
         return f"WorkflowType = '{WORKFLOW}' AND TaskQueue = '{queue}' AND ExecutionStatus = 'Running'"
 
 
-@contextmanager
-def _unless_gone() -> Iterator[None]:
-    """Do something with a workflow or an attempt, unless it has ended or goes on elsewhere already."""
-    try:
-        yield
-    except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise
-
-
 def _gone() -> ApplicationError:
     return ApplicationError(
         "The worker is gone.", type="worker_gone", next_retry_delay=timedelta(milliseconds=1)
     )
 
 
-async def _for_each(items: Iterable[T], do: Callable[[T], Awaitable[None]]) -> None:
+async def _for_each(items: Sequence[T], do: Callable[[T], Awaitable[None]]) -> None:
     """Do something with each item, several at once."""
     waiting = iter(items)
 
@@ -160,6 +151,6 @@ async def _for_each(items: Iterable[T], do: Callable[[T], Awaitable[None]]) -> N
         for item in waiting:
             await do(item)
 
-    async with asyncio.TaskGroup() as tasks:
-        for _ in range(_AT_ONCE):
-            tasks.create_task(work())
+    workers = (work() for _ in range(min(_AT_ONCE, len(items))))
+    for failed in filter(None, await asyncio.gather(*workers, return_exceptions=True)):
+        raise failed

@@ -15,7 +15,6 @@ from collections.abc import Coroutine, Mapping
 from datetime import timedelta
 from typing import Any
 
-from temporalio.service import RPCError
 from temporalio.worker import PollerBehaviorSimpleMaximum
 from temporalio.worker import Worker as TemporalWorker
 
@@ -247,5 +246,5 @@ class Worker:
     async def _try(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except* (MaverickError, RPCError) as errors:  # the next sweep may succeed
-            log_failure(logging.WARNING, "fleet_work_failed", errors, {"worker": self.name})
+        except MaverickError as error:  # the next sweep may succeed
+            log_failure(logging.WARNING, "fleet_work_failed", error, {"worker": self.name})
