@@ -22,7 +22,10 @@ from maverick.fleet.workflow import DRIVE, WORKFLOW, RunWorkflow
 _SETTLED = 5.0
 """Seconds after which a run that has not changed should have a workflow that Temporal lists."""
 _AT_ONCE = 50
-_LOOKED_AT = 50
+_LOOKS = 4
+_NEXT_LOOK = 2.0
+"""Seconds between the looks at what was taken from a worker that is gone."""
+_LOOKED_AT = 100
 """How many runs that no worker has taken are looked at, those first that wait longest."""
 _BEGUN = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 _KEEP_DAYS = 7
@@ -98,7 +101,17 @@ class Adoption:
         """Have Temporal give the runs of workers that are gone to others at once."""
         await _for_each(await self._fleet.store.orphans(), self._release)
 
-    async def release_undelivered(self) -> None:
+    async def take_over(self) -> None:
+        """Have the runs of workers that are gone driven by others, and look whether those have them.
+
+        A worker that is frozen, or cut off, still has polls at Temporal: they may be given what was just taken from it.
+        """
+        await self.release_orphans()
+        for _ in range(_LOOKS):
+            await asyncio.sleep(_NEXT_LOOK)
+            await self.release_undelivered(settled_for=_NEXT_LOOK / 2)
+
+    async def release_undelivered(self, *, settled_for: float = _SETTLED) -> None:
         """Have Temporal give those runs to others that it has given to a worker which never took them.
 
         What Temporal says to a worker is lost with their connection. An attempt that has begun, and whose run no worker has
@@ -107,7 +120,7 @@ class Adoption:
         A run that may go on and whose workflow still waits is woken.
         """
         begun: dict[str, int] = {}
-        for run in await self._fleet.store.open_runs(settled_for=_SETTLED, limit=_LOOKED_AT):
+        for run in await self._fleet.store.open_runs(settled_for=settled_for, limit=_LOOKED_AT):
             handle = self._fleet.temporal.get_workflow_handle(run.run_id)
             if run.state is FleetState.STARTED:
                 with reaching_temporal(or_not_found=True):

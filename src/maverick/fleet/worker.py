@@ -131,14 +131,16 @@ class Worker:
                 self._max_runs,
                 hear=self._hear,
                 on_connected=lambda: self._do(self._driver.look_for_aborts()),
-                on_gone=lambda: self._do(self._adoption.release_orphans()),
+                on_gone=lambda: self._do(self._adoption.take_over()),
             )
             self._liveness.start()
             try:
                 await self._work(queues)
             finally:
                 await self._liveness.stop()
-                await asyncio.gather(*self._tasks)
+                for task in self._tasks:
+                    task.cancel()
+                await asyncio.gather(*self._tasks, return_exceptions=True)
                 with contextlib.suppress(MaverickError):  # peers notice that it is gone
                     await self.fleet.store.remove_worker(self.name)
 
