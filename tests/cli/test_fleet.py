@@ -64,14 +64,14 @@ class FleetFolder:
         for name, value in self.settings.items():
             folder.set(name, value)
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, stdout: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """A command in a process of its own."""
         return subprocess.Popen(  # noqa: S603 - our own command
             [sys.executable, "-m", "maverick", *words],
             env=environment(self.folder.path, **self.settings),
             cwd=self.folder.path,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -152,7 +152,12 @@ def test_ctrl_c_stops_watching_a_run_in_a_fleet_and_twice_stops_the_run(fleet: F
         stopped.send_signal(signal.SIGINT)
         said = [process.communicate(timeout=PATIENCE)[1] for process in (left, stopped)]
         status = [fleet.folder.json("runs", "show", run)["run"]["status"] for run in ("left", "stopped")]
+        followed = fleet.start("runs", "tail", "left", "--follow", stdout=subprocess.PIPE)
+        assert followed.stdout is not None
+        while "tools started" not in followed.stdout.readline():
+            pass
         fleet.folder.main("runs", "abort", "left")
+        _, tail = followed.communicate(timeout=PATIENCE)
         eventually(lambda: fleet.folder.json("runs", "show", "left")["run"]["status"] == "stopped")
         fleet.folder.write("go", "")
         eventually(lambda: fleet.folder.main("fleet", "status").stdout.endswith("Runs: 2 ended\n"))
@@ -161,6 +166,7 @@ def test_ctrl_c_stops_watching_a_run_in_a_fleet_and_twice_stops_the_run(fleet: F
     assert (left.returncode, stopped.returncode) == (130, 130), said
     assert "Follow it with: maverick runs tail left --follow" in said[0]
     assert status == ["running", "stopped"]
+    assert (followed.returncode, "Cut short" in tail) == (0, True), tail
     assert (resumed.returncode, resumed.stdout) == (0, "Please wait. Done for None.\n"), resumed.stderr
 
 
