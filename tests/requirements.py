@@ -360,6 +360,13 @@ _SERVER = {
     "SERVER-DELETION": "A user is deleted as a whole: account, tokens, tasks, conversations, answers and runs.",
 }
 
+_FLEET = {
+    "FLEET-WATCH": "Whoever watches a run in a fleet sees its events and its words while they are said, each once.",
+    "FLEET-CURSOR": "A watcher goes on from its cursor in any process, without a gap and without a repetition.",
+    "FLEET-RESULT": "The result of a run in a fleet is that of the executor, wherever it was driven.",
+    "FLEET-START": "A run that is asked for again with its id is started once.",
+}
+
 _SCREEN = {
     "007-TUI": "One screen has agents and runs, and a live conversation, in 80 by 24 characters and more.",
     "007-TUI-MODEL": "What is shown is made of the events alone, by plain Python.",
@@ -467,6 +474,7 @@ REQUIREMENTS: Mapping[str, str] = (
     | _SCREEN
     | _CHAT
     | _SERVER
+    | _FLEET
     | _PROCESSES
     | _CANARY
     | _TRUST

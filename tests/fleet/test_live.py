@@ -156,6 +156,7 @@ def reading(request: Request) -> Any:
     return reply("All read.") if is_chief else reply("I have read it.", thinking="Hm.")
 
 
+@pytest.mark.requirement("FLEET-WATCH")
 async def test_a_watcher_sees_the_events_of_a_run_and_of_its_subagents_as_a_listener_does(
     fleet: Fleet, postgres_url: str
 ) -> None:
@@ -176,6 +177,7 @@ async def test_a_watcher_sees_the_events_of_a_run_and_of_its_subagents_as_a_list
     assert outline(afterwards) == outline(heard)
 
 
+@pytest.mark.requirement("FLEET-CURSOR")
 async def test_every_cursor_goes_on_with_the_next_event_in_another_process(
     fleet: Fleet, postgres_url: str
 ) -> None:
@@ -190,6 +192,7 @@ async def test_every_cursor_goes_on_with_the_next_event_in_another_process(
             assert [event.type for event in rest] == [event.type for event, _ in seen[number:]]
 
 
+@pytest.mark.requirement("FLEET-WATCH", "FLEET-CURSOR")
 async def test_words_are_seen_as_they_are_said_by_all_who_watch_and_once_by_each(
     fleet: Fleet, postgres_url: str
 ) -> None:
@@ -248,6 +251,7 @@ async def test_an_answer_of_any_size_in_any_script_arrives_whole_although_the_co
     assert [event.type for event in seen].count("retry_scheduled") == 0
 
 
+@pytest.mark.requirement("FLEET-WATCH", "FLEET-CURSOR")
 async def test_words_of_a_worker_that_was_killed_or_frozen_are_void_and_those_of_the_next_one_come_once(
     fleet: Fleet, temporal_server: str, postgres_url: str, tmp_path: Path
 ) -> None:
@@ -333,6 +337,7 @@ async def test_an_answer_that_did_not_fit_its_type_is_followed_by_the_one_that_d
 # The client ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("FLEET-RESULT")
 async def test_a_result_is_that_of_the_executor_and_typed_with_the_definition(fleet: Fleet) -> None:
     def script() -> list[Any]:
         return [reply("one, two"), reply("[1, 2]")]
@@ -353,6 +358,7 @@ async def test_a_result_is_that_of_the_executor_and_typed_with_the_definition(fl
     assert await fleet.list(user_id="ben") == []
 
 
+@pytest.mark.requirement("FLEET-START")
 async def test_a_run_is_started_once_with_its_images_whoever_asks_again(fleet: Fleet) -> None:
     image = Image.from_bytes(PNG)
     seen: list[Request] = []
