@@ -17,7 +17,7 @@ WORKFLOW = "maverick.run"
 DRIVE = "drive"
 """The name of the activity, and its id."""
 _LONGEST_DRIVE = timedelta(days=365)
-HEARTBEAT = timedelta(seconds=65)
+HEARTBEAT = timedelta(seconds=120)
 """Without one for so long, another attempt is made. It is the last resort, when no worker is left to notice that another is
 gone: each costs the server a request, for each run."""
 _LOOK_AGAIN = 3600.0
