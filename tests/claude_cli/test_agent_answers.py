@@ -180,6 +180,7 @@ async def test_a_tool_of_an_mcp_server_in_this_process_is_called(
 ) -> None:
     @tool("add", "Add two numbers.", {"a": int, "b": int})
     async def add(given: dict[str, Any]) -> dict[str, Any]:
+        """Add."""
         return {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
 
     name = f"mcp__{server}__add"
@@ -285,6 +286,7 @@ async def test_all_tools_of_a_server_can_be_allowed_and_called(
 ) -> None:
     @tool("add", "Add two numbers.", {"a": int, "b": int})
     async def add(given: dict[str, Any]) -> dict[str, Any]:
+        """Add."""
         return {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
 
     api.play(calls(("mcp__lab__add", {"a": 2, "b": 3})), HELLO)

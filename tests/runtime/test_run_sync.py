@@ -71,6 +71,7 @@ def test_a_blocking_tool_that_never_returns_does_not_keep_the_process_alive(
 {PREAMBLE}
 @tool(timeout={tool_seconds})
 def block() -> None:
+    "Block."
     threading.Event().wait()
 
 result = run_sync(define(block, timeout_ms={run_ms}), client=ScriptedClient([call("block"), "Done."]))
@@ -88,6 +89,7 @@ def test_an_async_tool_that_ignores_its_cancellation_does_not_keep_run_sync_from
 {PREAMBLE}
 @tool
 async def stubborn() -> None:
+    "Stay."
     while True:
         try:
             await asyncio.Event().wait()
@@ -112,6 +114,7 @@ def test_a_tool_that_tries_to_end_the_process_does_not(death: str, kind: str) ->
 {PREAMBLE}
 @tool
 {kind} leave() -> None:
+    "Leave."
     {death}
 
 result = run_sync(define(leave), client=ScriptedClient([call("leave"), "Still here."]))

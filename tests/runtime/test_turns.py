@@ -161,7 +161,7 @@ async def test_inputs_are_put_into_the_system_prompt_and_the_first_message() -> 
 
     (request,) = client.requests
     assert request.system == "Write for sailors."
-    assert request.messages[0].content == "Report on ['Brest']."
+    assert request.messages[0].content == 'Report on ["Brest"].'
 
 
 async def test_a_wrong_input_is_an_error_before_the_model_is_called() -> None:

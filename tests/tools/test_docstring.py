@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from maverick import tool
+from maverick.exceptions import InvalidToolError
 
 GOOGLE = """
 Find flights.
@@ -61,10 +62,20 @@ def test_a_docstring_without_sections_is_the_description() -> None:
     assert made.parameters["properties"]["origin"] == {"type": "string"}
 
 
-def test_a_function_without_docstring_has_an_empty_description() -> None:
+def test_a_function_without_docstring_is_refused_with_what_to_add() -> None:
     def flights(origin: str) -> None: ...
 
-    assert tool(flights).description == ""
+    with pytest.raises(InvalidToolError, match=r"no docstring.*Add one, or write @tool\(description=…\)"):
+        tool(flights)
+    assert tool(description="Find flights.")(flights).description == "Find flights."
+
+
+def test_a_parameter_without_a_type_is_refused_with_what_to_add() -> None:
+    def flights(origin) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 - that is what is refused
+        """Find flights."""
+
+    with pytest.raises(InvalidToolError, match=r"'origin' has no type.*such as origin: str"):
+        tool(flights)
 
 
 def test_a_section_that_is_not_about_parameters_is_left_out() -> None:

@@ -61,6 +61,7 @@ async def test_a_plain_function_runs_in_a_thread_of_its_own_with_the_callers_con
 
     @tool
     def where() -> tuple[str, str]:
+        """Where."""
         return threading.current_thread().name, user.get()
 
     value: Any = await where.execute({})
@@ -75,6 +76,7 @@ async def test_blocking_functions_run_side_by_side() -> None:
 
     @tool
     def meet() -> int:
+        """Meet."""
         return together.wait()
 
     async with asyncio.timeout(30):
@@ -86,10 +88,12 @@ async def test_blocking_functions_run_side_by_side() -> None:
 async def test_what_a_function_raises_in_its_thread_is_raised_to_the_caller() -> None:
     @tool
     def stop() -> None:
+        """Stop."""
         raise StopIteration("the end")
 
     @tool
     def fail() -> None:
+        """Fail."""
         raise KeyError("city")
 
     with pytest.raises(KeyError, match="city"):
@@ -101,10 +105,12 @@ async def test_what_a_function_raises_in_its_thread_is_raised_to_the_caller() ->
 async def test_the_pieces_of_generators_of_both_kinds_are_joined() -> None:
     @tool
     def count(to: int) -> Iterator[str]:
+        """Count."""
         yield from (str(number) for number in range(to))
 
     @tool
     async def count_async(to: int) -> AsyncIterator[str]:
+        """Count async."""
         for number in range(to):
             yield str(number)
 
@@ -140,6 +146,7 @@ async def test_methods_and_callable_objects_can_be_tools() -> None:
 async def test_the_context_is_handed_over_and_is_not_in_the_schema() -> None:
     @tool
     async def whoami(ctx: ToolContext, greeting: str = "hi") -> str:
+        """Whoami."""
         return f"{greeting} {ctx.user_id} {ctx.idempotency_key}"
 
     assert list(whoami.parameters["properties"]) == ["greeting"]
@@ -151,6 +158,7 @@ async def test_the_context_is_handed_over_and_is_not_in_the_schema() -> None:
 async def test_a_model_can_not_pass_the_context_itself() -> None:
     @tool
     async def whoami(ctx: ToolContext) -> str | None:
+        """Whoami."""
         return ctx.user_id
 
     with pytest.raises(ToolError, match="ctx"):

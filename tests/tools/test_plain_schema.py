@@ -149,6 +149,7 @@ from maverick.exceptions import ToolError
 
 @tool
 async def add(first: int, second: int = 1) -> int:
+    "Add."
     return first + second
 
 print("pydantic" in sys.modules)

@@ -48,7 +48,8 @@ def test_each_type_is_described_as_json_schema() -> None:
         limit: Annotated[int, Field(ge=1, le=9)],
         anything: Any,
         note: str | None = None,
-    ) -> None: ...
+    ) -> None:
+        """Many."""
 
     shown = properties(many)
 
@@ -68,6 +69,7 @@ def test_each_type_is_described_as_json_schema() -> None:
 async def test_nested_models_are_described_and_arrive_as_models() -> None:
     @tool
     async def visit(person: Person) -> str:
+        """Visit."""
         return f"{person.name} in {person.homes[0].street} {person.homes[0].number}"
 
     assert "title" not in str(visit.parameters)
@@ -85,6 +87,7 @@ async def test_dataclasses_and_typed_dicts_arrive_as_what_they_are() -> None:
 
     @tool
     async def look(point: Point, options: Options) -> tuple[int, bool]:
+        """Look."""
         return point.x, options.get("deep", False)
 
     assert await look.execute({"point": {"x": 4}, "options": {"deep": True}}) == (4, True)
@@ -95,7 +98,8 @@ def test_a_default_that_contains_a_title_is_shown_as_it_is() -> None:
         facts: dict[str, str] = {"title": "Ulysses"}
 
     @tool
-    def shelve(book: Book) -> None: ...
+    def shelve(book: Book) -> None:
+        """Shelve."""
 
     assert shelve.parameters["$defs"]["Book"]["properties"]["facts"]["default"] == {"title": "Ulysses"}
 
@@ -104,7 +108,8 @@ def test_a_default_without_a_json_form_does_not_stop_the_tool() -> None:
     missing = object()
 
     @tool
-    def look(at: Any = missing) -> None: ...
+    def look(at: Any = missing) -> None:
+        """Look."""
 
     assert isinstance(properties(look)["at"]["default"], str)
 
@@ -122,6 +127,7 @@ async def test_any_parameter_name_is_free_for_the_function() -> None:
         model_config: int,
         title: int,
     ) -> int:
+        """Odd."""
         return self + cls + schema + args + function + context + model_config + title
 
     names = ["self", "cls", "schema", "args", "function", "context", "model_config", "title"]
@@ -136,10 +142,12 @@ def test_types_local_to_the_caller_are_found_although_annotations_are_strings() 
         size: int
 
     @tool
-    def measure(local: Local) -> None: ...
+    def measure(local: Local) -> None:
+        """Measure."""
 
     @tool(name="again")
-    def measure_again(local: Local) -> None: ...
+    def measure_again(local: Local) -> None:
+        """Measure again."""
 
     assert measure.parameters["$defs"]["Local"]["properties"] == {"size": {"type": "integer"}}
     assert measure_again.parameters == measure.parameters
@@ -162,6 +170,7 @@ async def test_arguments_that_do_not_fit_are_refused_before_the_function_runs(
 
     @tool
     async def visit(person: Person) -> None:
+        """Visit."""
         ran.append(person)
 
     with pytest.raises(ToolError, match="Correct them and call it again") as caught:
@@ -173,9 +182,14 @@ async def test_arguments_that_do_not_fit_are_refused_before_the_function_runs(
 
 
 def test_a_parameter_that_a_model_can_not_name_is_refused() -> None:
-    def positional(key: str, /) -> None: ...
-    def several(*keys: str) -> None: ...
-    def any_key(**keys: str) -> None: ...
+    def positional(key: str, /) -> None:
+        """Look."""
+
+    def several(*keys: str) -> None:
+        """Look."""
+
+    def any_key(**keys: str) -> None:
+        """Look."""
 
     for function in (positional, several, any_key):
         with pytest.raises(InvalidToolError, match="by name") as caught:
@@ -197,13 +211,14 @@ def takes_an_error(error: ToolError) -> None: ...
 )
 def test_a_signature_that_can_not_be_described_is_a_typed_error_and_names_the_tool(function: Any) -> None:
     with pytest.raises(InvalidToolError, match=function.__name__) as caught:
-        tool(function)
+        tool(description="Do it.")(function)
 
     assert caught.value.tool_name == function.__name__
 
 
 def test_a_context_that_may_be_missing_is_a_context_all_the_same() -> None:
     @tool
-    def look(at: str, ctx: ToolContext | None = None) -> None: ...
+    def look(at: str, ctx: ToolContext | None = None) -> None:
+        """Look."""
 
     assert list(properties(look)) == ["at"]

@@ -51,7 +51,7 @@ def test_a_taken_name_is_refused_and_the_first_tool_stays() -> None:
     registry = ToolRegistry([search])
 
     with pytest.raises(InvalidToolError, match="'search' is already registered"):
-        registry.register(tool(name="search")(lambda: "other"))
+        registry.register(tool(name="search", description="Another.")(lambda: "other"))
 
     assert registry.get("search") is search
 

@@ -30,6 +30,16 @@ _DOUBLES = ("scripted",)
 """Names of clients that are passed to an executor and never connected to by name."""
 
 _MODEL_FAMILIES = {"claude-": "claude", "gpt-": "openai", "chatgpt-": "openai"}
+_OTHER_NAMES = {
+    "anthropic": "'claude:…'",
+    "bedrock": "'claude-sdk:…', with the settings of Bedrock",
+    "vertex": "'claude-sdk:…', with the settings of Vertex",
+    "google": "'openai:…', with the base_url of Gemini's OpenAI-compatible endpoint",
+    "gemini": "'openai:…', with the base_url of Gemini's OpenAI-compatible endpoint",
+    "azure": "'openai:…', with the base_url of your Azure resource",
+    "ollama": "'openai:…', with the base_url of Ollama, such as http://localhost:11434/v1",
+}
+"""What others call the providers."""
 _FILE_ENDINGS = {".gguf": "local", ".json": "cassette"}
 
 
@@ -42,6 +52,13 @@ def model_name_problem(model: str) -> str | None:
         return None  # without a look at the packages, which reads a file of each of them
     if provider in installed_providers():
         return None
+    return unknown_provider(provider)
+
+
+def unknown_provider(provider: str) -> str:
+    """Why there is no such provider: what it is called here, or those there are."""
+    if (ours := _OTHER_NAMES.get(provider.lower())) is not None:
+        return f"There is no provider named {provider!r}: write {ours}."
     return describe_unknown("provider", provider, provider_names())
 
 

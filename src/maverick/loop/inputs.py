@@ -185,6 +185,12 @@ def bind_inputs(declared: Mapping[str, Input], given: Mapping[str, Any]) -> dict
     Raises:
         InvalidInputError: One is missing, unknown or of the wrong type; its message names it.
     """
+    if not isinstance(given, Mapping):
+        first = next(iter(declared), "prompt")
+        raise InvalidInputError(
+            f"inputs: expected a dictionary, such as inputs={{{first!r}: {given!r}}}, got {given!r}.",
+            field="inputs",
+        )
     for name in given:
         if name not in declared:
             raise InvalidInputError(

@@ -31,11 +31,12 @@ class OutputFormat(Generic[T]):
     def __init__(self, name: str, schema: type[T]) -> None:
         from pydantic import TypeAdapter
         from pydantic.errors import PydanticUserError
+        from pydantic_core import SchemaError
 
         try:
             self._adapter: TypeAdapter[T] = TypeAdapter(schema)
             self.json_schema: Mapping[str, Any] = self._adapter.json_schema()
-        except PydanticUserError as error:
+        except (PydanticUserError, SchemaError) as error:
             raise InvalidInputError(
                 f"output_config.schema: {schema!r} cannot be described to a model. "
                 "Use a Pydantic model or a type Pydantic knows.",

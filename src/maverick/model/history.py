@@ -102,7 +102,11 @@ def check_conversation(messages: Sequence[Message]) -> None:
     open_calls: set[str] = set()
     for index, message in enumerate(messages):
         if not isinstance(message, Message):
-            _refuse(index, f"is a {type(message).__name__}, not a Message")
+            raise InvalidInputError(
+                f"messages[{index}] is a {type(message).__name__}, not a Message. messages_from_anthropic(…) and "
+                "messages_from_openai(…) take over those of a vendor's SDK.",
+                field="messages",
+            )
         if message.role is Role.TOOL_RESULT:
             if message.tool_call_id not in open_calls:
                 _refuse(

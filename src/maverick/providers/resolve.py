@@ -17,9 +17,14 @@ from urllib.parse import urlsplit
 
 from maverick.config import DEFAULT, HIDDEN, AgentConfig, Secret, Setting
 from maverick.config.model_settings import MODEL_SETTINGS
-from maverick.config.provider_names import BUILT_IN_PROVIDERS, model_name_problem, provider_names
+from maverick.config.provider_names import (
+    BUILT_IN_PROVIDERS,
+    model_name_problem,
+    provider_names,
+    unknown_provider,
+)
 from maverick.config.settings import TIMEOUTS, shown_setting
-from maverick.exceptions import ConfigError, InvalidInputError, describe_unknown
+from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.model.request import RequestConfig
 from maverick.providers.http.transport import Timeouts
 from maverick.providers.prices import PriceTable, retirement_notice, vendor_at
@@ -228,9 +233,9 @@ def check_provider(provider: str, settings: AgentConfig | None = None) -> None:
         ConfigError: The settings name a provider that does not exist.
         InvalidInputError: It does not exist, and was not named by the settings.
     """
-    if provider in BUILT_IN_PROVIDERS or provider in (known := provider_names()):
+    if provider in BUILT_IN_PROVIDERS or provider in provider_names():
         return
-    problem = describe_unknown("provider", provider, known)
+    problem = unknown_provider(provider)
     if settings is None:
         raise InvalidInputError(problem, field="model")
     source = settings.source_of("provider")

@@ -9,6 +9,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
+from inspect import isawaitable
 from typing import Generic, TypeAlias
 
 from msgspec.structs import replace
@@ -52,8 +53,14 @@ T = TypeVar("T", default=str)
 
 _NOT_ASKED = "No one could be asked."
 
-Approver: TypeAlias = Callable[[ToolCall], Awaitable[bool]]
-"""Asks a person whether a tool call may be made."""
+Approver: TypeAlias = Callable[[ToolCall], Awaitable[bool] | bool]
+"""Asks a person whether a tool call may be made; one that is not async blocks all runs of the process meanwhile."""
+
+
+async def ask(approve: Approver, call: ToolCall) -> bool:
+    """Whether a person agrees to a call."""
+    answer = approve(call)
+    return (await answer if isawaitable(answer) else answer) is True
 
 
 class Driver(Generic[T]):
@@ -257,7 +264,7 @@ class Driver(Generic[T]):
     async def _decide(self, approve: Approver, call: ToolCall) -> tuple[bool, str]:
         """A person's decision, and why it is a no if no one could be asked."""
         try:
-            return await approve(replace(call, arguments=deepcopy(call.arguments))) is True, ""
+            return await ask(approve, replace(call, arguments=deepcopy(call.arguments))), ""
         except Exception as error:  # noqa: BLE001 - whatever went wrong, no one has agreed
             log_failure(logging.WARNING, "approval_failed", error, self.run.ids | {"tool": call.tool_name})
             return False, _NOT_ASKED

@@ -70,6 +70,17 @@ class AgentExecutor:
         deps: object = None,
         may_approve: MayApprove | None = None,
     ) -> None:
+        if client is not None and not callable(getattr(client, "run", None)):
+            raise InvalidInputError(
+                f"client: expected what connect(…) returns, got {client!r}. Write connect({client!r}), or name the model "
+                "in the definition.",
+                field="client",
+            )
+        if journal is not None and not isinstance(journal, Journal):
+            raise InvalidInputError(
+                f"journal: expected a SqliteJournal(…) or a PostgresJournal(…), got {journal!r}.",
+                field="journal",
+            )
         self.metrics = ExecutionMetrics()
         """The tokens of all model calls this executor has made."""
         self.options: Mapping[str, Any] = {

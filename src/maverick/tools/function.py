@@ -59,6 +59,12 @@ class FunctionTool(Generic[P, R]):
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
         documented, notes = read_docstring(function)
         self.description = description if description is not None else documented
+        if not self.description.strip():
+            raise InvalidToolError(
+                f"{self.name!r} cannot be a tool: it has no docstring, so the model would not know what it does. Add one, "
+                "or write @tool(description=…).",
+                tool_name=self.name,
+            )
         self.effect = _effect(self.name, effect)
         self.approval = approval
         self.timeout = _positive(self.name, "timeout", timeout)

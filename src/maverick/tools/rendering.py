@@ -104,7 +104,12 @@ def text_of(value: object) -> str:
     if value is None:
         return "Done."
     if isinstance(value, bytes | bytearray):
-        return value.decode("utf-8", "replace")
+        try:
+            return value.decode()
+        except UnicodeDecodeError as error:
+            raise ToolError(
+                "The tool returned bytes that are not text. Return Image.from_bytes(…) or Document.from_bytes(…), or text."
+            ) from error
     from pydantic_core import PydanticSerializationError, to_json
 
     try:

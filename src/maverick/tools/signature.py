@@ -24,6 +24,7 @@ _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns?|Raises|Yields|Examp
 _PARAMETER = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
 _FIELD = re.compile(r"^:param\s+(?:[^:]*\s)?(\w+):\s*(.*)$")
 _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _Schema: TypeAlias = dict[str, Any]
 
 
@@ -171,7 +172,12 @@ class ToolSignature:
         hints = self._hints(function, local_names)
         for parameter in self._parameters(function):
             annotation = hints.get(parameter.name, Any)
-            if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            if parameter.name not in hints and parameter.kind in _BY_NAME:
+                raise self._refuse(
+                    f"its parameter {parameter.name!r} has no type, so the model would not know what to pass. Annotate it, "
+                    f"such as {parameter.name}: str"
+                )
+            if parameter.kind not in _BY_NAME:
                 raise self._refuse(f"it cannot take {parameter}: a model gives each argument by name")
             if _is_context(annotation):
                 self.context_name = parameter.name

@@ -20,7 +20,7 @@ from maverick.loop import AgentResult, RunConfig
 from maverick.loop.events import AgentActivityEvent, ApprovalRequested, RunEnd
 from maverick.model import ToolCall
 from maverick.runtime import AbortSignal
-from maverick.runtime.driver import Approver
+from maverick.runtime.driver import Approver, ask
 from maverick.runtime.event_log import Listener
 
 _LOOKS = 1.0
@@ -159,7 +159,7 @@ async def _is_undecided(printer: RunPrinter, fleet: Fleet, run: FleetRun, approv
     for asked in pending:
         call = ToolCall(asked.approval_id, asked.tool_name, asked.arguments)
         printer.reasons[call.id] = asked.question
-        decide = fleet.journal.approve if await approve(call) else fleet.journal.deny
+        decide = fleet.journal.approve if await ask(approve, call) else fleet.journal.deny
         await decide(asked.approval_id, by=deciding_user())
     await fleet.wake(run.run_id)
     return False
