@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -240,6 +242,21 @@ async def test_the_executor_says_who_may_decide_and_a_journal_alone_asks_the_run
 
     assert result is not None
     assert (result.success, office.done) == (True, ["shred file"])
+
+
+@pytest.mark.requirement("P7")
+@pytest.mark.parametrize("rule", [lambda _, by: by == "boss", lambda _, by: 1 / 0], ids=["strict", "broken"])
+async def test_an_agreement_written_past_the_executor_that_says_who_may_is_none(
+    journal: Journal, office: Office, rule: Any
+) -> None:
+    running = AgentExecutor(ScriptedClient([SHRED, DONE]), journal=journal, may_approve=rule)
+    await running.execute(office.clerk(), run_id="r", user_id="ana")
+    await journal.approve("r:1:0", by="ana")
+
+    result = await running.resume("r", office.clerk())
+
+    assert (result.success, office.done) == (True, [])
+    assert "cannot be decided by 'ana'" in result.tool_calls[0].result
 
 
 async def test_a_run_is_resumed_as_a_stream(journal: Journal, office: Office) -> None:

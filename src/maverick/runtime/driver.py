@@ -22,6 +22,7 @@ from maverick.exceptions import (
     RunHandedOverError,
     TimeoutError,
 )
+from maverick.journal.approvals import MayApprove
 from maverick.loop.entries import (
     ApprovalDecided,
     Entry,
@@ -72,6 +73,7 @@ class Driver(Generic[T]):
         metrics: ExecutionMetrics,
         approve: Approver | None,
         approval_expires_in: float | None,
+        may_approve: MayApprove | None,
         permissions: Policy | None,
         start_agent: StartAgent,
         entries: Sequence[Entry] = (),
@@ -80,7 +82,9 @@ class Driver(Generic[T]):
         self._entries = entries
         self._metrics = metrics
         self._approve = approve
-        self._gate = None if run.writer is None else ApprovalGate(run, run.writer, approval_expires_in)
+        self._gate = (
+            None if run.writer is None else ApprovalGate(run, run.writer, approval_expires_in, may_approve)
+        )
         self._resumed_gate = self._gate if entries else None
         """The gate of a resumed run: a person may have decided while it was parked."""
         self._permissions = PermissionGate(run, permissions)

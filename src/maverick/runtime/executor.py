@@ -54,6 +54,7 @@ class AgentExecutor:
         settings: What to connect with when there is no client; by default the settings of files and environment.
         deps: What tools find in ``ToolContext.deps``, in runs that are not given their own.
         may_approve: Says who may decide on a request, for :meth:`approve` and :meth:`deny`; by default the run's own user.
+            An agreement that another process has written to the journal counts only if it says so too.
     """
 
     def __init__(
@@ -104,7 +105,14 @@ class AgentExecutor:
         self._known: dict[str, AgentDefinition[Any]] = {}
         """The agents that were run here last, by name."""
         self._runs = RunBuilder(
-            self._agents, journal, self.metrics, approve, approval_expires_in, permissions, max_depth
+            self._agents,
+            journal,
+            self.metrics,
+            approve,
+            approval_expires_in,
+            may_approve,
+            permissions,
+            max_depth,
         )
 
     @classmethod

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from maverick.exceptions import ApprovalError, ApprovalRequiredError
 from maverick.journal import Approval, ApprovalStatus
-from maverick.journal.approvals import approval_for, approval_id, expired, is_expired, still_fits
+from maverick.journal.approvals import MayApprove, approval_for, approval_id, expired, is_expired, still_fits
 from maverick.loop.entries import ApprovalDecided, CallRuled
 from maverick.loop.policy import Policy, PolicyDecision, Verdict
 from maverick.loop.steps import AwaitApproval
@@ -79,10 +79,13 @@ class PermissionGate:
 class ApprovalGate:
     """Gets a person's decisions on tool calls through the journal of the run."""
 
-    def __init__(self, run: Run[Any], writer: RunWriter, expires_in: float | None) -> None:
+    def __init__(
+        self, run: Run[Any], writer: RunWriter, expires_in: float | None, may_approve: MayApprove | None
+    ) -> None:
         self._run = run
         self._writer = writer
         self._expires_in = expires_in
+        self._may_approve = may_approve
 
     async def decision(self, step: AwaitApproval) -> ApprovalDecided:
         """The decision on one of the calls.
@@ -149,15 +152,29 @@ class ApprovalGate:
             found = expired(found, now)
             if not await self._settle(found, ApprovalStatus.PENDING):
                 return None
-        fits = still_fits(found, asked)
+        reason = found.reason
+        if not (fits := still_fits(found, asked)):
+            reason = "The call is not the one that was asked about."
+        elif found.approved and not (fits := self._may_decide(found)):
+            reason = f"It cannot be decided by {found.decided_by!r}."
         await self._settle(replace(found, status=ApprovalStatus.USED), found.status)
         return ApprovalDecided(
             at=self._run.clock.now(),
             index=found.index,
             approved=found.approved and fits,
             by=found.decided_by,
-            reason=found.reason if fits else "The call is not the one that was asked about.",
+            reason=reason,
         )
+
+    def _may_decide(self, found: Approval) -> bool:
+        """Whether whoever agreed may: the decision may have been written where the executor's rule is not known."""
+        if self._may_approve is None:
+            return True
+        try:
+            return self._may_approve(found, found.decided_by) is True
+        except Exception as error:  # noqa: BLE001 - a rule that fails has allowed nothing
+            log_failure(logging.ERROR, "may_approve_failed", error, self._run.ids | {"tool": found.tool_name})
+            return False
 
     async def _settle(self, approval: Approval, expected: ApprovalStatus) -> bool:
         """Record what became of a request, unless another process has taken the run over."""

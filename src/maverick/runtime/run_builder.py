@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 
 from maverick.exceptions import RunNotFoundError
 from maverick.journal import Journal
+from maverick.journal.approvals import MayApprove
 from maverick.journal.records import Lease
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Entry, RunStarted
@@ -50,6 +51,7 @@ class RunBuilder:
     metrics: ExecutionMetrics
     approve: Approver | None
     approval_expires_in: float | None
+    may_approve: MayApprove | None
     permissions: Policy | None
     max_depth: int
 
@@ -83,6 +85,7 @@ class RunBuilder:
             self.metrics,
             self.approve,
             self.approval_expires_in,
+            self.may_approve,
             self.permissions,
             partial(self._subagent, attendance=attendance),
             entries=entries,
