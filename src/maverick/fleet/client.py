@@ -17,7 +17,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import TLSConfig
 from typing_extensions import TypeVar
 
-from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError
+from maverick.exceptions import ApprovalError, InvalidInputError, NetworkError, RunNotFoundError
 from maverick.fleet.adoption import Adoption
 from maverick.fleet.connection import connect_to_temporal, reaching_temporal
 from maverick.fleet.events import RunEvents
@@ -39,6 +39,7 @@ QUEUE = "maverick"
 _ANSWERS_WITHIN = timedelta(seconds=3)
 """How long a server that works takes at most to say so."""
 _RUN_ID = re.compile(r"[\w.:-]{1,200}")
+_AGENT = re.compile(r"[^/@]{1,100}")
 
 T = TypeVar("T", default=Any)
 
@@ -119,12 +120,13 @@ class Fleet:
             priority: From 1, the first, to 5.
 
         Raises:
-            InvalidInputError: The inputs cannot be written as JSON, or are too large; or there is a run with this id that
-                was asked for otherwise.
+            InvalidInputError: The inputs cannot be written as JSON, or are too large; no agent can have this name; or there
+                is a run with this id that was asked for otherwise, or is another user's.
             JournalError: The database cannot be reached.
         """
         run_id = run_id or f"run_{os.urandom(8).hex()}"
         check_run_id(run_id)
+        check_agent(agent)
         if priority not in range(1, 6):
             raise InvalidInputError(f"priority: expected 1 to 5, got {priority!r}.", field="priority")
         request = RunRequest.of(inputs, trace_id)
@@ -258,6 +260,19 @@ def check_run_id(run_id: str) -> None:
         )
 
 
+def check_agent(name: str) -> None:
+    """Make sure that a fleet can have an agent of this name: it is part of the names of task queues.
+
+    Raises:
+        InvalidInputError: It cannot.
+    """
+    if not _AGENT.fullmatch(name) or not name.isprintable():
+        raise InvalidInputError(
+            f"agent: expected a name of up to 100 characters without '/' and '@', got {name[:200]!r}.",
+            field="agent",
+        )
+
+
 class FleetRun:
     """A run in a fleet."""
 
@@ -331,14 +346,28 @@ class FleetRun:
             await self._fleet.wake(self.run_id)
 
     async def approve(self, approval_id: str, *, by: str, reason: str = "") -> None:
-        """Agree to a tool call that the run waits with, and have it go on."""
+        """Agree to a tool call that the run waits with, and have it go on.
+
+        Raises:
+            ApprovalError: It is unknown, of another run, already decided, expired, or another user's to decide.
+        """
+        await self._check_own(approval_id)
         await self._fleet.journal.approve(approval_id, by=by, reason=reason)
         await self._fleet.wake(self.run_id)
 
     async def deny(self, approval_id: str, *, by: str, reason: str = "") -> None:
-        """Refuse a tool call that the run waits with, and have it go on."""
+        """Refuse a tool call that the run waits with, and have it go on; raises what :meth:`approve` does."""
+        await self._check_own(approval_id)
         await self._fleet.journal.deny(approval_id, by=by, reason=reason)
         await self._fleet.wake(self.run_id)
+
+    async def _check_own(self, approval_id: str) -> None:
+        """Make sure that a request is of this run, or of a subagent's."""
+        asked = await self._fleet.journal.get_approval(approval_id)
+        if asked.run_id.partition("/")[0] != self.run_id:
+            raise ApprovalError(
+                f"The run {self.run_id!r} has no request {approval_id!r}.", approval_id=approval_id
+            )
 
     async def ended(self) -> RunRecord:
         """Wait until the fleet is done with the run.

@@ -17,6 +17,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 import maverick.tools.typed_arguments  # noqa: F401 - else the first run that is taken over waits until it is loaded
 from maverick.exceptions import (
+    InvalidInputError,
     LeaseLostError,
     MaverickError,
     NetworkError,
@@ -263,6 +264,10 @@ class RunDriver:
             found = await self._fleet.journal.get(record.run_id)
         except RunNotFoundError:
             found = None
+        if (
+            found is not None and found.user_id != record.user_id
+        ):  # it was made since the fleet was asked for one
+            raise InvalidInputError(f"run_id: there is another run {record.run_id!r}.", field="run_id")
         if found is not None and found.status in ENDED:
             return None
         async with self._executor(record.agent, offer, record.user_id) as executor:

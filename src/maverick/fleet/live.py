@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from maverick.runtime.event_log import Listener, log_failure
 
 WATCH_CHANNEL = "maverick_watch_"
 """How the channels of watching processes begin."""
+_CHANNEL = re.compile(rf"{WATCH_CHANNEL}[0-9a-f]{{16}}")
 RENEWS = 2.0
 """Seconds after which a process says again what it watches."""
 _FORGETS = 3 * RENEWS
@@ -115,7 +117,7 @@ class Broadcast:
     def hear(self, message: Mapping[str, Any]) -> None:
         """Take in that a process watches runs, if that is what a message to all workers says."""
         roots, channel = message.get("watch"), message.get("by")
-        if not isinstance(roots, list) or not str(channel).startswith(WATCH_CHANNEL):
+        if not isinstance(roots, list) or not _CHANNEL.fullmatch(str(channel)):
             return
         now = time.monotonic()
         self._forget(now)

@@ -8,7 +8,7 @@ import contextlib
 
 from temporalio.client import WorkflowFailureError
 
-from maverick.exceptions import MaverickError
+from maverick.exceptions import MaverickError, RunExistsError
 from maverick.fleet.client import Fleet, FleetRun, check_run_id
 from maverick.fleet.connection import reaching_temporal
 from maverick.journal import Journal
@@ -39,10 +39,13 @@ async def move_in(fleet: Fleet, run_id: str, source: Journal | None = None) -> F
         InvalidInputError: It is a subagent's run, or a prompt of an agent that is a class.
     """
     check_run_id(run_id)
+    taken = await fleet.store.get(run_id)
+    if taken is not None and taken.user_id != (await (source or fleet.journal).get(run_id)).user_id:
+        raise RunExistsError(run_id=run_id)
     if source is not None:
         await move_run(source, run_id, fleet.journal, place_of(fleet))
     record = await fleet.journal.get(run_id)
-    if await fleet.store.get(run_id) is not None:
+    if taken is not None:
         return fleet.run(run_id)
     await fleet.journal.claim(run_id)
     return await fleet.start(record.agent, user_id=record.user_id, run_id=run_id)

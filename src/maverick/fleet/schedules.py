@@ -25,7 +25,7 @@ from temporalio.common import RetryPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
 from maverick.exceptions import InvalidInputError, NetworkError
-from maverick.fleet.client import Fleet
+from maverick.fleet.client import Fleet, check_agent
 from maverick.fleet.connection import reaching_temporal
 
 BEGIN = "begin"
@@ -108,6 +108,7 @@ class Schedules:
                 invalid.
             NetworkError: Temporal does not answer.
         """
+        check_agent(agent)
         record = ScheduleRecord(
             name=_checked(name or agent),
             cron=cron,

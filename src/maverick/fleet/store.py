@@ -152,7 +152,9 @@ class FleetStore:
             run_id,
             request.blobs,
             "INSERT INTO maverick.fleet_runs (run_id, agent, user_id, priority, request, queue, state, waits_for) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING run_id",
+            "SELECT $1, $2, $3, $4, $5, $6, $7, $8 "
+            "WHERE NOT EXISTS (SELECT FROM maverick.runs WHERE run_id = $1 AND user_id IS DISTINCT FROM $3) "
+            "ON CONFLICT DO NOTHING RETURNING run_id",
             run_id,
             agent,
             user_id,

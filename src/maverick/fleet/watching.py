@@ -176,11 +176,12 @@ class Feed:
             named = [
                 run_id
                 for run_id in run_ids
+                if _size(run_id) < _MOST_NAMED  # else there is no such run
                 if any(heard.wants_words for heard in self._watched.get(run_id, ())) is words
             ]
             while named:
-                part = [named.pop()]
-                while named and sum(map(len, part)) + 3 * len(part) + len(named[-1]) < _MOST_NAMED:
+                part, size = [], 0
+                while named and (size := size + _size(named[-1])) < _MOST_NAMED:
                     part.append(named.pop())
                 await self._store.notify({"watch": part, "by": self._channel, "words": words, "anew": anew})
 
@@ -198,3 +199,8 @@ class Feed:
             elif heard.wants_words:
                 heard.words.append(words)
                 heard.came.set()
+
+
+def _size(run_id: str) -> int:
+    """The bytes that an id takes in a notification, with its comma."""
+    return len(msgspec.json.encode(run_id)) + 1

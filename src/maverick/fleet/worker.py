@@ -228,7 +228,7 @@ class Worker:
         try:
             told = json.loads(text)
             decided = told.get("decided")
-        except (ValueError, AttributeError):  # not for workers
+        except (ValueError, AttributeError, RecursionError):  # not for workers
             return
         if "watch" in told:
             self._driver.broadcast.hear(told)

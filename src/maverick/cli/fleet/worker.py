@@ -20,6 +20,7 @@ from maverick.config import MaverickConfig
 from maverick.config.installation import install_command
 from maverick.exceptions import InvalidInputError, MaverickError
 from maverick.fleet import Fleet
+from maverick.fleet.client import check_agent
 from maverick.fleet.health import serve_health
 from maverick.fleet.worker import Offer, OwnDrive, Worker
 from maverick.runtime import AgentExecutor
@@ -105,6 +106,7 @@ async def _offers(
     remarks: dict[str, None] = {}
     for found in agents:
         try:
+            check_agent(found.name)
             definition = found.runnable(config)
             assert definition is not None  # noqa: S101 - only such agents are offered
             remarks[explain_stand_in(who_answers(found, definition, None, config.agent))] = None
