@@ -13,7 +13,7 @@ import pytest
 
 from fleet.test_worker import clerk, done, eventually, is_parked, offer, then, working
 from maverick import AgentExecutor
-from maverick.exceptions import ApprovalError, InvalidInputError, RunExistsError
+from maverick.exceptions import ApprovalError, InvalidInputError, RunExistsError, RunNotFoundError
 from maverick.fleet import Fleet
 from maverick.fleet.live import Broadcast
 from maverick.fleet.moving import move_in
@@ -57,6 +57,20 @@ async def test_a_worker_does_not_drive_a_run_for_another_user(fleet: Fleet) -> N
         await eventually(is_refused)
     found = await fleet.journal.get("report-7")
     assert (found.status, found.entries, found.user_id) == (RunStatus.WAITING, before, "ana")
+
+
+async def test_a_user_finds_and_resumes_only_their_own_runs(fleet: Fleet) -> None:
+    run = await fleet.start("clerk", user_id="ana")
+
+    for stranger in ("ben", "", None):
+        with pytest.raises(RunNotFoundError):
+            await fleet.find(run.run_id, user_id=stranger)
+    with pytest.raises(RunNotFoundError):
+        await fleet.resume(run.run_id, user_id="ben")
+    with pytest.raises(RunNotFoundError):
+        await fleet.find("none", user_id="ana")
+
+    assert (await fleet.find(run.run_id, user_id="ana")).run_id == run.run_id
 
 
 async def test_a_run_does_not_move_into_the_place_of_another_users(fleet: Fleet) -> None:

@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from temporalio.client import WorkflowFailureError
 
 from maverick import AgentDefinition, AgentExecutor
 from maverick.exceptions import InvalidInputError
 from maverick.fleet import Fleet
-from maverick.fleet.schedules import Schedules
+from maverick.fleet.schedules import Schedules, ScheduleWorkflow
 from maverick.fleet.worker import Offer, Worker
 from maverick.journal import RunStatus
 from maverick.testing import ScriptedClient, reply
@@ -40,10 +41,11 @@ async def test_a_schedule_starts_runs_and_nothing_of_them_passes_through_tempora
     await schedules.add(
         "0 7 * * *", "clerk", name="daily", inputs={"prompt": f"Work, {PRIVATE}."}, time_zone="Asia/Tokyo"
     )
-    (listed,) = await schedules.all()
     handle = fleet.temporal.get_schedule_handle(f"{fleet.queue}/daily")
 
     async with working(fleet), asyncio.timeout(30):
+        while (listed := (await schedules.all())[0]).next_at is None:  # noqa: ASYNC110 - Temporal lists it a little later
+            await asyncio.sleep(0.05)
         await handle.trigger()
         while not (started := await fleet.list()):  # noqa: ASYNC110 - another process starts it
             await asyncio.sleep(0.05)
@@ -56,6 +58,24 @@ async def test_a_schedule_starts_runs_and_nothing_of_them_passes_through_tempora
     history = await fleet.temporal.get_workflow_handle(f"{fleet.queue}/{record.run_id}").fetch_history()
     assert PRIVATE not in history.to_json()
     assert PRIVATE not in str((await handle.describe()).raw_description)
+
+
+async def test_why_a_scheduled_run_could_not_be_started_is_not_told_to_temporal(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        raise InvalidInputError(f"inputs: {PRIVATE}", field="inputs") from ValueError(PRIVATE)
+
+    await Schedules(fleet).add("0 7 * * *", "clerk", name="daily")
+    monkeypatch.setattr(fleet, "start", fail)
+    async with working(fleet), asyncio.timeout(30):
+        handle = await fleet.temporal.start_workflow(
+            ScheduleWorkflow.run, "daily", id=f"{fleet.queue}/daily-1", task_queue=fleet.queue
+        )
+        with pytest.raises(WorkflowFailureError):
+            await handle.result()
+
+    assert PRIVATE not in (await handle.fetch_history()).to_json()
 
 
 async def test_a_schedule_that_temporal_has_lost_is_made_again_and_one_that_is_removed_is_not(

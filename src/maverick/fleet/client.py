@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
-import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from types import TracebackType
@@ -21,6 +19,7 @@ from maverick.exceptions import ApprovalError, InvalidInputError, NetworkError, 
 from maverick.fleet.adoption import Adoption
 from maverick.fleet.connection import connect_to_temporal, reaching_temporal
 from maverick.fleet.events import RunEvents
+from maverick.fleet.names import check_agent, check_run_id, fairness_key
 from maverick.fleet.result import is_over, result_of
 from maverick.fleet.store import MAX_RUNS_PER_USER, FleetRecord, FleetState, FleetStore, RunRequest
 from maverick.fleet.watching import Feed, Look
@@ -38,8 +37,6 @@ QUEUE = "maverick"
 """The task queue of workflows, and how those of agents begin."""
 _ANSWERS_WITHIN = timedelta(seconds=3)
 """How long a server that works takes at most to say so."""
-_RUN_ID = re.compile(r"[\w.:-]{1,200}")
-_AGENT = re.compile(r"[^/@]{1,100}")
 
 T = TypeVar("T", default=Any)
 
@@ -166,26 +163,44 @@ class Fleet:
         return f"{self.queue}/{agent}"
 
     def run(self, run_id: str) -> FleetRun:
-        """A run of the fleet by its id."""
+        """A run of the fleet by its id, whoever's it is; :meth:`find` is for what a user asks for."""
         return FleetRun(self, run_id)
 
-    async def resume(self, run_id: str, *, accept_changes: bool = False) -> FleetRun:
+    async def find(self, run_id: str, *, user_id: str | None) -> FleetRun:
+        """A user's run of the fleet by its id: whatever is then done with it is done with a run of theirs.
+
+        Args:
+            run_id: The run.
+            user_id: The verified user that it acts for; ``None`` for a run without one.
+
+        Raises:
+            RunNotFoundError: The fleet does not have it, or it is another user's.
+        """
+        run = FleetRun(self, run_id)
+        if (await run.status()).user_id != user_id:
+            raise RunNotFoundError(run_id=run_id)
+        return run
+
+    async def resume(
+        self, run_id: str, *, accept_changes: bool = False, user_id: str | None = None
+    ) -> FleetRun:
         """Have a run go on that was stopped, or that waits for a worker with the version of its agent that it began with.
 
         Args:
             run_id: The run.
             accept_changes: Go on although the agent is not what it was when the run began.
+            user_id: The verified user on whose behalf; only that user's runs are found then.
 
         Raises:
-            RunNotFoundError: The fleet does not have it.
+            RunNotFoundError: The fleet does not have it, or it is another user's.
             InvalidInputError: It has its answer, or a worker drives it.
         """
-        run = FleetRun(self, run_id)
-        await run.status()
+        run = FleetRun(self, run_id) if user_id is None else await self.find(run_id, user_id=user_id)
+        agent = (await run.status()).agent
         found = await self.journal.get(run_id)
         if found.status in ENDED and found.reason not in RESUMABLE_REASONS:
             raise InvalidInputError(f"run_id: the run {run_id!r} has come to its end.", field="run_id")
-        record = await self.store.reopen(run_id, self.queue_of(found.agent), accept_changes=accept_changes)
+        record = await self.store.reopen(run_id, self.queue_of(agent), accept_changes=accept_changes)
         if record is None:
             raise InvalidInputError(f"run_id: a worker drives the run {run_id!r}.", field="run_id")
         if found.status in ENDED:
@@ -245,32 +260,6 @@ class Fleet:
             limit: How many.
         """
         return await self.store.runs(state, limit, user_id=user_id)
-
-
-def check_run_id(run_id: str) -> None:
-    """Make sure that a fleet can have a run of this id.
-
-    Raises:
-        InvalidInputError: It cannot.
-    """
-    if not _RUN_ID.fullmatch(run_id):
-        raise InvalidInputError(
-            f"run_id: expected up to 200 letters, digits and any of '._:-', got {run_id[:200]!r}.",
-            field="run_id",
-        )
-
-
-def check_agent(name: str) -> None:
-    """Make sure that a fleet can have an agent of this name: it is part of the names of task queues.
-
-    Raises:
-        InvalidInputError: It cannot.
-    """
-    if not _AGENT.fullmatch(name) or not name.isprintable():
-        raise InvalidInputError(
-            f"agent: expected a name of up to 100 characters without '/' and '@', got {name[:200]!r}.",
-            field="agent",
-        )
 
 
 class FleetRun:
@@ -392,8 +381,3 @@ class FleetRun:
                 if is_over(self.run_id, look) and (not states or look.state in states):
                     return look
                 await heard.came.wait()
-
-
-def fairness_key(user_id: str | None) -> str:
-    """What Temporal knows a user by, to give every user their turn: a hash, since ids are often addresses of people."""
-    return "" if user_id is None else hashlib.sha256(user_id.encode()).hexdigest()[:32]

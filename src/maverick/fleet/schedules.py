@@ -6,6 +6,7 @@ Temporal. A schedule that a server has lost is made again from the table.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from datetime import timedelta
@@ -22,11 +23,14 @@ from temporalio.client import (
     ScheduleSpec,
 )
 from temporalio.common import RetryPolicy
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from maverick.exceptions import InvalidInputError, NetworkError
-from maverick.fleet.client import Fleet, check_agent
+from maverick.fleet.client import Fleet
 from maverick.fleet.connection import reaching_temporal
+from maverick.fleet.names import check_agent
+from maverick.runtime.event_log import log_failure
 
 BEGIN = "begin"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -179,7 +183,22 @@ class Schedules:
 
     @activity.defn(name=BEGIN)
     async def begin(self, name: str) -> None:
-        """Start the run for which a workflow was started; one run, however often this is called."""
+        """Start the run for which a workflow was started; one run, however often this is called.
+
+        Nothing of what goes wrong is told to Temporal but its kind.
+        """
+        try:
+            await self._begin(name)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it may quote what is private
+            log_failure(logging.ERROR, "scheduled_run_not_started", error, {"schedule": name})
+            raise ApplicationError(
+                "The run could not be started.",
+                type=type(error).__name__,
+                non_retryable=isinstance(error, InvalidInputError),
+                category=ApplicationErrorCategory.BENIGN,
+            ) from None
+
+    async def _begin(self, name: str) -> None:
         started_by = activity.info().workflow_id
         assert started_by is not None  # noqa: S101 - only workflows ask for it
         for record in await self._records(name):

@@ -1,0 +1,42 @@
+"""What the runs, agents and users of a fleet may be called where Temporal sees it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from maverick.exceptions import InvalidInputError
+
+_RUN_ID = re.compile(r"[\w.:-]{1,200}")
+_AGENT = re.compile(r"[^/@]{1,100}")
+
+
+def check_run_id(run_id: str) -> None:
+    """Make sure that a fleet can have a run of this id.
+
+    Raises:
+        InvalidInputError: It cannot.
+    """
+    if not _RUN_ID.fullmatch(run_id):
+        raise InvalidInputError(
+            f"run_id: expected up to 200 letters, digits and any of '._:-', got {run_id[:200]!r}.",
+            field="run_id",
+        )
+
+
+def check_agent(name: str) -> None:
+    """Make sure that a fleet can have an agent of this name: it is part of the names of task queues.
+
+    Raises:
+        InvalidInputError: It cannot.
+    """
+    if not _AGENT.fullmatch(name) or not name.isprintable():
+        raise InvalidInputError(
+            f"agent: expected a name of up to 100 characters without '/' and '@', got {name[:200]!r}.",
+            field="agent",
+        )
+
+
+def fairness_key(user_id: str | None) -> str:
+    """What Temporal knows a user by, to give every user their turn: a hash, since ids are often addresses of people."""
+    return "" if user_id is None else hashlib.sha256(user_id.encode()).hexdigest()[:32]
