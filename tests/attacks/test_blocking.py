@@ -195,6 +195,12 @@ def takes_context(context: ToolContext) -> str:
     return context.run_id
 
 
+class Local:
+    def greet(self) -> str:
+        """Greet."""
+        return "hello"
+
+
 def yields() -> Iterator[str]:
     """Yield pieces."""
     yield "piece"
@@ -213,7 +219,7 @@ def test_a_function_that_cannot_run_in_a_process_is_refused_when_the_tool_is_mad
         (inner, "it is not at the top of its module"),
         (yields, "it is a generator"),
         (started, "Move it into a module that can be imported"),
-        (Notes().format, "it is not a function"),
+        (Local().greet, "it is not a function"),
     ):
         with pytest.raises(InvalidToolError, match=words):
             tool(process=True, name="refused", description="Refused.")(function)

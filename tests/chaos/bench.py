@@ -132,6 +132,13 @@ async def halt(item: str, ctx: ToolContext) -> str:
     raise AssertionError("the run should have been stopped")
 
 
+@tool(effect="pure")
+async def pass_on(item: str) -> str:
+    """Have the run that is running this left for another process."""
+    BENCH.signal.hand_over()
+    return f"passed on {item}"
+
+
 UNKNOWABLE = frozenset({"send", "post", "drop", "launch", "halt"})
 """The irreversible tools that nobody can be asked about."""
 EXACTLY_ONCE = frozenset({"charge", "book", "ship"})

@@ -18,8 +18,8 @@ from chaos.script import watched
 from chaos.stores import store
 from chaos.survey import Survey, survey
 from chaos.trap import Spring, Trap
-from maverick import AgentExecutor, AgentResult
-from maverick.exceptions import LeaseLostError, RunExistsError, RunNotFoundError
+from maverick import AbortSignal, AgentExecutor, AgentResult
+from maverick.exceptions import LeaseLostError, RunExistsError, RunHandedOverError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.loop.result import ToolRecord
 from maverick.model import Message
@@ -96,11 +96,19 @@ async def _go(job: Job) -> None:
         _leave(job, "survey", await survey(journal, job.run_id))
         _set_trap(journal)
         try:
+            result = await _drive(executor, scenario, job)
+        except RunHandedOverError:
+            BENCH.signal = AbortSignal()
             result = await executor.resume(job.run_id, scenario.agent, signal=BENCH.signal)
-        except RunNotFoundError:
-            result = await _begin(executor, scenario, job)
         report = _report(result, await survey(journal, job.run_id), await place.bookings(job.run_id))
     _leave(job, "report", report)
+
+
+async def _drive(executor: AgentExecutor, scenario: Scenario, job: Job) -> AgentResult[Any]:
+    try:
+        return await executor.resume(job.run_id, scenario.agent, signal=BENCH.signal)
+    except RunNotFoundError:
+        return await _begin(executor, scenario, job)
 
 
 async def _begin(executor: AgentExecutor, scenario: Scenario, job: Job) -> AgentResult[Any]:

@@ -19,7 +19,7 @@ FULL = os.environ.get("CHAOS_FULL") == "1"
 RANDOM_KILLS = int(os.environ.get("CHAOS_N") or 40)
 STORES = ("sqlite", "postgres")
 
-POSTGRES_SAMPLE = ("abort", "approval", "fork", "nested", "transactional")
+POSTGRES_SAMPLE = ("abort", "approval", "fork", "handover", "nested", "transactional")
 """What is killed on Postgres when not everything is: together these pass every point."""
 RECOVERY_SAMPLE = ("abort", "approval", "fork", "irreversible", "nested", "parallel")
 """What is killed in every pair of points when not everything is."""

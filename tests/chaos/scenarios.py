@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaos.bench import book, charge, drop, halt, launch, look, post, recite, send, ship
+from chaos.bench import book, charge, drop, halt, launch, look, pass_on, post, recite, send, ship
 from chaos.script import Plan, Script, delegate, do, failing_first, steps
 from maverick import (
     AgentDefinition,
@@ -157,6 +157,13 @@ SCENARIOS: Mapping[str, Scenario] = {
         [halt, charge],
         [
             [do("halt", "step-1-a"), do("charge", "step-1-b")],
+            [do("charge", "step-2-a")],
+        ],
+    ),
+    "handover": alone(
+        [pass_on, charge],
+        [
+            [do("pass_on", "step-1-a"), do("charge", "step-1-b")],
             [do("charge", "step-2-a")],
         ],
     ),

@@ -42,6 +42,7 @@ SHOWS: dict[str, Callable[[Case], bool]] = {
     "compaction": lambda case: "Condense" in asked(case),
     "repair": lambda case: asked(case) == ["worker", "worker"],
     "abort": lambda case: reasons(case) == ["aborted", "complete"],
+    "handover": lambda case: count(case, "HandedOver") == 1 and count(case, "Resumed") == 1,
     "fork": lambda case: any("-base/" in key for key in keys(case)) and count(case, "Resumed") == 1,
     "turn-budget": lambda case: reasons(case) == ["max_turns"],
     "tool-budget": lambda case: reasons(case) == ["max_tool_calls"],

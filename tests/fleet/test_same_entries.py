@@ -36,6 +36,8 @@ from scenario import agent
 
 PATIENCE = 60
 """Seconds after which a run that does not end is given up."""
+_NOT_HERE = ("fork", "handover")
+"""A fork begins as a copy, not in a fleet; and a worker hands over what it drives, not a tool."""
 
 
 @tool(effect="pure")
@@ -81,7 +83,7 @@ def _of_models(*answers: Scenario) -> Play:
 PLAYS = {
     play.agent.name: play
     for play in (
-        *(_of_runs(name) for name in SCENARIOS if name != "fork"),  # a fork begins as a copy, not in a fleet
+        *(_of_runs(name) for name in SCENARIOS if name not in _NOT_HERE),
         *(
             _of_models(answer)
             for answer in (
