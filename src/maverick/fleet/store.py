@@ -320,8 +320,10 @@ class FleetStore:
             reason,
             f"The run was aborted before a worker could drive it{f': {reason}' if reason else '.'}",
         )
+        if not found:
+            return None
         await self.notify({"abort": run_id})
-        return _record(found[0]) if found else None
+        return _record(found[0])
 
     async def aborts(self, worker: str) -> dict[str, str]:
         """The runs that a worker drives and that are to stop, and why."""

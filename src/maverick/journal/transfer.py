@@ -55,14 +55,16 @@ async def move_run(source: Journal, run_id: str, target: Journal, place: str) ->
     if before is None and is_there:
         raise RunExistsError(run_id=run_id)
     if before is None or not before.arrived:
-        await _move(source, run_id, target, place)
+        await _move(source, run_id, target, place, before)
 
 
-async def _move(source: Journal, run_id: str, target: Journal, place: str) -> None:
+async def _move(source: Journal, run_id: str, target: Journal, place: str, before: Departure | None) -> None:
     await _confirm_arrival(target, run_id)
     lease = await source.claim(run_id)
     record = await source.get(run_id)  # not as it was before: now no one can change it any more
     departure = Departure.of(record)
+    if departure != before:  # someone else moves it, perhaps elsewhere, and perhaps is done
+        check_here(record)
     if departure is None:
         departure = Departure(place, record.status, record.reason, arrived=False)
         await _mark(source, lease, departure)

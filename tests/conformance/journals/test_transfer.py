@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from itertools import product
 from pathlib import Path
@@ -27,7 +27,7 @@ from maverick.journal import ApprovalStatus, Journal, RunStatus
 from maverick.journal.codec import encode_entry
 from maverick.journal.memory import MemoryJournal
 from maverick.journal.opening import open_journal
-from maverick.journal.records import Departure, Lease, check_here
+from maverick.journal.records import Departure, Lease, RunRecord, check_here
 from maverick.journal.transfer import move_run
 from maverick.loop.entries import Execution, RunStarted
 from maverick.loop.limits import Limits
@@ -239,3 +239,29 @@ async def test_a_run_that_cannot_be_moved_stays_as_it_is(places: Places) -> None
         await move_run(here, "d", there, "there")
     assert await live("d", here, there) == [here]
     assert (await here.get("d")).status is RunStatus.RUNNING
+
+
+class Overtaken(MemoryJournal):
+    """A journal to which a run is being moved while it is moved by others, too."""
+
+    moves: Sequence[tuple[Journal, Journal, str]] = ()
+
+    async def get(self, run_id: str) -> RunRecord:
+        """Have the others move the run first."""
+        moves, self.moves = self.moves, ()
+        for source, target, place in moves:
+            await move_run(source, run_id, target, place)
+        return await super().get(run_id)
+
+
+@pytest.mark.requirement("P2")
+@pytest.mark.parametrize("through", [False, True], ids=["elsewhere", "there-and-on"])
+async def test_a_run_that_two_move_at_once_is_in_one_place(through: bool) -> None:
+    here, there, late = MemoryJournal(), MemoryJournal(), Overtaken()
+    await begun(here)
+    late.moves = [(here, late, "late"), (late, there, "there")] if through else [(here, there, "there")]
+
+    with pytest.raises(RunMovedError):
+        await move_run(here, "r", late, "late")
+
+    assert await live("r", here, there, late) == [there]
