@@ -11,7 +11,7 @@ from fleet.test_worker import clerk, eventually, hold, is_parked, note, offer, p
 from maverick import AgentDefinition, RunConfig, ToolConfig
 from maverick.exceptions import NetworkError
 from maverick.fleet import Fleet
-from maverick.fleet.store import RunRequest
+from maverick.fleet.request import RunRequest
 from maverick.fleet.worker import Worker
 from maverick.journal import PostgresJournal, RunStatus
 from maverick.testing import call

@@ -17,7 +17,7 @@ from maverick.exceptions import ApprovalError, InvalidInputError, RunExistsError
 from maverick.fleet import Fleet
 from maverick.fleet.live import Broadcast
 from maverick.fleet.moving import move_in
-from maverick.fleet.store import RunRequest
+from maverick.fleet.request import RunRequest
 from maverick.fleet.worker import Offer, Worker
 from maverick.journal import Journal, MemoryJournal, RunStatus
 from maverick.journal.postgres.schema import FLEET_CHANNEL

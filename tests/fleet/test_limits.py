@@ -10,7 +10,8 @@ import pytest
 
 from maverick.fleet import Fleet
 from maverick.fleet.adoption import Adoption
-from maverick.fleet.store import FleetState, FleetStore, RunRequest
+from maverick.fleet.request import RunRequest
+from maverick.fleet.store import FleetState, FleetStore
 from maverick.fleet.worker import Worker
 from maverick.journal import PostgresJournal, RunStatus
 from maverick.testing import call, reply

@@ -20,8 +20,9 @@ from maverick.fleet.adoption import Adoption
 from maverick.fleet.connection import connect_to_temporal, reaching_temporal
 from maverick.fleet.events import RunEvents
 from maverick.fleet.names import check_agent, check_run_id, fairness_key
+from maverick.fleet.request import RunRequest
 from maverick.fleet.result import is_over, result_of
-from maverick.fleet.store import MAX_RUNS_PER_USER, FleetRecord, FleetState, FleetStore, RunRequest
+from maverick.fleet.store import MAX_RUNS_PER_USER, FleetRecord, FleetState, FleetStore
 from maverick.fleet.watching import Feed, Look
 from maverick.fleet.workflow import RunWorkflow
 from maverick.journal import RunRecord, RunStatus
@@ -127,13 +128,9 @@ class Fleet:
         if priority not in range(1, 6):
             raise InvalidInputError(f"priority: expected 1 to 5, got {priority!r}.", field="priority")
         request = RunRequest.of(inputs, trace_id)
-        await self.store.add(run_id, agent, user_id, priority, request, self.queue_of(agent))
-        record = await self.store.get(run_id)
+        record = await self.store.add(run_id, agent, user_id, priority, request, self.queue_of(agent))
         try:
-            if user_id is None and record is not None:
-                await self.offer([record])
-            else:
-                await self.offer(await self.store.admit(user_id))
+            await self._admit(record)
         except NetworkError as error:  # the fleet has it: a worker sees that it begins, once Temporal is back
             log_failure(logging.WARNING, "run_not_offered", error, {"run_id": run_id})
         return FleetRun(self, run_id)
@@ -157,6 +154,10 @@ class Fleet:
                     )
             except WorkflowAlreadyStartedError:
                 await self.wake(record.run_id)
+
+    async def _admit(self, record: FleetRecord) -> None:
+        """Start a run; or, if it is a user's, as many of that user's as there is room for."""
+        await self.offer([record] if record.user_id is None else await self.store.admit(record.user_id))
 
     def queue_of(self, agent: str) -> str:
         """The task queue of the workers that have an agent, in whatever version."""
@@ -206,7 +207,7 @@ class Fleet:
         if found.status in ENDED:
             await self.journal.append(await self.journal.claim(run_id), (), RunStatus.RUNNING)
         await self.close(run_id)  # it may wait in the queue of a version that no worker has
-        await self.offer([record] if record.user_id is None else await self.store.admit(record.user_id))
+        await self._admit(record)
         return run
 
     async def adopt(self) -> list[str]:
@@ -234,7 +235,9 @@ class Fleet:
             NetworkError: It cannot.
         """
         with reaching_temporal():
-            await self.temporal.service_client.check_health(timeout=_ANSWERS_WITHIN)
+            is_up = await self.temporal.service_client.check_health(timeout=_ANSWERS_WITHIN)
+        if not is_up:
+            raise NetworkError("Temporal is not ready. Check its server, and try again.")
 
     async def aclose(self) -> None:
         """Let go of the journal's connections."""
@@ -259,7 +262,8 @@ class Fleet:
             state: Only those in this state.
             limit: How many.
         """
-        return await self.store.runs(state, limit, user_id=user_id)
+        states = () if state is None else (state,)
+        return await self.store.runs(*states, limit=limit, user_id=user_id)
 
 
 class FleetRun:

@@ -29,7 +29,8 @@ from maverick.exceptions import (
 from maverick.fleet.client import Fleet
 from maverick.fleet.live import Broadcast
 from maverick.fleet.metrics import WorkerMetrics
-from maverick.fleet.store import FleetRecord, FleetState, RunRequest
+from maverick.fleet.request import RunRequest
+from maverick.fleet.store import FleetRecord, FleetState
 from maverick.fleet.workflow import DRIVE, Drive, DriveEnd
 from maverick.journal.store import ENDED
 from maverick.loop import AgentDefinition, AgentResult, TerminateReason
@@ -198,16 +199,19 @@ class RunDriver:
 
     async def _attempt(self, driven: Driven, queue: str) -> Drive:
         """Drive a run; nothing of what went wrong is told to Temporal but its kind."""
+        end = "failed"
         try:
-            with self._metrics.driving() as outcome:
-                drive = await self._drive(driven, queue)
-                outcome.end = drive.end
-                return drive
-        except ApplicationError:
+            drive = await self._drive(driven, queue)
+            end = drive.end
+            return drive
+        except ApplicationError as error:
+            end = error.type or end
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the run is not lost: another attempt is made
             log_failure(logging.ERROR, "run_not_driven", error, {"run_id": driven.run_id})
             raise _again("The run could not be driven.", type(error).__name__, _LATER) from None
+        finally:
+            self._metrics.count_drive(end)
 
     async def _take(self, driven: Driven) -> tuple[FleetRecord, RunRequest] | None:
         """Take a run to drive it, if it may go on now."""

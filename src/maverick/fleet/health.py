@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 
 from aiohttp import web
-from temporalio.service import RPCError
 
-from maverick.exceptions import InvalidInputError
+from maverick.exceptions import InvalidInputError, MaverickError
 from maverick.fleet.worker import Worker
-
-_PATIENCE = timedelta(seconds=2)
 
 
 @asynccontextmanager
@@ -71,7 +67,7 @@ async def _problem(worker: Worker) -> str | None:
     if not worker.is_ready:
         return "not registered: the database cannot be reached"
     try:
-        is_up = await worker.fleet.temporal.service_client.check_health(timeout=_PATIENCE)
-    except RPCError:
-        is_up = False
-    return None if is_up else "Temporal cannot be reached"
+        await worker.fleet.check()
+    except MaverickError:
+        return "Temporal cannot be reached"
+    return None

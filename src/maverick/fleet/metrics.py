@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from temporalio.exceptions import ApplicationError
 
 _QUEUE_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 _WAIT_BUCKETS = (0.001, 0.01, 0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 120.0)
 _ENDS = ("ended", "waiting", "unfit", "handed_over", "lease_lost", "failed")
-
-
-class DriveOutcome:
-    """What comes of driving a run once; a failure unless something else is noted."""
-
-    end = "failed"
 
 
 class WorkerMetrics:
@@ -55,18 +47,9 @@ class WorkerMetrics:
         """Add a figure that is read when the metrics are."""
         Gauge(name, description, registry=self._registry).set_function(read)
 
-    @contextmanager
-    def driving(self) -> Iterator[DriveOutcome]:
-        """Count one attempt at driving a run."""
-        outcome = DriveOutcome()
-        try:
-            yield outcome
-        except ApplicationError as error:
-            if error.type in _ENDS:
-                outcome.end = error.type
-            raise
-        finally:
-            self._drives.labels(outcome.end).inc()
+    def count_drive(self, end: str) -> None:
+        """Count one attempt at driving a run; an end that has no name of its own is a failure."""
+        self._drives.labels(end if end in _ENDS else "failed").inc()
 
     def waited(self, provider: str, seconds: float) -> None:
         """Note how long a model call waited for the rate limit."""

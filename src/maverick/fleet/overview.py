@@ -10,7 +10,7 @@ from maverick.fleet.store import FleetRecord, FleetState
 
 
 class WorkerRecord(Struct, frozen=True, kw_only=True):
-    """A worker that is there."""
+    """A worker that is running."""
 
     name: str
     host: str
@@ -48,29 +48,12 @@ async def fleet_overview(fleet: Fleet, limit: int = 100) -> Overview:
         "FROM maverick.fleet_workers w ORDER BY began_at"
     )
     states = await database.fetch("SELECT state, count(*) AS runs FROM maverick.fleet_runs GROUP BY state")
-    runs = [
-        run
-        for state in FleetState
-        if state is not FleetState.ENDED
-        for run in await fleet.store.runs(state, limit=limit)
-    ]
-    runs.sort(key=lambda run: run.created_at, reverse=True)
     return Overview(
         workers=[
-            msgspec.convert(
-                {
-                    **{
-                        name: row[name]
-                        for name in ("name", "host", "version", "capacity", "runs", "began_at")
-                    },
-                    "agents": _agents(row["queues"]),
-                },
-                WorkerRecord,
-            )
-            for row in workers
+            msgspec.convert({**dict(row), "agents": _agents(row["queues"])}, WorkerRecord) for row in workers
         ],
         states={row["state"]: row["runs"] for row in states},
-        runs=runs[:limit],
+        runs=await fleet.store.runs(*(set(FleetState) - {FleetState.ENDED}), limit=limit),
     )
 
 

@@ -5,7 +5,6 @@ All times are the database's, so that the clocks of machines do not matter.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -13,14 +12,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from maverick.exceptions import InvalidInputError, JournalDamagedError
+from maverick.exceptions import InvalidInputError
+from maverick.fleet.request import RunRequest
 from maverick.journal import ApprovalStatus
-from maverick.journal.codec import encode_json, from_plain
 from maverick.journal.damage import read_approvals
 from maverick.journal.postgres.journal import PostgresJournal
 from maverick.journal.postgres.schema import FLEET_CHANNEL, Row
-from maverick.model import Blob, Document, Image, Part
-from maverick.model.media import MAX_BYTES
 
 
 class FleetState(StrEnum):
@@ -33,41 +30,6 @@ class FleetState(StrEnum):
     PARKED = "parked"
     """It waits for a person, and does not count as in progress."""
     ENDED = "ended"
-
-
-class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a run is to begin with."""
-
-    inputs: dict[str, Any] = {}
-    parts: dict[str, list[str | Part] | Part] = {}
-    """The inputs that are images or documents, or text with such."""
-    trace_id: str | None = None
-
-    @classmethod
-    def of(cls, inputs: Mapping[str, Any] | None, trace_id: str | None) -> RunRequest:
-        """The request for a run with these inputs.
-
-        Raises:
-            InvalidInputError: They cannot be written as JSON.
-        """
-        values = dict(inputs or {})
-        parts = {name: value for name, value in values.items() if _has_parts(value)}
-        return cls(inputs={k: v for k, v in values.items() if k not in parts}, parts=parts, trace_id=trace_id)
-
-    @property
-    def blobs(self) -> list[Blob]:
-        """The bytes that its parts name; those of a request that was read have none yet."""
-        given = [p for value in self.parts.values() for p in (value if isinstance(value, list) else [value])]
-        return [part.blob for part in given if isinstance(part, Image | Document) and part.blob is not None]
-
-    def same_as(self, other: RunRequest) -> bool:
-        """Whether it asks for the same run; on whose behalf it is traced does not matter."""
-        return self.all_inputs == other.all_inputs
-
-    @property
-    def all_inputs(self) -> dict[str, Any]:
-        """The values of the agent's variables."""
-        return self.inputs | self.parts
 
 
 class FleetRecord(Struct, frozen=True, kw_only=True):
@@ -95,8 +57,6 @@ class FleetRecord(Struct, frozen=True, kw_only=True):
 
 MAX_RUNS_PER_USER = 100
 """How many runs of a user are in progress at once, unless the settings say otherwise."""
-_MOST_BYTES = 8 * 2**20
-"""Of the inputs of a run, without images and documents."""
 _NO_ROOM = "other runs of its user to end"
 _COLUMNS = "run_id, agent, user_id, priority, state, queue, worker, abort, waits_for, error, accept_changes, created_at"
 _HAS_WORKER = "EXISTS (SELECT FROM maverick.fleet_workers WHERE fleet_runs.queue = ANY(queues))"
@@ -115,7 +75,6 @@ _UNREACHABLE = (
     "worker IS NULL AND (NOT EXISTS (SELECT FROM maverick.runs WHERE runs.run_id = fleet_runs.run_id) "
     f"OR NOT {_HAS_WORKER})"
 )
-_A_COLUMNS = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
 
 
 class FleetStore:
@@ -135,26 +94,20 @@ class FleetStore:
 
     async def add(
         self, run_id: str, agent: str, user_id: str | None, priority: int, request: RunRequest, queue: str
-    ) -> bool:
-        """Take a run on; says whether it is new. That of a user is queued: :meth:`admit` starts it.
+    ) -> FleetRecord:
+        """Add a run, or find it if it was added before. A user's run is queued: :meth:`admit` starts it.
 
         Raises:
             InvalidInputError: The request is too large, or there is a run with this id that was asked for otherwise.
         """
-        payload = _encode(request)
-        if len(payload) > _MOST_BYTES or sum(blob.size for blob in request.blobs) > MAX_BYTES:
-            raise InvalidInputError(
-                f"inputs: at most {_MOST_BYTES // 2**20} MB, and {MAX_BYTES // 2**20} MB of images and documents, can "
-                "be given to a run.",
-                field="inputs",
-            )
+        payload = request.encode()
         found = await self.journal.insert_naming(
             run_id,
             request.blobs,
-            "INSERT INTO maverick.fleet_runs (run_id, agent, user_id, priority, request, queue, state, waits_for) "
+            "INSERT INTO maverick.fleet_runs (run_id, agent, user_id, priority, request, queue, state, waits_for) "  # noqa: S608 - our own names
             "SELECT $1, $2, $3, $4, $5, $6, $7, $8 "
             "WHERE NOT EXISTS (SELECT FROM maverick.runs WHERE run_id = $1 AND user_id IS DISTINCT FROM $3) "
-            "ON CONFLICT DO NOTHING RETURNING run_id",
+            f"ON CONFLICT DO NOTHING RETURNING {_COLUMNS}",
             run_id,
             agent,
             user_id,
@@ -165,19 +118,20 @@ class FleetStore:
             "" if user_id is None else _NO_ROOM,
         )
         if not found:
-            there = await self._fetch(
-                "SELECT request FROM maverick.fleet_runs WHERE run_id = $1 AND agent = $2 "
+            found = await self._fetch(
+                f"SELECT {_COLUMNS}, request FROM maverick.fleet_runs WHERE run_id = $1 AND agent = $2 "  # noqa: S608 - our own names
                 "AND user_id IS NOT DISTINCT FROM $3",
                 run_id,
                 agent,
                 user_id,
             )
-            asked = _decode(payload, run_id)
-            if not there or (asked.all_inputs and not asked.same_as(_decode(there[0]["request"], run_id))):
+            # Both are compared as read: JSON changes some values, such as tuples.
+            asked = RunRequest.decode(payload, run_id).all_inputs
+            if not found or (asked and asked != RunRequest.decode(found[0]["request"], run_id).all_inputs):
                 raise InvalidInputError(
                     f"run_id: there is another run {run_id!r}. Choose another id.", field="run_id"
                 )
-        return bool(found)
+        return _record(found[0])
 
     async def admit(self, user_id: str | None) -> list[FleetRecord]:
         """Start what a user has waiting, first by priority and then by age, as far as there is room.
@@ -185,24 +139,22 @@ class FleetStore:
         Returns:
             The runs that are now in progress; the caller gives them to Temporal.
         """
-        found = await self._fetch(
+        return await self._records(
             f"SELECT {_COLUMNS} FROM maverick.fleet_admit($1, $2)",  # noqa: S608 - our own names
             user_id,
             self.max_runs_per_user,
         )
-        return [_record(row) for row in found]
 
     async def readmit(self, run_id: str) -> list[FleetRecord]:
         """Let a run that was parked go on, or have it wait for its turn; returns what is now in progress, as :meth:`admit`."""
-        found = await self._fetch(
+        return await self._records(
             "WITH woken AS (UPDATE maverick.fleet_runs SET state = 'queued', waits_for = $2, updated_at = now() "  # noqa: S608 - our own names
-            "WHERE run_id = $1 AND state IN ('parked', 'queued') RETURNING user_id) "
-            f"SELECT {_A_COLUMNS} FROM woken, maverick.fleet_admit(woken.user_id, $3) a",
+            "WHERE run_id = $1 AND state IN ('parked', 'queued') RETURNING user_id AS whose) "
+            f"SELECT {_COLUMNS} FROM woken, maverick.fleet_admit(whose, $3)",
             run_id,
             _NO_ROOM,
             self.max_runs_per_user,
         )
-        return [_record(row) for row in found]
 
     async def users_waiting(self) -> list[str]:
         """The users who have runs that wait for others to end."""
@@ -211,24 +163,22 @@ class FleetStore:
 
     async def get(self, run_id: str) -> FleetRecord | None:
         """A run of the fleet, if it is one."""
-        found = await self._fetch(
+        return await self._first(
             f"SELECT {_SHOWN} FROM maverick.fleet_runs WHERE run_id = $1",  # noqa: S608 - our own names
             run_id,
         )
-        return _record(found[0]) if found else None
 
     async def runs(
-        self, state: FleetState | None = None, limit: int = 100, *, user_id: str | None = None
+        self, *states: FleetState, limit: int = 100, user_id: str | None = None
     ) -> list[FleetRecord]:
-        """Runs of the fleet, or of one user, newest first."""
-        found = await self._fetch(
-            f"SELECT {_SHOWN} FROM maverick.fleet_runs WHERE ($1::text IS NULL OR state = $1) "  # noqa: S608 - our own names
+        """Runs of the fleet in any of these states, by default all, newest first."""
+        return await self._records(
+            f"SELECT {_SHOWN} FROM maverick.fleet_runs WHERE (state = ANY($1::text[]) OR cardinality($1::text[]) = 0) "  # noqa: S608 - our own names
             "AND ($3::text IS NULL OR user_id = $3) ORDER BY created_at DESC LIMIT $2",
-            state,
+            states,
             limit,
             user_id,
         )
-        return [_record(row) for row in found]
 
     async def take(self, run_id: str, worker: str, token: bytes) -> tuple[FleetRecord, RunRequest] | None:
         """Note that a worker drives a run; ``None`` if it is not in progress.
@@ -250,7 +200,7 @@ class FleetStore:
         )
         if not found:
             return None
-        return _record(found[0]), _decode(found[0]["request"], run_id)
+        return _record(found[0]), RunRequest.decode(found[0]["request"], run_id)
 
     async def leave(
         self,
@@ -267,11 +217,11 @@ class FleetStore:
         Returns:
             The runs of its user that are now in progress in its place, as :meth:`admit`.
         """
-        found = await self._fetch(
+        return await self._records(
             "WITH freed AS (UPDATE maverick.fleet_runs SET worker = NULL, token = NULL, state = $3, waits_for = $4, "  # noqa: S608 - our own names
             "error = $5, queue = coalesce($7, queue), updated_at = now() "
-            "WHERE run_id = $1 AND token = $2 RETURNING user_id) "
-            f"SELECT {_A_COLUMNS} FROM freed, maverick.fleet_admit(freed.user_id, $6) a",
+            "WHERE run_id = $1 AND token = $2 RETURNING user_id AS whose) "
+            f"SELECT {_COLUMNS} FROM freed, maverick.fleet_admit(whose, $6)",
             run_id,
             token,
             state,
@@ -280,19 +230,17 @@ class FleetStore:
             self.max_runs_per_user,
             queue,
         )
-        return [_record(row) for row in found]
 
     async def remove(self, run_id: str) -> FleetRecord | None:
         """Let go of a run that is moved elsewhere; returns what it was, if the fleet had it."""
-        found = await self._fetch(
+        return await self._first(
             f"DELETE FROM maverick.fleet_runs WHERE run_id = $1 RETURNING {_COLUMNS}",  # noqa: S608 - our own names
             run_id,
         )
-        return _record(found[0]) if found else None
 
     async def reopen(self, run_id: str, queue: str, *, accept_changes: bool) -> FleetRecord | None:
         """Have a run that no worker drives wait for its turn again, also one that has ended; ``None`` if one drives it."""
-        found = await self._fetch(
+        return await self._first(
             "UPDATE maverick.fleet_runs SET state = CASE WHEN user_id IS NULL THEN 'started' ELSE 'queued' END, "  # noqa: S608 - our own names
             "queue = $2, abort = NULL, waits_for = '', error = '', accept_changes = accept_changes OR $3, "
             f"updated_at = now() WHERE run_id = $1 AND worker IS NULL RETURNING {_COLUMNS}",
@@ -300,7 +248,6 @@ class FleetStore:
             queue,
             accept_changes,
         )
-        return _record(found[0]) if found else None
 
     async def request_abort(self, run_id: str, reason: str) -> FleetRecord | None:
         """Ask whoever drives a run, now or later, to stop it.
@@ -310,7 +257,7 @@ class FleetStore:
         Returns:
             The run as it is now; ``None`` if it had ended before, or the fleet does not have it.
         """
-        found = await self._fetch(
+        record = await self._first(
             "UPDATE maverick.fleet_runs SET abort = $2, updated_at = now(), "  # noqa: S608 - our own names
             f"state = CASE WHEN {_UNREACHABLE} THEN 'ended' ELSE state END, "
             f"error = CASE WHEN {_UNREACHABLE} THEN $3 ELSE error END "
@@ -320,10 +267,9 @@ class FleetStore:
             reason,
             f"The run was aborted before a worker could drive it{f': {reason}' if reason else '.'}",
         )
-        if not found:
-            return None
-        await self.notify({"abort": run_id})
-        return _record(found[0])
+        if record is not None:
+            await self.notify({"abort": run_id})
+        return record
 
     async def aborts(self, worker: str) -> dict[str, str]:
         """The runs that a worker drives and that are to stop, and why."""
@@ -340,10 +286,9 @@ class FleetStore:
             run_id,
         )
         requests = read_approvals((row["approval_id"], row["payload"]) for row in found)
+        is_decided = any(request.status is not ApprovalStatus.PENDING for request in requests)
         times = [request.expires_at for request in requests if request.expires_at is not None]
-        return any(request.status is not ApprovalStatus.PENDING for request in requests), min(
-            times, default=None
-        )
+        return is_decided, min(times, default=None)
 
     # Workers ----------------------------------------------------------------------------------------------------
 
@@ -361,13 +306,12 @@ class FleetStore:
 
     async def open_runs(self, *, settled_for: float, limit: int | None = None) -> list[FleetRecord]:
         """The runs that no worker drives and that have not changed for some seconds, those first that wait longest."""
-        found = await self._fetch(
+        return await self._records(
             f"SELECT {_COLUMNS} FROM maverick.fleet_runs WHERE state IN ('started', 'parked') AND worker IS NULL "  # noqa: S608 - our own names
             "AND updated_at < now() - make_interval(secs => $1) ORDER BY state DESC, updated_at LIMIT $2",
             settled_for,
             limit,
         )
-        return [_record(row) for row in found]
 
     async def count_settled(self, *, settled_for: float) -> int:
         """How many runs have a workflow, and have not changed for some seconds."""
@@ -399,33 +343,15 @@ class FleetStore:
         """Tell all workers something."""
         await self._fetch("SELECT pg_notify($1, $2)", FLEET_CHANNEL, msgspec.json.encode(message).decode())
 
+    async def _records(self, statement: str, *values: Any) -> list[FleetRecord]:
+        return [_record(row) for row in await self._fetch(statement, *values)]
+
+    async def _first(self, statement: str, *values: Any) -> FleetRecord | None:
+        return next(iter(await self._records(statement, *values)), None)
+
     async def _fetch(self, statement: str, *values: Any) -> list[Row]:
         return await self.journal.database.fetch(statement, *values)
 
 
 def _record(row: Row) -> FleetRecord:
     return msgspec.convert({name: row[name] for name in FleetRecord.__struct_fields__}, FleetRecord)
-
-
-def _encode(request: RunRequest) -> bytes:
-    try:
-        return encode_json(request)
-    except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise InvalidInputError(
-            f"inputs: expected JSON values, text, images or documents ({error}).", field="inputs"
-        ) from error
-
-
-def _decode(payload: bytes, run_id: str) -> RunRequest:
-    try:
-        return from_plain(json.loads(payload), RunRequest)
-    except ValueError as error:
-        raise JournalDamagedError(
-            f"The request of the run {run_id!r} cannot be read.", cause=error
-        ) from error
-
-
-def _has_parts(value: object) -> bool:
-    if isinstance(value, list | tuple):
-        return any(isinstance(item, Part) for item in value)
-    return isinstance(value, Part)

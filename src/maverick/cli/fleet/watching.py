@@ -159,7 +159,6 @@ async def _is_undecided(printer: RunPrinter, fleet: Fleet, run: FleetRun, approv
     for asked in pending:
         call = ToolCall(asked.approval_id, asked.tool_name, asked.arguments)
         printer.reasons[call.id] = asked.question
-        decide = fleet.journal.approve if await ask(approve, call) else fleet.journal.deny
+        decide = run.approve if await ask(approve, call) else run.deny
         await decide(asked.approval_id, by=deciding_user())
-    await fleet.wake(run.run_id)
     return False
