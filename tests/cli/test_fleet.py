@@ -115,7 +115,7 @@ def test_a_worker_tells_what_it_offers_and_leaves_when_it_is_told_to(fleet: Flee
     assert (worker["agents"], worker["capacity"], worker["runs"]) == (["clerk"], 7, 0)
     assert re.search(r"clerk; up to 7 runs at once", said)
     assert process.returncode == 0, said
-    assert "No worker is there" in fleet.folder.main("fleet", "status").stdout
+    assert "No worker is running" in fleet.folder.main("fleet", "status").stdout
 
 
 def test_a_run_in_a_fleet_is_shown_like_one_here_and_waits_for_whoever_decides(fleet: FleetFolder) -> None:
@@ -131,7 +131,7 @@ def test_a_run_in_a_fleet_is_shown_like_one_here_and_waits_for_whoever_decides(f
     assert re.search(r"run_\w+: complete, 1 turn", done.stderr)
     assert (waits.returncode, waits.stdout) == (3, "")
     assert "publish(text='news')" in waits.stderr
-    assert "goes on by itself" in waits.stderr
+    assert "continues by itself" in waits.stderr
     assert '"type":"run_end"' in events[-1]
 
 

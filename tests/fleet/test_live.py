@@ -425,7 +425,7 @@ async def test_a_run_that_was_aborted_in_mid_answer_keeps_its_words_and_can_be_r
         model.may_go_on.release()
         resumed = await fleet.resume(run.run_id)
         result = await asyncio.wait_for(resumed.result(), PATIENCE)
-        with pytest.raises(InvalidInputError, match="come to its end"):
+        with pytest.raises(InvalidInputError, match="has ended"):
             await fleet.resume(run.run_id)
 
     assert said(seen) == "Good morning."

@@ -10,7 +10,7 @@ from types import FrameType
 
 
 @contextmanager
-def on_ctrl_c(action: Callable[[], None], *, twice_kills: bool = False) -> Iterator[None]:
+def on_ctrl_c(action: Callable[[], object], *, twice_kills: bool = False) -> Iterator[None]:
     """Have Ctrl-C do something else than end the process, for the length of a ``with`` block.
 
     Args:
@@ -34,7 +34,7 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def on_stop_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
+def on_stop_signals(stop: Callable[[], object]) -> Iterator[list[int]]:
     """Have signals stop something in place of ending the process, for the length of a ``with`` block.
 
     Ctrl-C that comes twice ends the process at once. The others often come twice for one reason: from a terminal that is

@@ -44,12 +44,7 @@ class _Fleet(Protocol):
 
 
 class Adoption:
-    """Sweeps the runs of a fleet.
-
-    Args:
-        fleet: The fleet.
-        metrics: Counts the runs of workers that are gone.
-    """
+    """Sweeps the runs of a fleet."""
 
     def __init__(self, fleet: _Fleet, metrics: WorkerMetrics | None = None) -> None:
         self._fleet = fleet
@@ -57,11 +52,7 @@ class Adoption:
         self._undelivered: dict[str, int] = {}
 
     async def sweep(self, *, thoroughly: bool) -> None:
-        """See that every run goes on.
-
-        Args:
-            thoroughly: Whether to ask Temporal for each workflow that it has, even if their number is what it should be.
-        """
+        """Make sure that every run continues; ``thoroughly`` lists all workflows even if Temporal has as many as it should."""
         await self.release_orphans()
         await self.adopt(thoroughly=thoroughly)
         await _for_each(await self._fleet.store.decided(), self._fleet.wake)

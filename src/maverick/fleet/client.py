@@ -136,7 +136,7 @@ class Fleet:
         return FleetRun(self, run_id)
 
     async def offer(self, records: Iterable[FleetRecord]) -> None:
-        """See that runs have workflows; one that has it and waits is woken."""
+        """Start the workflow of each run that is in progress or parked; one that exists is woken."""
         for record in records:
             if record.state in (FleetState.QUEUED, FleetState.ENDED):
                 continue
@@ -185,25 +185,25 @@ class Fleet:
     async def resume(
         self, run_id: str, *, accept_changes: bool = False, user_id: str | None = None
     ) -> FleetRun:
-        """Have a run go on that was stopped, or that waits for a worker with the version of its agent that it began with.
+        """Resume a run that was stopped, or that waits for the version of its agent that it began with.
 
         Args:
             run_id: The run.
-            accept_changes: Go on although the agent is not what it was when the run began.
+            accept_changes: Resume it although the agent has changed since the run began.
             user_id: The verified user on whose behalf; only that user's runs are found then.
 
         Raises:
             RunNotFoundError: The fleet does not have it, or it is another user's.
-            InvalidInputError: It has its answer, or a worker drives it.
+            InvalidInputError: It has its answer, or a worker is driving it.
         """
         run = FleetRun(self, run_id) if user_id is None else await self.find(run_id, user_id=user_id)
         agent = (await run.status()).agent
         found = await self.journal.get(run_id)
         if found.status in ENDED and found.reason not in RESUMABLE_REASONS:
-            raise InvalidInputError(f"run_id: the run {run_id!r} has come to its end.", field="run_id")
+            raise InvalidInputError(f"run_id: the run {run_id!r} has ended.", field="run_id")
         record = await self.store.reopen(run_id, self.queue_of(agent), accept_changes=accept_changes)
         if record is None:
-            raise InvalidInputError(f"run_id: a worker drives the run {run_id!r}.", field="run_id")
+            raise InvalidInputError(f"run_id: a worker is driving the run {run_id!r}.", field="run_id")
         if found.status in ENDED:
             await self.journal.append(await self.journal.claim(run_id), (), RunStatus.RUNNING)
         await self.close(run_id)  # it may wait in the queue of a version that no worker has
@@ -219,12 +219,12 @@ class Fleet:
         return await Adoption(self).adopt(settled_for=0)
 
     async def wake(self, run_id: str) -> None:
-        """Have a run that waits driven again."""
+        """Wake the workflow of a run that waits."""
         with reaching_temporal(or_not_found=True):
             await self.temporal.get_workflow_handle(run_id.partition("/")[0]).signal(RunWorkflow.wake)
 
     async def close(self, run_id: str) -> None:
-        """End the workflow of a run that is not to be driven any more."""
+        """Terminate the workflow of a run that no worker should drive any more."""
         with reaching_temporal(or_not_found=True):
             await self.temporal.get_workflow_handle(run_id).terminate()
 
@@ -240,7 +240,7 @@ class Fleet:
             raise NetworkError("Temporal is not ready. Check its server, and try again.")
 
     async def aclose(self) -> None:
-        """Let go of the journal's connections."""
+        """Close the journal's connections."""
         await self.feed.aclose()
         await self.journal.aclose()
 
@@ -300,7 +300,7 @@ class FleetRun:
         return result_of(entries, look, definition)
 
     async def status(self) -> FleetRecord:
-        """What the fleet has made of the run, who drives it, and what it waits for.
+        """The state of the run in the fleet, which worker drives it, and what it waits for.
 
         Raises:
             RunNotFoundError: The fleet does not have it.
@@ -317,7 +317,7 @@ class FleetRun:
 
         Raises:
             RunNotFoundError: There is no such run, or it is another user's.
-            InvalidInputError: It has not begun, has come to its end, or there are too many words.
+            InvalidInputError: It has not begun, has ended, or the message is too long.
         """
         try:
             await self._fleet.journal.say(self.run_id, content, by=by, user_id=user_id)
@@ -339,7 +339,7 @@ class FleetRun:
             await self._fleet.wake(self.run_id)
 
     async def approve(self, approval_id: str, *, by: str, reason: str = "") -> None:
-        """Agree to a tool call that the run waits with, and have it go on.
+        """Approve a tool call that the run waits for, and wake the run.
 
         Raises:
             ApprovalError: It is unknown, of another run, already decided, expired, or another user's to decide.
@@ -349,7 +349,7 @@ class FleetRun:
         await self._fleet.wake(self.run_id)
 
     async def deny(self, approval_id: str, *, by: str, reason: str = "") -> None:
-        """Refuse a tool call that the run waits with, and have it go on; raises what :meth:`approve` does."""
+        """Deny a tool call that the run waits for, and wake the run; raises what :meth:`approve` does."""
         await self._check_own(approval_id)
         await self._fleet.journal.deny(approval_id, by=by, reason=reason)
         await self._fleet.wake(self.run_id)
@@ -369,19 +369,20 @@ class FleetRun:
             InvalidInputError: It could not be run.
             RunNotFoundError: There is no such run.
         """
-        await self._over(FleetState.ENDED)
+        await self._over(in_fleet=True)
         return await self._fleet.journal.get(self.run_id)
 
-    async def _over(self, *states: FleetState) -> Look:
-        """How the run stands once it is over, and in one of these states."""
+    async def _over(self, *, in_fleet: bool = False) -> Look:
+        """Wait for the end of the run, or until the fleet has noted it too."""
+
+        def is_done(look: Look) -> bool:
+            return is_over(self.run_id, look) and (not in_fleet or look.state == FleetState.ENDED)
+
         feed = self._fleet.feed
-        look = await feed.look(self.run_id)
-        if is_over(self.run_id, look) and (not states or look.state in states):
+        if is_done(look := await feed.look(self.run_id)):
             return look
         async with feed.watch(self.run_id, words=False) as heard:
-            while True:
-                heard.came.clear()
-                look = await feed.look(self.run_id)
-                if is_over(self.run_id, look) and (not states or look.state in states):
-                    return look
+            while not is_done(look := await feed.look(self.run_id)):
                 await heard.came.wait()
+                heard.came.clear()
+        return look

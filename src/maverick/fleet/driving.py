@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any, NamedTuple
 
 from temporalio import activity
@@ -75,15 +74,7 @@ class Driven:
 
 
 class RunDriver:
-    """Drives the runs of one worker.
-
-    Args:
-        fleet: The fleet.
-        worker: The worker's name.
-        agents: The agents it has, by name.
-        max_runs: How many runs it drives at once.
-        metrics: Counts what comes of them.
-    """
+    """Drives the runs of one worker."""
 
     def __init__(
         self,
@@ -178,7 +169,7 @@ class RunDriver:
         info = activity.info()
         assert info.workflow_id is not None  # noqa: S101 - only workflows ask for it
         if self.free <= 0:
-            raise _again("The worker has enough runs.", "worker_full", timedelta(milliseconds=100))
+            raise _again("The worker is at its limit of runs.", "worker_full", timedelta(milliseconds=100))
         driven = Driven(info.workflow_id, info.task_token, AbortSignal(), contextvars.copy_context())
         self._driven[driven.token] = driven
         queued = info.started_time - info.current_attempt_scheduled_time
@@ -233,27 +224,26 @@ class RunDriver:
             driven.signal.abort(record.abort)
         if self._draining:
             driven.signal.hand_over()
-        leave = partial(self._leave, driven)
         try:
             with self.broadcast.telling(record.run_id) as listener:
                 result = await self._run(record, request, driven.signal, listener)
         except RunHandedOverError:
-            await leave()
+            await self._leave(driven)
             raise _again("The run was handed over.", "handed_over", _AT_ONCE) from None
         except (LeaseLostError, RunExistsError):
             raise _again("Another worker has the run.", "lease_lost", _SOON) from None
         except RunChangedError as error:
-            return await self._unfit(record, queue, error, leave)
+            return await self._unfit(driven, record.agent, queue, error)
         except MaverickError as error:
             if getattr(error, "retryable", False):
                 raise _again("The run could not be driven.", type(error).__name__, _SOON) from None
             log_failure(logging.ERROR, "run_not_driven", error, {"run_id": driven.run_id})
-            await leave(FleetState.ENDED, error=str(error))
+            await self._leave(driven, FleetState.ENDED, error=str(error))
             return Drive(DriveEnd.ENDED)
         if result is None or result.terminate_reason is not TerminateReason.AWAITING_APPROVAL:
-            await leave(FleetState.ENDED)
+            await self._leave(driven, FleetState.ENDED)
             return Drive(DriveEnd.ENDED)
-        await leave(FleetState.PARKED, waits_for="a person's decision")
+        await self._leave(driven, FleetState.PARKED, waits_for="a person's decision")
         is_decided, expires_at = await self._store.decisions(driven.run_id)
         return Drive(DriveEnd.WAITING, until=0 if is_decided else expires_at)
 
@@ -313,14 +303,12 @@ class RunDriver:
         except NetworkError as error:  # whoever sweeps next finds that they have no workflow
             log_failure(logging.WARNING, "runs_not_offered", error, {"worker": self._worker})
 
-    async def _unfit(
-        self, record: FleetRecord, queue: str, error: RunChangedError, leave: Callable[..., Awaitable[None]]
-    ) -> Drive:
+    async def _unfit(self, driven: Driven, agent: str, queue: str, error: RunChangedError) -> Drive:
         """Give a run that was begun with another version of its agent to the workers that have that one."""
-        begun = await load_beginning(self._fleet.journal, record.run_id)
+        begun = await load_beginning(self._fleet.journal, driven.run_id)
         assert begun.fingerprint is not None  # noqa: S101 - else nothing can have changed
-        fitting = self._queue_for(record.agent, begun.fingerprint)
-        await leave(waits_for=str(error), queue=fitting)
+        fitting = self._queue_for(agent, begun.fingerprint)
+        await self._leave(driven, waits_for=str(error), queue=fitting)
         if fitting == queue:  # this worker is one of those, and a subagent has changed
             return Drive(DriveEnd.WAITING)
         return Drive(DriveEnd.UNFIT, queue=fitting)

@@ -68,11 +68,7 @@ class _Watcher(NamedTuple):
 
 
 class Broadcast:
-    """Sends what the runs of one worker say to those who watch them.
-
-    Args:
-        journal: The journal, in whose database it is sent.
-    """
+    """Sends what the runs of one worker say to those who watch them."""
 
     def __init__(self, journal: PostgresJournal) -> None:
         self._journal = journal

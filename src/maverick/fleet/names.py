@@ -38,5 +38,5 @@ def check_agent(name: str) -> None:
 
 
 def fairness_key(user_id: str | None) -> str:
-    """What Temporal knows a user by, to give every user their turn: a hash, since ids are often addresses of people."""
+    """The user's fairness key in Temporal: a hash, since user ids are often e-mail addresses."""
     return "" if user_id is None else hashlib.sha256(user_id.encode()).hexdigest()[:32]

@@ -168,7 +168,11 @@ class SharedRateLimiter(RateLimiter):
 
     def _time_to_room(self, tokens: int) -> float:
         piece = self._piece
-        if piece.requests >= 1 and piece.tokens >= min(tokens, self._most_tokens) and self._is_valid(piece):
+        if (
+            piece.requests >= 1
+            and piece.tokens >= min(tokens, self._most_tokens)
+            and self._clock.now() < piece.until
+        ):
             return 0
         self._exchange_in(0)
         return math.inf
@@ -179,7 +183,7 @@ class SharedRateLimiter(RateLimiter):
         self._spent[0] += 1
         self._spent[1] += tokens
         if 4 * self._piece.requests < self._reserve[0] or 4 * self._piece.tokens < self._reserve[1]:
-            self._exchange_in(0)  # before somebody has to wait for it
+            self._exchange_in(0)  # before a call has to wait for it
         return Charge(tokens, self._piece.second)
 
     def _correct(self, charge: Charge, tokens: int) -> None:
@@ -191,9 +195,6 @@ class SharedRateLimiter(RateLimiter):
             self._give_back(int(charge.at), 0, charge.amount - tokens)
 
     # The row ----------------------------------------------------------------------------------------------------
-
-    def _is_valid(self, piece: _Piece) -> bool:
-        return self._clock.now() < piece.until
 
     def _exchange_in(self, seconds: float) -> None:
         if self._loop is not None:
@@ -241,7 +242,7 @@ class SharedRateLimiter(RateLimiter):
 
     async def _send(self, need: tuple[int, int], want: tuple[int, int]) -> None:
         with self._lock:
-            piece, self._piece = self._piece, _Piece()  # nobody may use what is given back
+            piece, self._piece = self._piece, _Piece()  # no call may use what is given back
             if piece.requests or piece.tokens:
                 self._give_back(piece.second, piece.requests, piece.tokens)
             back, self._back = self._back, {}

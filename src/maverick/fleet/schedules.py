@@ -59,11 +59,7 @@ class ScheduleWorkflow:
 
     @workflow.run
     async def run(self, name: str) -> None:
-        """Have a worker start the run.
-
-        Args:
-            name: The schedule.
-        """
+        """Have a worker start the next run of the schedule ``name``."""
         await workflow.execute_activity(
             BEGIN,
             name,
@@ -75,11 +71,7 @@ class ScheduleWorkflow:
 
 
 class Schedules:
-    """The schedules of a fleet.
-
-    Args:
-        fleet: The fleet.
-    """
+    """The schedules of a fleet."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet

@@ -26,12 +26,7 @@ _LOOK_AGAIN = 0.05
 
 
 class RunSlots(CustomSlotSupplier):
-    """Lets a worker poll while it may drive one more run.
-
-    Args:
-        free: How many more runs it may drive.
-        pollers: How many polls it has at most at once.
-    """
+    """Lets a worker poll while ``free`` says that it may drive one more run."""
 
     def __init__(self, free: Callable[[], int], pollers: int) -> None:
         self._free = free

@@ -1,4 +1,4 @@
-"""What a fleet keeps in Postgres beside the journal: the runs it has taken on, and the workers that are there.
+"""The fleet's tables in Postgres, beside the journal: its runs and its workers.
 
 All times are the database's, so that the clocks of machines do not matter.
 """
@@ -21,7 +21,7 @@ from maverick.journal.postgres.schema import FLEET_CHANNEL, Row
 
 
 class FleetState(StrEnum):
-    """What a fleet has made of a run."""
+    """The state of a run in a fleet."""
 
     QUEUED = "queued"
     """It waits until fewer runs of its user are in progress."""
@@ -33,7 +33,7 @@ class FleetState(StrEnum):
 
 
 class FleetRecord(Struct, frozen=True, kw_only=True):
-    """A run that a fleet has taken on."""
+    """A run in a fleet."""
 
     run_id: str
     agent: str
@@ -78,13 +78,7 @@ _UNREACHABLE = (
 
 
 class FleetStore:
-    """The fleet's tables, in the database of its journal.
-
-    Args:
-        journal: The journal.
-        max_runs_per_user: How many runs of a user may be in progress at once; further ones wait. Runs without a user are
-            not limited.
-    """
+    """The fleet's tables, in the database of its journal."""
 
     def __init__(self, journal: PostgresJournal, max_runs_per_user: int = MAX_RUNS_PER_USER) -> None:
         self.journal = journal
@@ -146,7 +140,7 @@ class FleetStore:
         )
 
     async def readmit(self, run_id: str) -> list[FleetRecord]:
-        """Let a run that was parked go on, or have it wait for its turn; returns what is now in progress, as :meth:`admit`."""
+        """Queue a run that was parked; returns what is now in progress, as :meth:`admit`."""
         return await self._records(
             "WITH woken AS (UPDATE maverick.fleet_runs SET state = 'queued', waits_for = $2, updated_at = now() "  # noqa: S608 - our own names
             "WHERE run_id = $1 AND state IN ('parked', 'queued') RETURNING user_id AS whose) "
@@ -183,12 +177,8 @@ class FleetStore:
     async def take(self, run_id: str, worker: str, token: bytes) -> tuple[FleetRecord, RunRequest] | None:
         """Note that a worker drives a run; ``None`` if it is not in progress.
 
-        One that is to be stopped can be taken whenever it has not ended, so that it need not wait for its turn.
-
-        Args:
-            run_id: The run.
-            worker: The worker.
-            token: Temporal's token of this attempt: what the worker notes later counts only while it is the newest.
+        One that is to be stopped can be taken whenever it has not ended, so that it need not wait for its turn. ``token`` is
+        Temporal's token of this attempt: what the worker writes later counts only while it is the newest.
         """
         found = await self._fetch(
             "UPDATE maverick.fleet_runs SET worker = $2, token = $3, state = 'started', waits_for = '', updated_at = now() "  # noqa: S608 - our own names
@@ -232,14 +222,14 @@ class FleetStore:
         )
 
     async def remove(self, run_id: str) -> FleetRecord | None:
-        """Let go of a run that is moved elsewhere; returns what it was, if the fleet had it."""
+        """Remove a run that is moved elsewhere; returns what it was, if the fleet had it."""
         return await self._first(
             f"DELETE FROM maverick.fleet_runs WHERE run_id = $1 RETURNING {_COLUMNS}",  # noqa: S608 - our own names
             run_id,
         )
 
     async def reopen(self, run_id: str, queue: str, *, accept_changes: bool) -> FleetRecord | None:
-        """Have a run that no worker drives wait for its turn again, also one that has ended; ``None`` if one drives it."""
+        """Queue a run again, even one that has ended; ``None`` if a worker drives it."""
         return await self._first(
             "UPDATE maverick.fleet_runs SET state = CASE WHEN user_id IS NULL THEN 'started' ELSE 'queued' END, "  # noqa: S608 - our own names
             "queue = $2, abort = NULL, waits_for = '', error = '', accept_changes = accept_changes OR $3, "
@@ -279,7 +269,7 @@ class FleetStore:
         return {row["run_id"]: row["abort"] for row in found}
 
     async def decisions(self, run_id: str) -> tuple[bool, float | None]:
-        """Whether a person has decided on something that a run or a subagent waits with, and when the first request expires."""
+        """Whether an approval that a run or a subagent waits for was decided, and when the first one expires."""
         found = await self._fetch(
             "SELECT approval_id, payload FROM maverick.approvals "
             "WHERE (run_id = $1 OR (run_id > $1 || '/' AND run_id < $1 || '0')) AND status <> 'used'",

@@ -80,9 +80,7 @@ class Feed:
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._listen())
             else:
-                with suppress(
-                    JournalError
-                ):  # it is announced with the others, once the database can be reached
+                with suppress(JournalError):  # the task announces it, once the database can be reached
                     await self._announce([run_id], anew=True)
             yield heard
         finally:

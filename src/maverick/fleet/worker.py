@@ -119,7 +119,7 @@ class Worker:
             JournalError: The database cannot be reached.
             MaverickError: An agent cannot be run.
         """
-        await self.fleet.journal.database.fetch("SELECT 1")  # without it nothing is done
+        await self.fleet.journal.database.fetch("SELECT 1")  # fails at once if it cannot be reached
         async with (
             shared_rates(self._rate_limits, self.fleet.journal.database, self.name, self.metrics.waited),
             self._driver.ready() as queues,
@@ -145,7 +145,7 @@ class Worker:
                     await self.fleet.store.remove_worker(self.name)
 
     async def _work(self, queues: list[str]) -> None:
-        """Have Temporal's workers work until they are to stop."""
+        """Run Temporal's workers until :meth:`stop` is called or one of them fails."""
         workers = self._workers(queues)
         working = [asyncio.create_task(worker.run()) for worker in workers]
         background: list[asyncio.Task[Any]] = [
@@ -240,7 +240,7 @@ class Worker:
             self._do(self.fleet.wake(str(decided)))
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something besides."""
+        """Start some work in the background."""
         task = asyncio.create_task(self._try(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

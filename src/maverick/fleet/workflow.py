@@ -55,11 +55,7 @@ class RunWorkflow:
 
     @workflow.run
     async def run(self, queue: str) -> str:
-        """Drive the run until it has ended.
-
-        Args:
-            queue: The task queue of the workers that have its agent.
-        """
+        """Have the run driven, by the workers that poll ``queue``, until it has ended."""
         while True:
             self._woken = False
             drive: Drive = await workflow.execute_activity(

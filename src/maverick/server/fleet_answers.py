@@ -184,9 +184,7 @@ class _Stream:
         if self._events is None:  # it was saved before
             self._answer.conclude(body, last_event)
             return
-        if not body.response.startswith(
-            self._sent
-        ):  # an attempt that failed was not seen here, or not to its end
+        if not body.response.startswith(self._sent):  # this process missed part of a failed attempt
             self._begin(LAST_EVENT - _ATTEMPT)
         rest = body.response.removeprefix(self._sent)
         if rest and (self._sent or body.status is not AnswerStatus.FAILED):

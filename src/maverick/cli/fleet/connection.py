@@ -89,9 +89,7 @@ def _certificates(settings: TemporalConfig) -> TLSConfig | None:
             f"temporal.{missing} is missing: a client's certificate and its key belong together.",
             field=f"temporal.{missing}",
         )
-    from temporalio.service import (
-        TLSConfig,
-    )  # here, so that without Temporal's client `maverick.fleet` says so
+    from temporalio.service import TLSConfig  # here, since `maverick.fleet` says if it is missing
 
     return TLSConfig(
         server_root_ca_cert=_content(settings, "tls_ca"),

@@ -31,7 +31,7 @@ def run_in_fleet(options: argparse.Namespace, config: MaverickConfig) -> int:
     different = RunOptions.from_options(vars(options)).words()
     if different or not options.kept:
         raise InvalidInputError(
-            f"{different[0] if different else '--no-journal'}: a run in a fleet is as its workers have its agent. Leave the "
+            f"{different[0] if different else '--no-journal'} does not apply to a run in a fleet: its workers' settings do. Leave the "
             "option out.",
             field="on",
         )

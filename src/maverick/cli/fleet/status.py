@@ -71,7 +71,7 @@ def _show(console: Console, found: Overview) -> None:
         ]
         console.tabulate(_WORKERS, rows)
     else:
-        console.say(["No worker is there. Start one with: maverick worker"])
+        console.say(["No worker is running. Start one with: maverick worker"])
     states = ", ".join(f"{count:,} {state}" for state, count in found.states.items())
     console.say(["", f"Runs: {states or 'none'}"])
     if found.runs:

@@ -95,17 +95,14 @@ async def _until_end(
 
 async def _part(printer: RunPrinter, run: FleetRun) -> None:
     """Leave the run to the fleet, or stop it if the user presses Ctrl-C once more."""
-    again, loop = asyncio.Event(), asyncio.get_running_loop()
+    again = asyncio.Event()
     follow = printer.console.command("tail", run.run_id, "--follow")
 
-    def press() -> None:
-        loop.call_soon_threadsafe(again.set)
-
-    with on_ctrl_c(press):
+    with on_ctrl_c(partial(asyncio.get_running_loop().call_soon_threadsafe, again.set)):
         if not printer.console.as_json:
             printer.console.screen.end_line()
             printer.console.screen.remark(
-                f"{run.run_id} goes on in the fleet. Press Ctrl-C again to stop it."
+                f"{run.run_id} continues in the fleet. Press Ctrl-C again to stop it."
             )
         try:
             await asyncio.wait_for(again.wait(), _PRESS_AGAIN)
@@ -155,7 +152,7 @@ async def _is_undecided(printer: RunPrinter, fleet: Fleet, run: FleetRun, approv
     pending = await pending_in(fleet.journal, run.run_id)
     if approve is None:
         lines = pending_lines(printer.console, pending)
-        raise _LeftError(*lines, "The run goes on by itself once that is decided.", code=WAITING)
+        raise _LeftError(*lines, "The run continues by itself once that is decided.", code=WAITING)
     for asked in pending:
         call = ToolCall(asked.approval_id, asked.tool_name, asked.arguments)
         printer.reasons[call.id] = asked.question

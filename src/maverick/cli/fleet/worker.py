@@ -52,12 +52,7 @@ async def _work(options: argparse.Namespace, config: MaverickConfig, screen: Scr
                 grace=options.grace,
                 rate_limits=config.rate_limits,
             )
-            loop = asyncio.get_running_loop()
-
-            def stop() -> None:
-                loop.call_soon_threadsafe(worker.stop)
-
-            with on_stop_signals(stop):
+            with on_stop_signals(partial(asyncio.get_running_loop().call_soon_threadsafe, worker.stop)):
                 had = ", ".join((*offers, *chat))
                 screen.remark(f"{worker.name}: {had}; up to {options.max_runs} runs at once")
                 if options.health_port is not None:
@@ -123,9 +118,7 @@ async def _offers(
     for remark in filter(None, remarks):
         screen.remark(f"({remark})")
     if not offers:
-        raise InvalidInputError(
-            "There is no agent to offer. Name files or modules with --agents.", field="agents"
-        )
+        raise InvalidInputError("No agents found. Name files or modules with --agents.", field="agents")
     return offers
 
 

@@ -47,9 +47,7 @@ async def abort_run(console: Console, *, run_id: str, reason: str) -> int:
     if console.as_json:
         console.write({"aborted": run_id})
     else:
-        console.say(
-            [f"The run {run_id} is told to stop. Resume it with: {console.command('resume', run_id)}"]
-        )
+        console.say([f"The run {run_id} is stopping. Resume it with: {console.command('resume', run_id)}"])
     return SUCCESS
 
 
@@ -62,7 +60,7 @@ async def resume_in_fleet(console: Console, run_id: str, *, accept_changes: bool
     """
     if different := changes.words():
         raise InvalidInputError(
-            f"{different[0]}: a run in a fleet is as its workers have its agent. Leave the option out.",
+            f"{different[0]} does not apply to a run in a fleet: its workers' settings do. Leave the option out.",
             field="run_id",
         )
     from maverick.cli.fleet.connection import open_fleet  # here, since Temporal's client is an extra
