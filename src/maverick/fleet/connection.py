@@ -28,13 +28,7 @@ _REFUSING = (RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.PERMISSION_DENIED)
 async def connect_to_temporal(
     address: str, namespace: str | None = None, *, tls: bool | TLSConfig = False, api_key: str | None = None
 ) -> TemporalClient:
-    """Connect to a Temporal server, and check that it has the namespace.
-
-    Args:
-        address: ``host:port``, or ``temporal://host:port/namespace``.
-        namespace: The namespace, if the address has none.
-        tls: Whether to encrypt the connection, or with which certificates; an API key implies it.
-        api_key: The key of a server that asks for one.
+    """Connect to a Temporal server as :meth:`maverick.Fleet.connect` does, and check that it has the namespace.
 
     Raises:
         InvalidInputError: The address or a certificate cannot be used.

@@ -236,11 +236,7 @@ class RunEvents:
 
 
 class _ToldRun:
-    """Makes the events of one run, and knows which of them were told.
-
-    Args:
-        begins: The place after which they are told.
-    """
+    """Makes the events of one run, and tells those after a place."""
 
     def __init__(self, begins: _Place) -> None:
         self.begins = begins
@@ -305,25 +301,18 @@ class _ToldRun:
 
     def _rest(self, entry: Entry, events: list[AgentActivityEvent]) -> Iterator[AgentActivityEvent]:
         """The events of an entry without what was shown of them; what was shown in vain is declared void."""
-        if not self.is_answered:
-            yield from events
-        elif isinstance(entry, Interrupted):
-            if rest := entry.partial_text[self.shown.text :]:
-                yield ContentChunk(**self._who, at=entry.at, content=rest)
-            yield from events
-        elif isinstance(entry, Resumed):
-            yield from events
-            if self.shown != _Shown():
-                yield self._void(entry)
-        elif isinstance(entry, ModelReplied):
+        answered = entry if self.is_answered else None
+        if isinstance(answered, Interrupted) and (rest := answered.partial_text[self.shown.text :]):
+            yield ContentChunk(**self._who, at=entry.at, content=rest)
+        elif isinstance(answered, ModelReplied):
             said = "".join(event.content for event in events if isinstance(event, ContentChunk))
-            if crc32(said[: self.shown.text].encode(errors="replace")) != self.shown.check:
-                yield self._void(entry)
-                yield from events
-            else:
+            if crc32(said[: self.shown.text].encode(errors="replace")) == self.shown.check:
                 yield from _unshown(events, self.shown)
-        else:
-            yield from events
+                return
+            yield self._void(entry)
+        yield from events
+        if isinstance(answered, Resumed) and self.shown != _Shown():
+            yield self._void(entry)
 
     def _void(self, entry: Entry) -> AgentActivityEvent:
         step = self.loop.step

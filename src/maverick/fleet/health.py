@@ -15,13 +15,8 @@ from maverick.fleet.worker import Worker
 async def serve_health(worker: Worker, host: str, port: int) -> AsyncIterator[int]:
     """Serve ``/health``, ``/ready`` and ``/metrics`` during the block; yields the port.
 
-    ``/health`` says that the event loop runs, and nothing of the servers that the worker needs: to restart it would not help
-    when those are gone. ``/ready`` fails while it takes no runs.
-
-    Args:
-        worker: The worker.
-        host: The address to listen at.
-        port: The port; 0 for any that is free.
+    ``/health`` says that the event loop runs, and nothing about the servers that the worker needs: a restart would not help
+    when those are down. ``/ready`` fails while the worker takes no runs. Port 0 is any that is free.
 
     Raises:
         InvalidInputError: The port cannot be listened at.

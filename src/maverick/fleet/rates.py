@@ -284,13 +284,7 @@ async def shared_rates(
     worker: str,
     waited: Callable[[str, float], None] | None = None,
 ) -> AsyncIterator[None]:
-    """Have all executors of this process keep to limits that a fleet shares, during the block.
-
-    Args:
-        limits: The limits, by provider.
-        database: Where the workers share them.
-        worker: Who this process is.
-        waited: Called with the provider and the seconds that each call had to wait.
+    """Have all executors of this process keep to the limits of each provider that a fleet shares, during the block.
 
     Raises:
         ConfigError: There is no such provider.

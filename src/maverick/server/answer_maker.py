@@ -30,13 +30,7 @@ class _Work(NamedTuple):
 
 
 class AnswerMaker:
-    """Makes any number of answers at once.
-
-    Args:
-        runner: Runs the agent.
-        store: Saves answers.
-        queue: The queue for the database.
-    """
+    """Makes any number of answers at once, and saves them."""
 
     def __init__(self, runner: AgentRunner, store: AnswerStore, queue: AdmissionQueue) -> None:
         self.runner = runner

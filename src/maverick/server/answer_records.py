@@ -8,7 +8,7 @@ from datetime import date
 from functools import cache
 from typing import Any
 
-from sqlalchemy import CursorResult, bindparam, text
+from sqlalchemy import CursorResult, TextClause, bindparam, text
 from sqlalchemy.types import Date
 from sqlmodel import Session
 
@@ -97,12 +97,8 @@ class AnswerRecords:
 
     def to_stop(self, run_ids: Sequence[str]) -> set[str]:
         """The answers to stop: the user wants it, or their conversation was deleted or has moved on."""
-        values = {
-            "user_id": self._user_id,
-            "run_ids": list(run_ids),
-            "running": AnswerStatus.RUNNING.value,
-        }
-        return set(run_ids) - set(self._session.connection().execute(_WANTED, values).scalars())
+        wanted = self._execute(_WANTED, run_ids=list(run_ids), running=AnswerStatus.RUNNING.value)
+        return set(run_ids) - set(wanted.scalars())
 
     def forget(self, conversation_id: str) -> None:
         """Delete the answers of a conversation."""
@@ -113,13 +109,11 @@ class AnswerRecords:
 
     def spent(self, day: date) -> float:
         """What the model has cost on a day, in US dollars."""
-        values = {"user_id": self._user_id, "day": day}
-        return float(self._session.connection().execute(_SPENT, values).scalar() or 0)
+        return float(self._execute(_SPENT, day=day).scalar() or 0)
 
     def spend(self, day: date, cost_usd: float) -> None:
         """Add to what the model has cost on a day."""
-        values = {"user_id": self._user_id, "day": day, "cost_usd": cost_usd}
-        self._session.connection().execute(_SPEND, values)
+        self._execute(_SPEND, day=day, cost_usd=cost_usd)
 
     def _first(self, condition: str, **values: Any) -> AnswerRecord | None:
         # The condition is one of the literals above; values are always parameters.
@@ -127,5 +121,6 @@ class AnswerRecords:
         row = self._execute(query, **values).first()
         return None if row is None else AnswerRecord(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
 
-    def _execute(self, statement: str, **values: Any) -> CursorResult[Any]:
-        return self._session.connection().execute(_text(statement), {"user_id": self._user_id, **values})
+    def _execute(self, statement: str | TextClause, **values: Any) -> CursorResult[Any]:
+        prepared = _text(statement) if isinstance(statement, str) else statement
+        return self._session.connection().execute(prepared, {"user_id": self._user_id, **values})

@@ -24,12 +24,7 @@ class AnswerSource(Protocol):
     """Where answers are made: in this process, or by the workers of a fleet."""
 
     async def follow(self, answer: Answer, job: AnswerJob | None) -> None:
-        """Publish the events of an answer until its end.
-
-        Args:
-            answer: The answer.
-            job: What to answer, if the answer is new.
-        """
+        """Publish the events of an answer until its end; a new one has a job."""
 
     async def stop(self, answer: Answer) -> None:
         """Stop an answer in progress; whoever makes it also finds out by the database, if later."""
@@ -38,26 +33,18 @@ class AnswerSource(Protocol):
         """Whether an answer that this process does not follow is being made."""
 
     async def check(self) -> None:
-        """See that answers can be made.
+        """Make sure that answers can be made.
 
         Raises:
             MaverickError: A service that is needed for it cannot be reached.
         """
 
     async def aclose(self) -> None:
-        """Let go of everything; answers in progress stay as they are."""
+        """Close all connections; answers in progress stay as they are."""
 
 
 class AnswerService:
-    """The answers that clients of this process follow.
-
-    Args:
-        source: Where answers are made.
-        store: Saves answers.
-        queue: The queue for the database.
-        in_progress: Limits the answers a user has in progress.
-        updates: Notifies the user's pages.
-    """
+    """The answers that clients of this process follow."""
 
     def __init__(
         self,

@@ -78,10 +78,6 @@ class AnswerStore:
     """Reads and writes the answers of all users, each through a session that acts for one of them.
 
     All methods block: call them in a thread.
-
-    Args:
-        session_factory: Makes fresh database sessions.
-        limits: How much a user may ask for.
     """
 
     def __init__(self, session_factory: SessionFactory, limits: ServerLimits) -> None:

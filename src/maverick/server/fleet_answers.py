@@ -39,15 +39,7 @@ _SOON, _LOOK_AGAIN = 0.02, 1.0
 
 
 class FleetAnswers:
-    """Has answers made by workers, and publishes what they say.
-
-    Args:
-        fleet: The fleet; it is closed with the server.
-        runner: Knows the agent of the chat.
-        store: Where workers save answers.
-        updates: Notifies the user's pages.
-        metrics: Counts what was started here.
-    """
+    """Has answers made by the workers of a fleet, which is closed with it, and publishes what they say."""
 
     def __init__(
         self,
@@ -104,15 +96,15 @@ class FleetAnswers:
         return True
 
     async def check(self) -> None:
-        """See that Temporal can be reached."""
+        """Make sure that Temporal can be reached."""
         await self._fleet.check()
 
     async def aclose(self) -> None:
-        """Let go of the fleet."""
+        """Close the fleet's connections."""
         await self._fleet.aclose()
 
     async def _listen(self, answer: Answer, stream: _Stream, *, is_new: bool) -> None:
-        """See that the fleet has the run, and publish what happens until its end."""
+        """Start the run unless the fleet has it, and publish its events until its end."""
         began = time.monotonic()
         run = await self._fleet.start(CHAT, run_id=answer.run_id, user_id=answer.user_id)
         events = run.events(after=stream.cursor)

@@ -34,13 +34,7 @@ _UNLIMITED = 600.0
 
 
 class LocalAnswers:
-    """Makes answers in tasks of this process, and waits for those of other processes on the same database.
-
-    Args:
-        maker: Makes and saves an answer.
-        updates: Notifies the user's pages.
-        metrics: Counts answers, tokens and cost.
-    """
+    """Makes answers in tasks of this process, and waits for those of other processes on the same database."""
 
     def __init__(self, maker: AnswerMaker, updates: Updates, metrics: ServerMetrics) -> None:
         self._maker = maker
@@ -60,19 +54,9 @@ class LocalAnswers:
         """Stop an answer that this process makes; another one finds out by itself."""
         answer.signal.abort(STOPPED)
 
-    async def is_in_progress(self, job: AnswerJob) -> bool:
-        """Whether another process makes an answer."""
-        return await self._is_worked_on(job, job.record.run_id)
-
-    async def check(self) -> None:
-        """Nothing but the database is needed."""
-
-    async def aclose(self) -> None:
-        """Leave all answers as they are; they are resumed when a client asks for them."""
-        await self._maker.aclose()
-
-    async def _is_worked_on(self, job: AnswerJob, run_id: str) -> bool:
-        """Whether a process works on an answer's run: by its name in the journal, or else by the time since."""
+    async def is_in_progress(self, job: AnswerJob, run_id: str | None = None) -> bool:
+        """Whether another process makes an answer: by its name in the journal, or else by the time since it was asked for."""
+        run_id = run_id or job.record.run_id
         seen, journal = job.asked_at.timestamp(), self._maker.runner.journal
         if journal is not None:
             with contextlib.suppress(RunNotFoundError):
@@ -82,6 +66,13 @@ class LocalAnswers:
                 seen = maker.last_seen
         return time.time() - seen < self._patience
 
+    async def check(self) -> None:
+        """Nothing but the database is needed."""
+
+    async def aclose(self) -> None:
+        """Leave all answers as they are; they are resumed when a client asks for them."""
+        await self._maker.aclose()
+
     async def _await_other(self, answer: Answer) -> None:
         """Wait for an answer that another process makes, and take it over if that process is gone."""
         try:
@@ -90,7 +81,7 @@ class LocalAnswers:
                 if isinstance(kept, AnswerBody):
                     return answer.conclude(kept, record.last_event)
                 run_id = await self._maker.runner.known_run(kept.context, answer.run_id)
-                if not await self._is_worked_on(kept, run_id):
+                if not await self.is_in_progress(kept, run_id):
                     answer.log.last_id = max(answer.log.last_id, later_event(kept.asked_at))
                     return await self._make(answer, kept, run_id)
                 await asyncio.sleep(_LOOK_AGAIN)
