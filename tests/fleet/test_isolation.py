@@ -145,7 +145,7 @@ async def test_ids_of_any_script_and_length_do_not_make_other_watchers_deaf(flee
 )
 async def test_words_go_to_channels_of_watchers_only(fleet: Fleet, channel: Any) -> None:
     broadcast = Broadcast(fleet.journal)
-    with broadcast.telling("run_1"):
+    with broadcast.listening("run_1"):
         broadcast.hear({"watch": ["run_1"], "by": channel, "words": True})
         assert not broadcast._watchers
         broadcast.hear({"watch": ["run_1"], "by": fleet.feed._channel, "words": True})

@@ -23,7 +23,7 @@ from maverick.fleet.names import check_agent, check_run_id, fairness_key
 from maverick.fleet.request import RunRequest
 from maverick.fleet.result import is_over, result_of
 from maverick.fleet.store import MAX_RUNS_PER_USER, FleetRecord, FleetState, FleetStore
-from maverick.fleet.watching import Feed, Look
+from maverick.fleet.watching import Feed, RunSnapshot
 from maverick.fleet.workflow import RunWorkflow
 from maverick.journal import RunRecord, RunStatus
 from maverick.journal.postgres.journal import PostgresJournal
@@ -294,10 +294,10 @@ class FleetRun:
             RunNotFoundError: There is no such run.
             InvalidInputError: It could not be driven; or the definition is not its agent's.
         """
-        look = await self._over()
-        began = self.run_id in look.runs
+        snapshot = await self._over()
+        began = self.run_id in snapshot.runs
         entries = await load(self._fleet.journal, self.run_id, with_blobs=False) if began else []
-        return result_of(entries, look, definition)
+        return result_of(entries, snapshot, definition)
 
     async def status(self) -> FleetRecord:
         """The state of the run in the fleet, which worker drives it, and what it waits for.
@@ -372,17 +372,17 @@ class FleetRun:
         await self._over(in_fleet=True)
         return await self._fleet.journal.get(self.run_id)
 
-    async def _over(self, *, in_fleet: bool = False) -> Look:
+    async def _over(self, *, in_fleet: bool = False) -> RunSnapshot:
         """Wait for the end of the run, or until the fleet has noted it too."""
 
-        def is_done(look: Look) -> bool:
-            return is_over(self.run_id, look) and (not in_fleet or look.state == FleetState.ENDED)
+        def is_done(snapshot: RunSnapshot) -> bool:
+            return is_over(self.run_id, snapshot) and (not in_fleet or snapshot.state == FleetState.ENDED)
 
         feed = self._fleet.feed
-        if is_done(look := await feed.look(self.run_id)):
-            return look
-        async with feed.watch(self.run_id, words=False) as heard:
-            while not is_done(look := await feed.look(self.run_id)):
-                await heard.came.wait()
-                heard.came.clear()
-        return look
+        if is_done(snapshot := await feed.snapshot(self.run_id)):
+            return snapshot
+        async with feed.watch(self.run_id, words=False) as subscription:
+            while not is_done(snapshot := await feed.snapshot(self.run_id)):
+                await subscription.changed.wait()
+                subscription.changed.clear()
+        return snapshot

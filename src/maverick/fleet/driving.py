@@ -63,8 +63,8 @@ class Offer(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Driven:
-    """A run that is being driven: one attempt at it."""
+class Attempt:
+    """One attempt at driving a run."""
 
     run_id: str
     token: bytes
@@ -92,19 +92,19 @@ class RunDriver:
         self._agents = agents
         self._max_runs = max_runs
         self._metrics = metrics
-        self._driven: dict[bytes, Driven] = {}
+        self._attempts: dict[bytes, Attempt] = {}
         self._shared: dict[str, AgentExecutor] = {}
         self._draining = False
 
     @property
     def free(self) -> int:
         """How many more runs may be driven."""
-        return 0 if self._draining else self._max_runs - len(self._driven)
+        return 0 if self._draining else self._max_runs - len(self._attempts)
 
     @property
     def count(self) -> int:
         """How many runs are being driven."""
-        return len(self._driven)
+        return len(self._attempts)
 
     @asynccontextmanager
     async def ready(self) -> AsyncIterator[list[str]]:
@@ -125,41 +125,41 @@ class RunDriver:
 
     async def look_for_aborts(self) -> None:
         """Stop the runs that are to stop."""
-        if not self._driven:
+        if not self._attempts:
             return
         reasons = await self._store.aborts(self._worker)
-        for driven in self._driven.values():
-            if driven.run_id in reasons:
-                driven.signal.abort(reasons[driven.run_id])
+        for attempt in self._attempts.values():
+            if attempt.run_id in reasons:
+                attempt.signal.abort(reasons[attempt.run_id])
 
     def hand_over_run(self, run_id: str) -> None:
         """Leave one run at its next write point, if it is being driven."""
-        for driven in self._driven.values():
-            if driven.run_id == run_id:
-                driven.signal.hand_over()
+        for attempt in self._attempts.values():
+            if attempt.run_id == run_id:
+                attempt.signal.hand_over()
 
     def hand_over(self) -> None:
         """Take no more runs, and leave each at its next write point for another worker."""
         self._draining = True
-        for driven in self._driven.values():
-            driven.signal.hand_over()
+        for attempt in self._attempts.values():
+            attempt.signal.hand_over()
 
     async def abandon(self) -> None:
         """Stop now, as if the process had died: what was not written is not written any more."""
         self._draining = True
-        for driven in tuple(self._driven.values()):
+        for attempt in tuple(self._attempts.values()):
             try:
                 # A task that is cancelled ends its run, unless it has lost its lease.
-                await self._fleet.journal.claim(driven.run_id)
+                await self._fleet.journal.claim(attempt.run_id)
             except MaverickError as error:  # then it cannot be written to either, or has not begun
-                log_failure(logging.WARNING, "run_not_fenced", error, {"run_id": driven.run_id})
-            if driven.task is not None:
-                driven.task.cancel()
+                log_failure(logging.WARNING, "run_not_fenced", error, {"run_id": attempt.run_id})
+            if attempt.task is not None:
+                attempt.task.cancel()
 
     def beat(self) -> None:
         """Tell Temporal that the runs are being driven."""
-        for driven in tuple(self._driven.values()):
-            driven.context.run(activity.heartbeat)
+        for attempt in tuple(self._attempts.values()):
+            attempt.context.run(activity.heartbeat)
 
     # Driving ----------------------------------------------------------------------------------------------------
 
@@ -170,81 +170,81 @@ class RunDriver:
         assert info.workflow_id is not None  # noqa: S101 - only workflows ask for it
         if self.free <= 0:
             raise _again("The worker is at its limit of runs.", "worker_full", timedelta(milliseconds=100))
-        driven = Driven(info.workflow_id, info.task_token, AbortSignal(), contextvars.copy_context())
-        self._driven[driven.token] = driven
+        attempt = Attempt(info.workflow_id, info.task_token, AbortSignal(), contextvars.copy_context())
+        self._attempts[attempt.token] = attempt
         queued = info.started_time - info.current_attempt_scheduled_time
         self._metrics.queue_seconds.observe(max(queued.total_seconds(), 0))
-        driven.task = asyncio.create_task(self._attempt(driven, queue))
+        attempt.task = asyncio.create_task(self._try(attempt, queue))
         try:
             while True:
                 try:
-                    return await asyncio.shield(driven.task)
+                    return await asyncio.shield(attempt.task)
                 except asyncio.CancelledError:
-                    if driven.task.done():
+                    if attempt.task.done():
                         break
                     # Temporal no longer wants this attempt. Its task is not cancelled: that would end the run.
-                    driven.signal.hand_over()
+                    attempt.signal.hand_over()
         finally:
-            del self._driven[driven.token]
+            del self._attempts[attempt.token]
         raise _again("The worker has stopped.", "worker_stopped", _AT_ONCE)
 
-    async def _attempt(self, driven: Driven, queue: str) -> Drive:
+    async def _try(self, attempt: Attempt, queue: str) -> Drive:
         """Drive a run; nothing of what went wrong is told to Temporal but its kind."""
         end = "failed"
         try:
-            drive = await self._drive(driven, queue)
+            drive = await self._drive(attempt, queue)
             end = drive.end
             return drive
         except ApplicationError as error:
             end = error.type or end
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the run is not lost: another attempt is made
-            log_failure(logging.ERROR, "run_not_driven", error, {"run_id": driven.run_id})
+            log_failure(logging.ERROR, "run_not_driven", error, {"run_id": attempt.run_id})
             raise _again("The run could not be driven.", type(error).__name__, _LATER) from None
         finally:
             self._metrics.count_drive(end)
 
-    async def _take(self, driven: Driven) -> tuple[FleetRecord, RunRequest] | None:
+    async def _take(self, attempt: Attempt) -> tuple[FleetRecord, RunRequest] | None:
         """Take a run to drive it, if it may go on now."""
-        taken = await self._store.take(driven.run_id, self._worker, driven.token)
+        taken = await self._store.take(attempt.run_id, self._worker, attempt.token)
         if taken is None:  # it was parked, or is over
-            admitted = await self._store.readmit(driven.run_id)
-            await self._offer(record for record in admitted if record.run_id != driven.run_id)
-            taken = await self._store.take(driven.run_id, self._worker, driven.token)
+            admitted = await self._store.readmit(attempt.run_id)
+            await self._offer(record for record in admitted if record.run_id != attempt.run_id)
+            taken = await self._store.take(attempt.run_id, self._worker, attempt.token)
         return taken
 
-    async def _drive(self, driven: Driven, queue: str) -> Drive:
-        taken = await self._take(driven)
+    async def _drive(self, attempt: Attempt, queue: str) -> Drive:
+        taken = await self._take(attempt)
         if taken is None:
-            left = await self._store.get(driven.run_id)
+            left = await self._store.get(attempt.run_id)
             is_over = left is None or left.state is FleetState.ENDED
             return Drive(DriveEnd.ENDED if is_over else DriveEnd.WAITING)
         record, request = taken
         if record.abort is not None:
-            driven.signal.abort(record.abort)
+            attempt.signal.abort(record.abort)
         if self._draining:
-            driven.signal.hand_over()
+            attempt.signal.hand_over()
         try:
-            with self.broadcast.telling(record.run_id) as listener:
-                result = await self._run(record, request, driven.signal, listener)
+            with self.broadcast.listening(record.run_id) as listener:
+                result = await self._run(record, request, attempt.signal, listener)
         except RunHandedOverError:
-            await self._leave(driven)
+            await self._leave(attempt)
             raise _again("The run was handed over.", "handed_over", _AT_ONCE) from None
         except (LeaseLostError, RunExistsError):
             raise _again("Another worker has the run.", "lease_lost", _SOON) from None
         except RunChangedError as error:
-            return await self._unfit(driven, record.agent, queue, error)
+            return await self._unfit(attempt, record.agent, queue, error)
         except MaverickError as error:
             if getattr(error, "retryable", False):
                 raise _again("The run could not be driven.", type(error).__name__, _SOON) from None
-            log_failure(logging.ERROR, "run_not_driven", error, {"run_id": driven.run_id})
-            await self._leave(driven, FleetState.ENDED, error=str(error))
+            log_failure(logging.ERROR, "run_not_driven", error, {"run_id": attempt.run_id})
+            await self._leave(attempt, FleetState.ENDED, error=str(error))
             return Drive(DriveEnd.ENDED)
         if result is None or result.terminate_reason is not TerminateReason.AWAITING_APPROVAL:
-            await self._leave(driven, FleetState.ENDED)
+            await self._leave(attempt, FleetState.ENDED)
             return Drive(DriveEnd.ENDED)
-        await self._leave(driven, FleetState.PARKED, waits_for="a person's decision")
-        is_decided, expires_at = await self._store.decisions(driven.run_id)
+        await self._leave(attempt, FleetState.PARKED, waits_for="a person's decision")
+        is_decided, expires_at = await self._store.decisions(attempt.run_id)
         return Drive(DriveEnd.WAITING, until=0 if is_decided else expires_at)
 
     async def _run(
@@ -293,9 +293,9 @@ class RunDriver:
             async with offer.executor(user_id) as executor:
                 yield executor
 
-    async def _leave(self, driven: Driven, state: FleetState = FleetState.STARTED, **why: str) -> None:
+    async def _leave(self, attempt: Attempt, state: FleetState = FleetState.STARTED, **why: str) -> None:
         """Drive a run no longer, and let its user's next one begin."""
-        await self._offer(await self._store.leave(driven.run_id, driven.token, state, **why))
+        await self._offer(await self._store.leave(attempt.run_id, attempt.token, state, **why))
 
     async def _offer(self, records: Iterable[FleetRecord]) -> None:
         try:
@@ -303,12 +303,12 @@ class RunDriver:
         except NetworkError as error:  # whoever sweeps next finds that they have no workflow
             log_failure(logging.WARNING, "runs_not_offered", error, {"worker": self._worker})
 
-    async def _unfit(self, driven: Driven, agent: str, queue: str, error: RunChangedError) -> Drive:
+    async def _unfit(self, attempt: Attempt, agent: str, queue: str, error: RunChangedError) -> Drive:
         """Give a run that was begun with another version of its agent to the workers that have that one."""
-        begun = await load_beginning(self._fleet.journal, driven.run_id)
+        begun = await load_beginning(self._fleet.journal, attempt.run_id)
         assert begun.fingerprint is not None  # noqa: S101 - else nothing can have changed
         fitting = self._queue_for(agent, begun.fingerprint)
-        await self._leave(driven, waits_for=str(error), queue=fitting)
+        await self._leave(attempt, waits_for=str(error), queue=fitting)
         if fitting == queue:  # this worker is one of those, and a subagent has changed
             return Drive(DriveEnd.WAITING)
         return Drive(DriveEnd.UNFIT, queue=fitting)

@@ -17,7 +17,7 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError, JournalError, RunNotFoundError
-from maverick.fleet.live import Words
+from maverick.fleet.live import LiveText
 from maverick.fleet.result import aborted, feed, is_over
 from maverick.fleet.watching import Feed
 from maverick.journal import Journal, RunStatus
@@ -83,7 +83,7 @@ class RunEvents:
         self._run_id = run_id
         self._places = dict(_parse(run_id, after)) if after else {}
         """Where to go on with runs that were not looked at yet."""
-        self._told: dict[str, _ToldRun] = {}
+        self._readers: dict[str, _RunReader] = {}
         self._closed: set[str] = set()
         """The subagents' runs whose result their caller has."""
         self._is_over = False
@@ -91,7 +91,7 @@ class RunEvents:
     @property
     def cursor(self) -> str:
         """The place after the event that was told last: another process can go on from it."""
-        places = self._places | {run_id: told.place for run_id, told in self._told.items()}
+        places = self._places | {run_id: reader.place for run_id, reader in self._readers.items()}
         own = places.pop(self._run_id, _Place())
         start = len(self._run_id) + 1
         return ",".join(
@@ -103,25 +103,25 @@ class RunEvents:
             yield event
         if self._is_over:
             return
-        async with self._feed.watch(self._run_id, words=True) as heard:
-            tried: Words | None = None
+        async with self._feed.watch(self._run_id, words=True) as subscription:
+            tried: LiveText | None = None
             while True:
-                heard.stirred = False
+                subscription.has_news = False
                 async for event in self._reachable_news():
                     yield event
                 if self._is_over:
                     return
-                while heard.words and not heard.stirred:
-                    words = heard.words[0]
+                while subscription.words and not subscription.has_news:
+                    words = subscription.words[0]
                     if self._is_ahead(words) and words is not tried:
-                        tried, heard.stirred = words, True  # the journal says first what it answers
+                        tried, subscription.has_news = words, True  # the journal says first what it answers
                         break
-                    heard.words.popleft()
+                    subscription.words.popleft()
                     for event in await self._said(words):
                         yield event
-                if not heard.stirred:
-                    heard.came.clear()
-                    await heard.came.wait()
+                if not subscription.has_news:
+                    subscription.changed.clear()
+                    await subscription.changed.wait()
 
     # From the journal -------------------------------------------------------------------------------------------
 
@@ -141,41 +141,41 @@ class RunEvents:
 
     async def _news(self) -> AsyncIterator[AgentActivityEvent]:
         """What the journal has that was not told."""
-        look = await self._feed.look(self._run_id)
-        for run_id, (entries, status) in look.runs.items():
+        snapshot = await self._feed.snapshot(self._run_id)
+        for run_id, (entries, status) in snapshot.runs.items():
             if not self._is_closed(run_id) and entries > self._run(run_id).taken:
                 async for event in self._tell(run_id, entries, status):
                     yield event
-        self._is_over = is_over(self._run_id, look)
-        loop = self._told[self._run_id].loop if self._run_id in self._told else None
+        self._is_over = is_over(self._run_id, snapshot)
+        loop = self._readers[self._run_id].loop if self._run_id in self._readers else None
         if self._is_over and (loop is None or not isinstance(loop.step, Finish)):  # no worker could end it
             yield RunEnd(
                 run_id=self._run_id,
                 trace_id="",
-                agent=(look.agent,),
+                agent=(snapshot.agent,),
                 at=time.time(),
-                result=aborted(loop, look),
+                result=aborted(loop, snapshot),
             )
 
     async def _tell(
         self, run_id: str, most: int | None = None, status: RunStatus = RunStatus.COMPLETE
     ) -> AsyncIterator[AgentActivityEvent]:
         """Tell the entries of a run; an ended one to its end."""
-        told = self._run(run_id)
-        async for entry, following in self._entries(run_id, told.taken, most):
-            is_new = told.begins[:2] <= (told.taken, 0)
-            for child in self._finished_by(run_id, told, entry):
+        reader = self._run(run_id)
+        async for entry, following in self._entries(run_id, reader.taken, most):
+            is_new = reader.begins[:2] <= (reader.taken, 0)
+            for child in self._finished_by(run_id, reader, entry):
                 if is_new:
                     with suppress(RunNotFoundError):
                         async for event in self._tell(child):
                             yield event
                 self._close(child)
             goes_on = following is not None or status not in ENDED
-            for event in told.take(entry, following, goes_on=goes_on):
+            for event in reader.take(entry, following, goes_on=goes_on):
                 yield event
-        if told.taken < told.begins.entries:
+        if reader.taken < reader.begins.entries:
             raise InvalidInputError(
-                f"after: the run {run_id!r} has no {told.begins.entries} entries; it is another run's cursor.",
+                f"after: the run {run_id!r} has no {reader.begins.entries} entries; it is another run's cursor.",
                 field="after",
             )
 
@@ -193,23 +193,23 @@ class RunEvents:
         if last is not None:
             yield last, None
 
-    def _finished_by(self, run_id: str, told: _ToldRun, entry: Entry) -> Sequence[str]:
+    def _finished_by(self, run_id: str, reader: _RunReader, entry: Entry) -> Sequence[str]:
         """The subagents' runs that an entry shows to be over."""
         if isinstance(entry, ToolFinished) and entry.turns:
-            return [f"{run_id}/{told.loop.turn}/{entry.index}"]
+            return [f"{run_id}/{reader.loop.turn}/{entry.index}"]
         if isinstance(entry, Interrupted):
-            followed = [*self._told, *self._places]
+            followed = [*self._readers, *self._places]
             return [child for child in followed if child.rpartition("/")[0].rpartition("/")[0] == run_id]
         return ()
 
-    def _run(self, run_id: str) -> _ToldRun:
-        if run_id not in self._told:
-            self._told[run_id] = _ToldRun(self._places.pop(run_id, _Place()))
-        return self._told[run_id]
+    def _run(self, run_id: str) -> _RunReader:
+        if run_id not in self._readers:
+            self._readers[run_id] = _RunReader(self._places.pop(run_id, _Place()))
+        return self._readers[run_id]
 
     def _close(self, run_id: str) -> None:
         self._closed.add(run_id)
-        for kept in (self._told, self._places):
+        for kept in (self._readers, self._places):
             for child in [child for child in kept if child == run_id or child.startswith(f"{run_id}/")]:
                 del kept[child]
 
@@ -219,24 +219,24 @@ class RunEvents:
 
     # From the worker --------------------------------------------------------------------------------------------
 
-    def _is_ahead(self, words: Words) -> bool:
+    def _is_ahead(self, words: LiveText) -> bool:
         """Whether words answer a call that was not read from the journal yet."""
-        told = self._told.get(words.run_id)
-        return not self._is_closed(words.run_id) and (told is None or words.call > told.call)
+        reader = self._readers.get(words.run_id)
+        return not self._is_closed(words.run_id) and (reader is None or words.call > reader.call)
 
-    async def _said(self, words: Words) -> Iterator[AgentActivityEvent]:
+    async def _said(self, words: LiveText) -> Iterator[AgentActivityEvent]:
         """The event of words, unless they were shown or belong to another attempt."""
-        told = self._told.get(words.run_id)
-        if told is None or not told.is_answered or words.call != told.call:
+        reader = self._readers.get(words.run_id)
+        if reader is None or not reader.is_answered or words.call != reader.call:
             return iter(())
-        if words.offset > (told.shown.thinking if words.thinking else told.shown.text):
+        if words.offset > (reader.shown.thinking if words.thinking else reader.shown.text):
             await self._feed.ask_again(self._run_id)
             return iter(())
-        return told.hear(words)
+        return reader.hear(words)
 
 
-class _ToldRun:
-    """Makes the events of one run, and tells those after a place."""
+class _RunReader:
+    """Makes the events of one run from its entries, and yields those after a place."""
 
     def __init__(self, begins: _Place) -> None:
         self.begins = begins
@@ -285,7 +285,7 @@ class _ToldRun:
         self.is_answered = isinstance(entry, ModelCalled) and not entry.compaction
         self.call = entry.at if events else self.call
 
-    def hear(self, words: Words) -> Iterator[AgentActivityEvent]:
+    def hear(self, words: LiveText) -> Iterator[AgentActivityEvent]:
         """The event of what is new in some words of the answer in progress."""
         shown = self.shown
         new = words.text[(shown.thinking if words.thinking else shown.text) - words.offset :]

@@ -35,7 +35,7 @@ _MOST_CHARACTERS = 1000
 _MOST_AT_ONCE = 1000
 
 
-class Words(NamedTuple):
+class LiveText(NamedTuple):
     """Some of an answer in progress; without any text, word that the journal has, or will have, something new."""
 
     run_id: str
@@ -80,13 +80,13 @@ class Broadcast:
         """For each run, the channels that need its answers from their beginning."""
         self._due: set[str] = set()
         """The runs of which there is something to send."""
-        self._stirred: dict[str, bool] = {}
+        self._news: dict[str, bool] = {}
         """Of these, those of which the journal has, or will have, something new; and whether that is their end."""
         self._woken = asyncio.Event()
         self._forgets_at = 0.0
 
     @contextmanager
-    def telling(self, run_id: str) -> Iterator[Listener]:
+    def listening(self, run_id: str) -> Iterator[Listener]:
         """The listener for a run, as long as it is driven here."""
         answers = self._answers[run_id] = {}
 
@@ -98,7 +98,7 @@ class Broadcast:
             else:
                 answers[event.run_id] = _Answer(event.at)
                 if is_watched:
-                    self._stirred[run_id] = is_end and event.run_id == run_id
+                    self._news[run_id] = is_end and event.run_id == run_id
             if is_end:
                 del answers[event.run_id]
             if is_watched:
@@ -152,7 +152,7 @@ class Broadcast:
     def _messages(self) -> Iterator[tuple[str, str]]:
         """The channel and the text of each notification that is due."""
         due, self._due = self._due, set()
-        stirred, self._stirred = self._stirred, {}
+        news, self._news = self._news, {}
         anew, self._anew = self._anew, {}
         for root in due:
             watchers, late = self._watchers.get(root, {}), anew.get(root, set())
@@ -162,8 +162,8 @@ class Broadcast:
                     for words in _words(run_id, answer, 0 if channel in late else start):
                         yield channel, msgspec.json.encode(words).decode()
             for channel, watcher in watchers.items():
-                if root in stirred and (watcher.words or stirred[root]):
-                    yield channel, msgspec.json.encode(Words(root)).decode()
+                if root in news and (watcher.words or news[root]):
+                    yield channel, msgspec.json.encode(LiveText(root)).decode()
 
     def _forget(self, now: float) -> None:
         """Forget those who have not said for long that they still watch."""
@@ -177,7 +177,7 @@ class Broadcast:
         self._watchers = {root: watchers for root, watchers in kept.items() if watchers}
 
 
-def _words(run_id: str, answer: _Answer, start: int) -> Iterator[Words]:
+def _words(run_id: str, answer: _Answer, start: int) -> Iterator[LiveText]:
     """The chunks of an answer from one on, in as few pieces as fit into notifications."""
     offsets = [0, 0]
     for chunk in answer.chunks[:start]:
@@ -188,5 +188,5 @@ def _words(run_id: str, answer: _Answer, start: int) -> Iterator[Words]:
         text = "".join(chunk.content for chunk in same).encode(errors="replace").decode()
         for at in range(0, len(text), _MOST_CHARACTERS):
             piece = text[at : at + _MOST_CHARACTERS]
-            yield Words(run_id, answer.call, thinking, offsets[thinking] + at, same[0].at, piece)
+            yield LiveText(run_id, answer.call, thinking, offsets[thinking] + at, same[0].at, piece)
         offsets[thinking] += len(text)

@@ -9,7 +9,7 @@ from typing import Any
 
 from maverick.exceptions import AgentError, InvalidInputError, RunNotFoundError
 from maverick.fleet.store import FleetState
-from maverick.fleet.watching import Look
+from maverick.fleet.watching import RunSnapshot
 from maverick.journal.playback import bare_loop
 from maverick.journal.store import ENDED
 from maverick.loop import AgentDefinition, AgentResult, AgentUsage, TerminateReason
@@ -18,20 +18,20 @@ from maverick.loop.machine import AgentLoop
 from maverick.loop.steps import Finish
 
 
-def is_over(run_id: str, look: Look) -> bool:
+def is_over(run_id: str, snapshot: RunSnapshot) -> bool:
     """Whether a run has ended, or will never begin.
 
     Raises:
         RunNotFoundError: There is no such run.
         InvalidInputError: It could not be driven.
     """
-    if look.state is None and run_id not in look.runs:
+    if snapshot.state is None and run_id not in snapshot.runs:
         raise RunNotFoundError(run_id=run_id)
-    if run_id in look.runs and look.runs[run_id][1] in ENDED:
+    if run_id in snapshot.runs and snapshot.runs[run_id][1] in ENDED:
         return True
-    if look.error and look.abort is None:
-        raise InvalidInputError(look.error, field="run_id")
-    return look.state == FleetState.ENDED and look.abort is not None
+    if snapshot.error and snapshot.abort is None:
+        raise InvalidInputError(snapshot.error, field="run_id")
+    return snapshot.state == FleetState.ENDED and snapshot.abort is not None
 
 
 def feed(loop: AgentLoop[Any], entry: Entry) -> None:
@@ -53,13 +53,13 @@ def feed(loop: AgentLoop[Any], entry: Entry) -> None:
 
 
 def result_of(
-    entries: Sequence[Entry], look: Look, definition: AgentDefinition[Any] | None = None
+    entries: Sequence[Entry], snapshot: RunSnapshot, definition: AgentDefinition[Any] | None = None
 ) -> AgentResult[Any]:
     """The result of a run that is over.
 
     Args:
         entries: Its entries; none if it never began.
-        look: How it stands.
+        snapshot: Its state.
         definition: Its agent. Without it, an answer of a declared type is what its JSON says, unchecked.
 
     Raises:
@@ -69,7 +69,7 @@ def result_of(
     for entry in entries:
         feed(loop, entry)
     if not isinstance(loop.step, Finish):
-        return aborted(loop if entries else None, look)
+        return aborted(loop if entries else None, snapshot)
     result = loop.step.result
     if definition is None and result.success and _is_typed(entries):
         try:
@@ -79,9 +79,9 @@ def result_of(
     return result
 
 
-def aborted(loop: AgentLoop[Any] | None, look: Look) -> AgentResult[Any]:
+def aborted(loop: AgentLoop[Any] | None, snapshot: RunSnapshot) -> AgentResult[Any]:
     """The result of a run that was aborted when no worker could drive it."""
-    error = AgentError(look.error or "The run was aborted before a worker could drive it.")
+    error = AgentError(snapshot.error or "The run was aborted before a worker could drive it.")
     if loop is not None:
         return loop.outcome(TerminateReason.ABORTED, error)
     return AgentResult(

@@ -10,12 +10,13 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
 
 from maverick.exceptions import JournalError
-from maverick.fleet.live import RENEWS, WATCH_CHANNEL, Words
+from maverick.fleet.live import RENEWS, WATCH_CHANNEL, LiveText
 from maverick.fleet.store import FleetStore
 from maverick.journal import RunStatus
 from maverick.journal.records import check_here
@@ -28,14 +29,14 @@ _MOST_HEARD = 1000
 _MOST_NAMED = 6000
 """Bytes of run ids in one notification."""
 
-_words = msgspec.json.Decoder(Words)
+_words = msgspec.json.Decoder(LiveText)
 
 
-class Look(NamedTuple):
-    """How a run and its subagents' runs stand."""
+class RunSnapshot(NamedTuple):
+    """The state of a run and of its subagents' runs."""
 
     state: str | None
-    """What the fleet has made of it; ``None`` if it is not one of the fleet's."""
+    """Its state in the fleet; ``None`` if the fleet does not have it."""
     agent: str
     error: str
     abort: str | None
@@ -43,20 +44,20 @@ class Look(NamedTuple):
     """How many entries each has, and its status."""
 
 
-class Heard:
-    """What a watcher of one run has heard and not taken in yet."""
+class Subscription:
+    """What was received for a watcher of one run and not read yet."""
 
     def __init__(self, *, wants_words: bool) -> None:
         self.wants_words = wants_words
-        self.words: deque[Words] = deque(maxlen=_MOST_HEARD)
-        self.stirred = False
+        self.words: deque[LiveText] = deque(maxlen=_MOST_HEARD)
+        self.has_news = False
         """Whether the journal may have news."""
-        self.came = asyncio.Event()
+        self.changed = asyncio.Event()
 
-    def stir(self) -> None:
-        """Take in that the journal may have news."""
-        self.stirred = True
-        self.came.set()
+    def notify(self) -> None:
+        """Note that the journal may have news."""
+        self.has_news = True
+        self.changed.set()
 
 
 class Feed:
@@ -65,26 +66,26 @@ class Feed:
     def __init__(self, store: FleetStore) -> None:
         self._store = store
         self._channel = f"{WATCH_CHANNEL}{os.urandom(8).hex()}"
-        self._watched: dict[str, list[Heard]] = {}
-        self._looks: dict[str, Look] = {}
+        self._watched: dict[str, list[Subscription]] = {}
+        self._snapshots: dict[str, RunSnapshot] = {}
         self._asked: dict[str, float] = {}
         self._task: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def watch(self, run_id: str, *, words: bool) -> AsyncIterator[Heard]:
+    async def watch(self, run_id: str, *, words: bool) -> AsyncIterator[Subscription]:
         """Hear of a run, and with ``words`` what it says."""
-        heard = Heard(wants_words=words)
+        subscription = Subscription(wants_words=words)
         watched = self._watched.setdefault(run_id, [])
-        watched.append(heard)
+        watched.append(subscription)
         try:
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._listen())
             else:
                 with suppress(JournalError):  # the task announces it, once the database can be reached
                     await self._announce([run_id], anew=True)
-            yield heard
+            yield subscription
         finally:
-            watched.remove(heard)
+            watched.remove(subscription)
             if not watched:
                 self._watched.pop(run_id, None)
                 self._asked.pop(run_id, None)
@@ -99,18 +100,18 @@ class Feed:
             with suppress(JournalError):  # what was missed comes with the journal
                 await self._announce([run_id], anew=True)
 
-    async def look(self, run_id: str) -> Look:
-        """How a run stands now.
+    async def snapshot(self, run_id: str) -> RunSnapshot:
+        """The state of a run now.
 
         Raises:
             RunMovedError: It was moved out of the fleet.
         """
-        look = (await self._look_at([run_id]))[run_id]
-        if run_id in look.runs and look.runs[run_id][1] is RunStatus.STOPPED:
+        snapshot = (await self._read_snapshots([run_id]))[run_id]
+        if run_id in snapshot.runs and snapshot.runs[run_id][1] is RunStatus.STOPPED:
             check_here(await self._store.journal.get(run_id))
-        return look
+        return snapshot
 
-    async def _look_at(self, run_ids: Sequence[str]) -> dict[str, Look]:
+    async def _read_snapshots(self, run_ids: Sequence[str]) -> dict[str, RunSnapshot]:
         # Subagents' runs are those whose id begins with the run's and a slash, which comes just before the digit zero.
         rows = await self._store.journal.database.fetch(
             "SELECT watched.run_id AS root, f.state, f.agent, f.error, f.abort, r.run_id, r.entries, r.status "
@@ -120,14 +121,15 @@ class Feed:
             "AND (r.run_id = watched.run_id OR starts_with(r.run_id, watched.run_id || '/')) ORDER BY r.run_id",
             list(run_ids),
         )
-        looks: dict[str, Look] = {}
+        snapshots: dict[str, RunSnapshot] = {}
         for row in rows:
-            look = looks.setdefault(
-                row["root"], Look(row["state"], row["agent"] or "", row["error"] or "", row["abort"], {})
+            snapshot = snapshots.setdefault(
+                row["root"],
+                RunSnapshot(row["state"], row["agent"] or "", row["error"] or "", row["abort"], {}),
             )
             if row["run_id"] is not None:
-                look.runs[row["run_id"]] = row["entries"], RunStatus(row["status"])
-        return looks
+                snapshot.runs[row["run_id"]] = row["entries"], RunStatus(row["status"])
+        return snapshots
 
     async def aclose(self) -> None:
         """Stop listening."""
@@ -146,27 +148,26 @@ class Feed:
                 while not lost.is_set():
                     with suppress(TimeoutError):
                         await asyncio.wait_for(lost.wait(), _LOOKS)
-                    await self._look_around()
+                    await self._look_for_news()
                     if time.monotonic() > renews_at:
                         await self._announce(self._watched, anew=False)
                         renews_at = time.monotonic() + RENEWS
             except JournalError as error:  # it may come back
                 log_failure(logging.WARNING, "watching_interrupted", error, {"runs": len(self._watched)})
-                for heard in self._watched.values():
-                    for one in heard:
-                        one.stir()
+                for subscription in chain.from_iterable(self._watched.values()):
+                    subscription.notify()
             finally:
                 if stop is not None:
                     await stop()
             await asyncio.sleep(_LOOKS)
 
-    async def _look_around(self) -> None:
-        looks = await self._look_at(list(self._watched))
-        for run_id, look in looks.items():
-            if look != self._looks.get(run_id):
-                for heard in self._watched.get(run_id, ()):
-                    heard.stir()
-        self._looks = looks
+    async def _look_for_news(self) -> None:
+        snapshots = await self._read_snapshots(list(self._watched))
+        for run_id, snapshot in snapshots.items():
+            if snapshot != self._snapshots.get(run_id):
+                for subscription in self._watched.get(run_id, ()):
+                    subscription.notify()
+        self._snapshots = snapshots
 
     async def _announce(self, run_ids: Iterable[str], *, anew: bool) -> None:
         """Tell the workers what is watched here."""
@@ -175,7 +176,7 @@ class Feed:
                 run_id
                 for run_id in run_ids
                 if _size(run_id) < _MOST_NAMED  # else there is no such run
-                if any(heard.wants_words for heard in self._watched.get(run_id, ())) is words
+                if any(subscription.wants_words for subscription in self._watched.get(run_id, ())) is words
             ]
             while named:
                 part, size = [], 0
@@ -191,12 +192,12 @@ class Feed:
             words = _words.decode(text)
         except msgspec.MsgspecError:
             return  # it is not from a worker of ours
-        for heard in self._watched.get(words.run_id.partition("/")[0], ()):
+        for subscription in self._watched.get(words.run_id.partition("/")[0], ()):
             if not words.text:
-                heard.stir()
-            elif heard.wants_words:
-                heard.words.append(words)
-                heard.came.set()
+                subscription.notify()
+            elif subscription.wants_words:
+                subscription.words.append(words)
+                subscription.changed.set()
 
 
 def _size(run_id: str) -> int:

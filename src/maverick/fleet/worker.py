@@ -226,15 +226,15 @@ class Worker:
 
     def _hear(self, text: str) -> None:
         try:
-            told = json.loads(text)
-            decided = told.get("decided")
+            message = json.loads(text)
+            decided = message.get("decided")
         except (ValueError, AttributeError, RecursionError):  # not for workers
             return
-        if "watch" in told:
-            self._driver.broadcast.hear(told)
-        elif "move" in told:
-            self._driver.hand_over_run(told["move"])
-        elif "abort" in told:
+        if "watch" in message:
+            self._driver.broadcast.hear(message)
+        elif "move" in message:
+            self._driver.hand_over_run(message["move"])
+        elif "abort" in message:
             self._do(self._driver.look_for_aborts())
         elif decided is not None and self._liveness is not None and self._liveness.sweeps:
             self._do(self.fleet.wake(str(decided)))
