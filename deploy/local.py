@@ -47,6 +47,8 @@ def main() -> None:
         try:
             _watch(processes)
         except KeyboardInterrupt:
+            for number in (signal.SIGINT, signal.SIGTERM):  # once is enough
+                signal.signal(number, signal.SIG_IGN)
             print("\nStopping: the workers hand over what they are doing.", flush=True)
 
 

@@ -267,3 +267,26 @@ async def test_a_run_is_resumed_as_a_stream(journal: Journal, office: Office) ->
     events = [event.type async for event in running.stream(office.clerk(), resume="r")]
 
     assert (events[0], events[-1], office.done) == ("run_resumed", "run_end", ["shred file"])
+
+
+async def test_what_a_decision_does_not_have_is_refused_and_nothing_is_decided(
+    journal: Journal, office: Office
+) -> None:
+    running = executor(journal, SHRED, DONE)
+    await running.execute(office.clerk(), run_id="r")
+
+    with pytest.raises(InvalidInputError, match="arguments: a decision has no such part"):
+        await running.approve("r:1:0", by="ana", resume=True, arguments={"what": "tape"})  # type: ignore[call-arg]
+
+    assert (office.done, (await journal.get_approval("r:1:0")).status) == ([], ApprovalStatus.PENDING)
+
+
+async def test_what_a_resumed_run_has_already_is_not_given_again(journal: Journal, office: Office) -> None:
+    running = executor(journal, SHRED, DONE)
+    await running.execute(office.clerk(), run_id="r")
+
+    with pytest.raises(InvalidInputError, match="inputs: a run that is resumed has its own"):
+        async for _ in running.stream(office.clerk(), resume="r", inputs={}):
+            pass
+    with pytest.raises(InvalidInputError, match="expected 'raise' or 'resume'"):
+        await running.execute(office.clerk(), run_id="r", if_exists="junk")  # type: ignore[arg-type]

@@ -44,6 +44,7 @@ async def connect_to_temporal(
     namespace = found[3] or namespace or "default"
     try:
         async with asyncio.timeout(_PATIENCE):
+            await _knock(found[1], int(found[2] or _PORT))
             client = await TemporalClient.connect(
                 server,
                 namespace=namespace,
@@ -54,7 +55,9 @@ async def connect_to_temporal(
             await client.workflow_service.describe_namespace(
                 DescribeNamespaceRequest(namespace=namespace), timeout=timedelta(seconds=_PATIENCE)
             )
-    except ValueError as error:
+    except OSError as error:
+        raise _unusable(server, namespace, error, refused=False) from error
+    except (ValueError, OverflowError) as error:
         raise InvalidInputError(
             f"Temporal cannot be reached at {server}: the port or a certificate is invalid.",
             field="temporal",
@@ -70,6 +73,12 @@ async def connect_to_temporal(
     except (RuntimeError, builtins.TimeoutError) as error:  # the SDK raises nothing more particular
         raise _unusable(server, namespace, error, refused=bool(_REFUSED.search(str(error)))) from error
     return client
+
+
+async def _knock(host: str, port: int) -> None:
+    """See that something answers there: the SDK may crash the process at its exit after a connection that failed."""
+    _, writer = await asyncio.open_connection(host.strip("[]"), port)
+    writer.close()
 
 
 @cache

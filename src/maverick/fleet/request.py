@@ -27,7 +27,16 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, inputs: Mapping[str, Any] | None, trace_id: str | None) -> RunRequest:
-        """The request for a run with these inputs."""
+        """The request for a run with these inputs.
+
+        Raises:
+            InvalidInputError: They are not a dictionary.
+        """
+        if inputs is not None and not isinstance(inputs, Mapping):
+            raise InvalidInputError(
+                f"inputs: expected a dictionary, such as inputs={{'prompt': …}}, got {inputs!r}.",
+                field="inputs",
+            )
         values = dict(inputs or {})
         parts = {name: value for name, value in values.items() if _has_parts(value)}
         return cls(inputs={k: v for k, v in values.items() if k not in parts}, parts=parts, trace_id=trace_id)

@@ -36,6 +36,9 @@ from maverick.tools import ToolRegistry
 
 T = TypeVar("T", default=str)
 
+_TO_RESUME = {"signal", "user_id", "deps", "accept_changes"}
+"""What can be given to a run that is resumed as a stream."""
+
 
 class AgentExecutor:
     """Runs agents. One executor serves any number of runs at once.
@@ -180,6 +183,10 @@ class AgentExecutor:
             raise InvalidInputError(
                 f"definition: expected an AgentDefinition, got {definition!r}.", field="definition"
             )
+        if if_exists not in ("raise", "resume"):
+            raise InvalidInputError(
+                f"if_exists: expected 'raise' or 'resume', got {if_exists!r}.", field="if_exists"
+            )
         if if_exists == "resume" and run_id is not None and await self._has(run_id):
             return await self.resume(
                 run_id, definition, signal=signal, on_activity=on_activity, user_id=user_id, deps=deps
@@ -219,6 +226,8 @@ class AgentExecutor:
         if "on_activity" in options:
             raise InvalidInputError("on_activity: stream() yields the events itself.", field="on_activity")
         given: dict[str, Any] = dict(options)
+        if resume is not None and (unfit := given.keys() - _TO_RESUME):
+            raise InvalidInputError(f"{min(unfit)}: a run that is resumed has its own.", field=min(unfit))
 
         def start(listener: Listener) -> Coroutine[Any, Any, AgentResult[Any]]:
             if resume is not None:
@@ -355,6 +364,8 @@ class AgentExecutor:
     async def _decide(
         self, approval_id: str, decision: Decision, *, approved: bool
     ) -> AgentResult[Any] | None:
+        if unknown := decision.keys() - Decision.__annotations__.keys():
+            raise InvalidInputError(f"{min(unknown)}: a decision has no such part.", field=min(unknown))
         journal = self._kept_runs()
         run_id = (await journal.get_approval(approval_id)).run_id.partition("/")[0]
         definition = None
