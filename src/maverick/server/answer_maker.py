@@ -104,7 +104,7 @@ class AnswerMaker:
 
     async def aclose(self) -> None:
         """Stop looking for requests to stop."""
-        if self._watcher is not None:
+        if self._watcher is not None and not self._watcher.done():
             self._watcher.cancel()
             await asyncio.wait([self._watcher])
 
