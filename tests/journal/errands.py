@@ -146,12 +146,14 @@ async def _readable(errands: Errands, run_id: str) -> None:
     async with errands.shelf.open() as other:
         await other.list_runs()
         try:
-            before = (await other.get(run_id)).entries
-            entries = [stored async for stored in other.read(run_id)]
+            counted, entries = -1, []
+            # What the run that was stopped had written without waiting for it may still arrive in between.
+            while counted != (await other.get(run_id)).entries:
+                counted = (await other.get(run_id)).entries
+                entries = [stored async for stored in other.read(run_id)]
         except RunNotFoundError:
             return
-        # What the run that was stopped had written without waiting for it may still arrive in between.
-        assert before <= len(entries) <= (await other.get(run_id)).entries
+        assert len(entries) == counted
 
 
 class Fault:
