@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import BrowserContext, expect
+from playwright.async_api import BrowserContext, Route, expect
 
 from maverick.providers.scripted import TurnLike
 from maverick.testing import ScriptedClient, call, reply
@@ -54,6 +55,28 @@ async def test_a_task_is_added_and_shown_with_its_tool_call(window: Window) -> N
     await expect(card.locator(".tool-time")).to_contain_text("s")
     await expect(window.page.locator("#announcer")).to_contain_text("buy milk")
     await window.shoot("chat-light")
+
+
+async def test_what_is_said_while_the_lists_are_loading_stays(
+    context: BrowserContext, served: ChatServer
+) -> None:
+    lists, answer = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route, until: asyncio.Event) -> None:
+        await until.wait()
+        await route.continue_()
+
+    await context.route("**/api/conversations", lambda route: hold(route, lists))
+    await context.route("**/api/chat", lambda route: hold(route, answer))
+    window = await Window.open(context, served, "ana")
+    await window.say("add buy milk")
+
+    lists.set()
+    await expect(window.page.locator("#conversation-list .empty")).to_be_visible()
+    answer.set()
+
+    await expect(window.tasks).to_have_text(["buy milk"])
+    await expect(window.answers).to_have_count(1)
 
 
 @pytest.mark.parametrize(("button", "left"), [("Confirm", []), ("Keep it", ["buy milk"])])

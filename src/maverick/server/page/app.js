@@ -28,9 +28,10 @@ async function start() {
   }
   byId("sign-in").hidden = true;
   byId("app").hidden = false;
-  await Promise.all([conversations.load(), tasks.load()]).catch(complain);
-  await openFromAddress();
   byId("composer-text").focus();
+  // The conversation comes first: what is said while the lists are still on their way stays.
+  await Promise.all([openFromAddress(), conversations.load(), tasks.load()]).catch(complain);
+  showTitle();
   watch();
 }
 
@@ -116,7 +117,7 @@ async function openFromAddress() {
     return startNew();
   }
   stopEditing();
-  conversations.select(id);
+  conversations.select(transcript.id);
   showTitle();
 }
 

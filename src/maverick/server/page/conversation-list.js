@@ -10,7 +10,7 @@ export class ConversationList {
     this.node = byId("conversation-list");
     this.listeners = { onOpen, onDeleted, onError };
     this.current = null;
-    this.conversations = [];
+    this.conversations = null; // not known yet
   }
 
   async load() {
@@ -21,12 +21,12 @@ export class ConversationList {
       this.conversations = conversations;
       this.show();
     }
-    return this.conversations;
+    return conversations;
   }
 
   /** Forget all conversations. */
   clear() {
-    this.conversations = [];
+    this.conversations = null;
     this.asked = null;
     this.select(null);
   }
@@ -37,13 +37,13 @@ export class ConversationList {
   }
 
   title(id) {
-    return this.conversations.find((conversation) => conversation.id === id)?.title || "New conversation";
+    return this.conversations?.find((conversation) => conversation.id === id)?.title || "New conversation";
   }
 
   show() {
     const focused = document.activeElement?.closest?.("[data-id]")?.dataset.id;
-    this.node.replaceChildren(...this.conversations.map((conversation) => this.item(conversation)));
-    if (!this.conversations.length) this.node.append(element("li", { class: "quiet empty", text: "No conversations yet." }));
+    this.node.replaceChildren(...(this.conversations ?? []).map((conversation) => this.item(conversation)));
+    if (this.conversations?.length === 0) this.node.append(element("li", { class: "quiet empty", text: "No conversations yet." }));
     if (focused) this.node.querySelector(`[data-id="${CSS.escape(focused)}"] .open`)?.focus();
   }
 
