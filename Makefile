@@ -51,6 +51,7 @@ check: $(VENV)/.dev ## Format, lint, types and layers
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports
 
 format: $(VENV)/.dev ## Rewrite the code in the project's format

@@ -49,6 +49,8 @@ def show(event: AgentActivityEvent) -> None:
             print(letters, end="", flush=True)
         case RetryScheduled(attempt=attempt, delay=delay):
             print(f"(attempt {attempt} in {delay:g} s)")
+        case _:
+            pass
 
 
 async def main() -> None:

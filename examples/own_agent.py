@@ -11,7 +11,7 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ async def main() -> None:
 
 
 @asynccontextmanager
-async def surroundings(folder: Path) -> AsyncIterator[dict[str, str]]:
+async def surroundings(folder: Path) -> AsyncGenerator[dict[str, str]]:
     """What the CLI is started with: nothing more where there is a key, else the stand-in and a home of its own."""
     if os.environ.get("ANTHROPIC_API_KEY"):
         yield {}
@@ -71,7 +71,13 @@ async def answer(request: web.Request) -> web.StreamResponse:
     """Say one word, in the events of Claude's API."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "stand-in", "content": []}
+    message: dict[str, Any] = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "stand-in",
+        "content": [],
+    }
     events: list[dict[str, Any]] = [
         {"type": "message_start", "message": message | {"usage": {"input_tokens": 40, "output_tokens": 1}}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},

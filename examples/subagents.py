@@ -66,6 +66,8 @@ def show(event: AgentActivityEvent) -> None:
             print(f"{line} calls {called.tool_name} {called.arguments}")
         case RunEnd(result=result):
             print(f"{line} ends after {result.turn_count} turns: {result.terminate_reason}")
+        case _:
+            pass
 
 
 async def main() -> None:

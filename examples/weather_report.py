@@ -61,6 +61,8 @@ async def main() -> None:
                     print(f"← {answer}")
                 case RunEnd(result=result):
                     print(f"{result.terminate_reason}: {result.output!r}")
+                case _:
+                    pass
 
 
 if __name__ == "__main__":
