@@ -308,9 +308,10 @@ class RunDriver:
         begun = await load_beginning(self._fleet.journal, attempt.run_id)
         assert begun.fingerprint is not None  # noqa: S101 - else nothing can have changed
         fitting = self._queue_for(agent, begun.fingerprint)
-        await self._leave(attempt, waits_for=str(error), queue=fitting)
         if fitting == queue:  # this worker is one of those, and a subagent has changed
+            await self._leave(attempt, waits_for=str(error), queue=fitting)
             return Drive(DriveEnd.WAITING)
+        await self._leave(attempt, queue=fitting, changes=str(error))
         return Drive(DriveEnd.UNFIT, queue=fitting)
 
     def _queue_for(self, agent: str, fingerprint: Fingerprint) -> str:

@@ -66,7 +66,8 @@ _SHOWN = _COLUMNS.replace(
     CASE WHEN state = 'ended' OR worker IS NOT NULL THEN ''
          WHEN waits_for <> '' OR {_HAS_WORKER} THEN waits_for
          ELSE 'a worker that has the agent ' || quote_literal(agent) ||
-              CASE WHEN strpos(queue, '@') > 0 THEN ' in the version it began with' ELSE '' END
+              CASE WHEN strpos(queue, '@') > 0 THEN ' in the version it began with' ELSE '' END ||
+              CASE WHEN changes <> '' THEN '. ' || changes ELSE '' END
     END AS waits_for
     """,
 )
@@ -201,15 +202,25 @@ class FleetStore:
         waits_for: str = "",
         error: str = "",
         queue: str | None = None,
+        changes: str | None = None,
     ) -> list[FleetRecord]:
         """Note that an attempt no longer drives a run, unless there is a newer one.
+
+        Args:
+            run_id: The run.
+            token: Temporal's token of the attempt.
+            state: The state that the run is in now.
+            waits_for: What it waits for.
+            error: Why it could not be run.
+            queue: The task queue of the workers that can drive it, if it is another one from now on.
+            changes: How its agent differs from what it began with, if that was found out.
 
         Returns:
             The runs of its user that are now in progress in its place, as :meth:`admit`.
         """
         return await self._records(
             "WITH freed AS (UPDATE maverick.fleet_runs SET worker = NULL, token = NULL, state = $3, waits_for = $4, "  # noqa: S608 - our own names
-            "error = $5, queue = coalesce($7, queue), updated_at = now() "
+            "error = $5, queue = coalesce($7, queue), changes = coalesce($8, changes), updated_at = now() "
             "WHERE run_id = $1 AND token = $2 RETURNING user_id AS whose) "
             f"SELECT {_COLUMNS} FROM freed, maverick.fleet_admit(whose, $6)",
             run_id,
@@ -219,6 +230,7 @@ class FleetStore:
             error,
             self.max_runs_per_user,
             queue,
+            changes,
         )
 
     async def remove(self, run_id: str) -> FleetRecord | None:
@@ -232,7 +244,7 @@ class FleetStore:
         """Queue a run again, even one that has ended; ``None`` if a worker drives it."""
         return await self._first(
             "UPDATE maverick.fleet_runs SET state = CASE WHEN user_id IS NULL THEN 'started' ELSE 'queued' END, "  # noqa: S608 - our own names
-            "queue = $2, abort = NULL, waits_for = '', error = '', accept_changes = accept_changes OR $3, "
+            "queue = $2, abort = NULL, waits_for = '', changes = '', error = '', accept_changes = accept_changes OR $3, "
             f"updated_at = now() WHERE run_id = $1 AND worker IS NULL RETURNING {_COLUMNS}",
             run_id,
             queue,

@@ -157,6 +157,7 @@ MIGRATIONS = (
         abort TEXT,
         accept_changes BOOLEAN NOT NULL DEFAULT FALSE,
         waits_for TEXT NOT NULL DEFAULT '',
+        changes TEXT NOT NULL DEFAULT '',
         error TEXT NOT NULL DEFAULT '',
         created_at DOUBLE PRECISION NOT NULL DEFAULT extract(epoch FROM now()),
         updated_at TIMESTAMPTZ NOT NULL DEFAULT now()
