@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         RunConfig,
         TerminateReason,
         ToolConfig,
+        define_agent,
     )
     from maverick.loop.events import (
         ContentChunk,
@@ -64,6 +65,7 @@ _HOMES = {
         "RunConfig",
         "TerminateReason",
         "ToolConfig",
+        "define_agent",
     ),
     "maverick.loop.events": (
         "ContentChunk",
@@ -122,6 +124,7 @@ __all__ = [
     "TurnEnd",
     "TurnStart",
     "connect",
+    "define_agent",
     "dump_messages",
     "load_messages",
     "messages_from_anthropic",

@@ -6,7 +6,7 @@ from typing import assert_type
 
 from pydantic import BaseModel
 
-from maverick import AgentDefinition, AgentExecutor, AgentResult, OutputConfig, run_sync
+from maverick import AgentDefinition, AgentExecutor, AgentResult, OutputConfig, define_agent, run_sync
 
 
 class Report(BaseModel):
@@ -24,3 +24,5 @@ async def results(executor: AgentExecutor) -> None:
     assert_type(await executor.execute(TYPED), AgentResult[Report])
     assert_type((await executor.execute(TYPED)).unwrap(), Report)
     assert_type(run_sync(TYPED).output, Report | None)
+    assert_type(await executor.execute(define_agent("text")), AgentResult[str])
+    assert_type(await executor.execute(define_agent("typed", output=Report)), AgentResult[Report])

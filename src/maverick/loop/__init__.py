@@ -1,5 +1,6 @@
 """The pure agent loop: what an agent is, what can happen to it, and what to do next. No I/O here."""
 
+from maverick.loop.define import define_agent
 from maverick.loop.definition import (
     AgentDefinition,
     AgentTool,
@@ -32,4 +33,5 @@ __all__ = [
     "ToolConfig",
     "ToolOutcome",
     "ToolRecord",
+    "define_agent",
 ]

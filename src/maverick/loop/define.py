@@ -1,0 +1,47 @@
+"""The short way to a definition, for the many agents that need only a few of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from maverick.loop.definition import AgentDefinition, OutputConfig, PromptConfig, RunConfig, T, ToolConfig
+from maverick.loop.model_config import ModelConfig
+from maverick.model import Message, Tool
+
+
+def define_agent(
+    name: str,
+    system_prompt: str = "",
+    *,
+    description: str = "",
+    messages: Sequence[str | Message] = ("${prompt}",),
+    model: str | ModelConfig | None = None,
+    tools: Sequence[Tool | str] = (),
+    output: type[T] | None = None,
+    limits: RunConfig | None = None,
+) -> AgentDefinition[T]:
+    """An :class:`AgentDefinition` from its most used parts.
+
+    Args:
+        name: What the agent is called: letters, digits, ``_`` and ``-``, beginning with a letter.
+        system_prompt: What the model is told; ``${variable}`` stands for an input.
+        description: What the agent does, for people and for agents that use it as a tool; by default its system
+            prompt, or else its name.
+        messages: The first messages of the conversation.
+        model: The model's name, or its settings.
+        tools: Tools, or names of tools in the executor's registry.
+        output: The type of the answer; by default the answer is text.
+        limits: The limits of a run.
+
+    Raises:
+        InvalidInputError: A part is wrong; the error names it.
+    """
+    return AgentDefinition(
+        name,
+        description or system_prompt.strip() or name,
+        PromptConfig(system_prompt, messages),
+        model if isinstance(model, ModelConfig) else ModelConfig(model),
+        limits or RunConfig(),
+        ToolConfig(tools),
+        output_config=None if output is None else OutputConfig("output", output),
+    )
