@@ -19,9 +19,9 @@ def site_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that Maverick is installed in, and found in first."""
     monkeypatch.setattr(installation, "_SOURCES", tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    metadata = tmp_path / "maverick-0.1.0.dist-info"
+    metadata = tmp_path / "maverick_agents-0.1.0.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: maverick\nVersion: 0.1.0\n")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: maverick-agents\nVersion: 0.1.0\n")
     return metadata
 
 
@@ -29,11 +29,35 @@ def site_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_clone_is_where_more_of_it_comes_from() -> None:
     clone = Path(maverick.__file__).parents[2]
 
-    assert shlex.split(install_command("tui")) == [
-        sys.executable,
-        *("-m", "pip", "install", "-e"),
-        f"{clone}[tui]",
-    ]
+    assert shlex.split(install_command("tui"))[-2:] == ["-e", f"{clone}[tui]"]
+
+
+@pytest.mark.requirement("007-ERRORS")
+@pytest.mark.parametrize(
+    ("environment", "has_pip", "command"),
+    [
+        ("", True, f"{sys.executable} -m pip install"),
+        ("", False, f"uv pip install --python {sys.executable}"),
+        ("uv-receipt.toml", False, "uv tool install --force"),
+        ("pipx_metadata.json", False, "pipx install --force"),
+        ("archive-v0/x", False, "uvx --from"),
+    ],
+)
+def test_more_is_installed_with_what_has_installed_maverick(
+    environment: str,
+    has_pip: bool,
+    command: str,
+    site_packages: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prefix = tmp_path / environment if "/" in environment else tmp_path
+    monkeypatch.setattr(sys, "prefix", str(prefix))
+    if environment and prefix == tmp_path:
+        (tmp_path / environment).touch()
+    monkeypatch.setattr("importlib.util.find_spec", {"pip": has_pip or None}.get)
+
+    assert install_command("server") == f"{command} 'maverick-agents[server]'"
 
 
 @pytest.mark.parametrize(
@@ -53,4 +77,4 @@ def test_what_is_installed_elsewhere_is_installed_from_there_again(
     if origin is not None:
         (site_packages / "direct_url.json").write_text(json.dumps(origin))
 
-    assert shlex.split(install_command("tui"))[-1] == f"maverick[tui]{address}"
+    assert shlex.split(install_command("tui"))[-1] == f"maverick-agents[tui]{address}"

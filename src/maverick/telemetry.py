@@ -117,7 +117,7 @@ def instrument(
         _instruments = Instruments(tracer_provider, meter_provider)
     except ImportError as error:
         raise ConfigError(
-            "Traces need OpenTelemetry. Install it with: pip install opentelemetry-sdk"
+            "Traces need OpenTelemetry, which is not installed. Run: pip install 'maverick-agents[otel]'"
         ) from error
 
 

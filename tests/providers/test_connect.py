@@ -193,18 +193,17 @@ def test_a_missing_extra_is_answered_with_the_command_that_installs_it(
     assert isinstance(caught.value.cause, ModuleNotFoundError)
 
 
-@pytest.mark.parametrize("provider", ["claude", "claude-sdk"])
-def test_an_import_that_fails_for_another_reason_is_not_masked(
-    monkeypatch: pytest.MonkeyPatch, provider: str
+def test_an_import_that_fails_in_a_provider_without_an_extra_is_not_masked(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def make(model: str) -> Client:
         import no_such_module_of_the_provider  # type: ignore[import-not-found]  # noqa: F401
 
         return Plain(model)
 
-    provide(monkeypatch, provider, make)
+    provide(monkeypatch, "claude", make)
     with pytest.raises(ModuleNotFoundError, match="no_such_module_of_the_provider"):
-        connect(f"{provider}:sonnet")
+        connect("claude:sonnet")
 
 
 @pytest.mark.parametrize("target", ["acme_maverick", "acme_maverick:connect", "acme_maverick:Acme"])

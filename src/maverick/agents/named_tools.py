@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maverick.config.mcp_name import group_of, server_of
-from maverick.exceptions import AgentError, ErrorKind
 from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.model import ToolContext
 from maverick.tools import ToolRegistry
@@ -79,17 +78,8 @@ def coding_registry(
 
 
 def _connected(servers: list[MCPServer]) -> AbstractAsyncContextManager[list[ConfiguredServer]]:
-    try:
-        from maverick.tools.mcp import connected_servers  # here, since it brings MCP with it
-    except ModuleNotFoundError as error:
-        from maverick.config.installation import install_command  # here, since it is seldom wanted
+    from maverick.tools.mcp import connected_servers  # here, since it brings MCP with it
 
-        raise AgentError(
-            f"Tools of MCP servers need the package {error.name!r}, which is not installed. "
-            f"Run: {install_command('mcp')}",
-            kind=ErrorKind.INVALID,
-            cause=error,
-        ) from error
     return connected_servers(servers)
 
 

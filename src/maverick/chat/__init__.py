@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from maverick.config.installation import extra_needed
+
 if TYPE_CHECKING:
     from maverick.chat.contract import (
         AgentContext,
@@ -48,7 +50,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
     if name not in _HOME_OF:
         raise AttributeError(f"module 'maverick.chat' has no attribute {name!r}")
-    value = getattr(import_module(_HOME_OF[name]), name)
+    with extra_needed("chat", "maverick.chat"):
+        value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
 

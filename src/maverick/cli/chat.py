@@ -7,6 +7,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from itertools import chain
 from typing import TextIO
 
@@ -78,6 +79,9 @@ def run_chat(options: argparse.Namespace) -> int:
     Returns:
         The exit code: 0, or 1 when a piped line could not be answered, or 130 when it was interrupted.
     """
+    for package in ("mcp", "sqlmodel"):  # which are loaded after the prompt is shown
+        if find_spec(package) is None:
+            raise ModuleNotFoundError(name=package)
     interactive = _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
     screen = Screen.of_process(interactive=interactive)
     assistant = choose_assistant(

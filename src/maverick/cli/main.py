@@ -42,20 +42,16 @@ class Command(NamedTuple):
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn the absence of what the command needs into advice."""
+        """Explain how to install what the command needs, if it is missing."""
         try:
             yield
-        except ModuleNotFoundError as error:
-            if not self.extra or error.name is None or error.name.partition(".")[0] == "maverick":
+        except ModuleNotFoundError:
+            if not self.extra:
                 raise
-            from maverick.config.installation import install_command  # here, since it is rarely needed
+            from maverick.config.installation import extra_needed  # here, since it is rarely needed
 
-            raise AgentError(
-                f"`maverick {self.name}` needs the package {error.name.partition('.')[0]!r}, which is not installed. "
-                f"Run: {install_command(self.extra)}",
-                kind=ErrorKind.INVALID,
-                cause=error,
-            ) from error
+            with extra_needed(self.extra, f"`maverick {self.name}`"):
+                raise
 
 
 COMMANDS = (

@@ -26,7 +26,7 @@ from maverick.cli.assistant import Assistant, choose_assistant
 from maverick.cli.exit_codes import FAILURE, SUCCESS
 from maverick.cli.settings import load_settings
 from maverick.config import MaverickConfig
-from maverick.config.installation import install_command
+from maverick.config.installation import extra_needed
 from maverick.config.loading import own_folder
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal
@@ -114,13 +114,8 @@ async def _local_app(options: argparse.Namespace, settings: MaverickConfig) -> _
 
 async def _fleet_app(options: argparse.Namespace, settings: MaverickConfig) -> _Made:
     """An app for whose answers the workers of a fleet are asked."""
-    try:
+    with extra_needed("temporal", "`maverick serve --temporal`"):
         from maverick.cli.fleet.connection import open_fleet  # here, since it needs the extra temporal
-    except ModuleNotFoundError as error:
-        raise InvalidInputError(
-            f"A fleet needs the package {error.name!r}, which is not installed. Run: {install_command('temporal')}",
-            field="temporal",
-        ) from error
     fleet = await open_fleet(settings, options.temporal, options.db, tls=options.tls)
     database = Database(options.db or settings.journal.get_secret_value())
     runner = chat_runner(database, options.max_spend)

@@ -2,33 +2,78 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from maverick.exceptions import AgentError, ErrorKind
+
+_DISTRIBUTION = "maverick-agents"
+"""What the package is called where it is installed from; it is imported as ``maverick``."""
 _SOURCES = Path(__file__).resolve().parents[2]
 
 
-def install_command(extra: str) -> str:
-    """The command that adds an optional part, from where Maverick itself was installed from.
+@contextmanager
+def extra_needed(extra: str, purpose: str) -> Iterator[None]:
+    """Explain how to install an extra if a package of it is missing when it is imported.
 
     Args:
-        extra: What the part is called in ``pyproject.toml``.
+        extra: What the extra is called in ``pyproject.toml``.
+        purpose: What it is needed for; the message begins with it.
+
+    Raises:
+        AgentError: A package is missing; its ``kind`` is ``invalid``.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "maverick"):
+            raise
+        raise AgentError(
+            f"{purpose} needs the package {package!r}, which is not installed. Run: {install_command(extra)}",
+            kind=ErrorKind.INVALID,
+            cause=error,
+        ) from error
+
+
+def install_command(extra: str) -> str:
+    """The command that adds an extra, from where Maverick itself was installed from, with what installed it.
+
+    Args:
+        extra: What the extra is called in ``pyproject.toml``.
     """
     checkout = _SOURCES.parent
     if _SOURCES.name == "src" and (checkout / "pyproject.toml").is_file():
-        wanted = f"-e {shlex.quote(f'{checkout}[{extra}]')}"
-    else:
-        wanted = shlex.quote(f"maverick[{extra}]{_origin()}")
-    return f"{shlex.quote(sys.executable or 'python')} -m pip install {wanted}"
+        return f"{_installer()} -e {shlex.quote(f'{checkout}[{extra}]')}"
+    return f"{_installer()} {shlex.quote(f'{_DISTRIBUTION}[{extra}]{_origin()}')}"
+
+
+def _installer() -> str:
+    """The command that installs packages where this interpreter finds them."""
+    from importlib.util import find_spec  # here, since it is seldom wanted
+
+    environment = Path(sys.prefix)
+    if (environment / "uv-receipt.toml").is_file():
+        return "uv tool install --force"
+    if (environment / "pipx_metadata.json").is_file():
+        return "pipx install --force"
+    if environment.parent.name.startswith("archive-v"):  # what `uvx` makes for a single command
+        return "uvx --from"
+    python = shlex.quote(sys.executable or "python")
+    # An environment that uv has made has no pip.
+    return f"uv pip install --python {python}" if find_spec("pip") is None else f"{python} -m pip install"
 
 
 def _origin() -> str:
     """The address that was named when Maverick was installed; nothing if it came from a package index."""
+    import json  # here, since they are seldom wanted
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
-        told = distribution("maverick").read_text("direct_url.json")
+        told = distribution(_DISTRIBUTION).read_text("direct_url.json")
     except PackageNotFoundError:
         told = None
     if not told:

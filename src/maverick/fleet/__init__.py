@@ -3,18 +3,9 @@
 A run in a fleet is an ordinary run, driven by the ordinary executor. It needs the extra ``temporal``.
 """
 
-from importlib.util import find_spec
+from maverick.config.installation import extra_needed
 
-from maverick.exceptions import AgentError, ErrorKind
-
-if find_spec("temporalio") is None:
-    from maverick.config.installation import install_command  # here, since it is seldom wanted
-
-    raise AgentError(
-        f"A fleet needs the package 'temporalio', which is not installed. Run: {install_command('temporal')}",
-        kind=ErrorKind.INVALID,
-    )
-
-from maverick.fleet.client import Fleet, FleetRun
+with extra_needed("temporal", "A fleet"):
+    from maverick.fleet.client import Fleet, FleetRun
 
 __all__ = ["Fleet", "FleetRun"]

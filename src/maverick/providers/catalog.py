@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -24,6 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from maverick.config import DEFAULT, AgentConfig, load_config
+from maverick.config.installation import extra_needed
 from maverick.config.model_settings import MODEL_SETTINGS
 from maverick.config.provider_names import installed_providers
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, describe_unknown
@@ -43,8 +44,6 @@ class BuiltIn(Struct, frozen=True):
     module: str
     extra: str = ""
     """The optional dependency of Maverick it needs, if any."""
-    package: str = ""
-    """The package that extra installs, as it is imported."""
     factory: str = "connect"
     """What makes a client, as the module names it."""
 
@@ -52,11 +51,9 @@ class BuiltIn(Struct, frozen=True):
 BUILT_IN: Mapping[str, BuiltIn] = {
     "cassette": BuiltIn("maverick.runtime.cassette"),
     "claude": BuiltIn("maverick.providers.claude.client"),
-    "claude-code": BuiltIn(
-        "maverick.providers.claude_cli.client", extra="claude-code", package="claude_agent_sdk"
-    ),
-    "claude-sdk": BuiltIn("maverick.providers.claude.sdk", extra="claude-sdk", package="anthropic"),
-    "local": BuiltIn("maverick.providers.local.client", extra="local", package="xllamacpp"),
+    "claude-code": BuiltIn("maverick.providers.claude_cli.client", extra="claude-code"),
+    "claude-sdk": BuiltIn("maverick.providers.claude.sdk", extra="claude-sdk"),
+    "local": BuiltIn("maverick.providers.local.client", extra="local"),
     "offline": BuiltIn("maverick.providers.offline"),
     "openai": BuiltIn("maverick.providers.openai.client"),
     "openai-chat": BuiltIn("maverick.providers.openai.client", factory="OpenAIChatClient"),
@@ -101,7 +98,9 @@ def open_client(resolved: ResolvedModel, **options: Any) -> Client:
     name = resolved.provider
     if resolved.is_stand_in:
         logger.warning("no model is configured and no key is set: the offline model answers")
-    with _missing_extra_explained(name):
+    built_in = BUILT_IN.get(name)
+    extra = built_in.extra if built_in else ""
+    with extra_needed(extra, f"The provider {name!r}") if extra else nullcontext():
         factory = _factory(name)
         takes = list(inspect.signature(factory).parameters.values())[1:]  # the first is the model
         defaults = _defaults(resolved, takes, options)
@@ -147,27 +146,6 @@ def _of_package(name: str) -> Any:  # noqa: ANN401 - whatever the package names
             kind=ErrorKind.INVALID,
         )
     return claims[0].load()
-
-
-@contextmanager
-def _missing_extra_explained(name: str) -> Iterator[None]:
-    """Turn a missing package of the provider's extra into advice; let any other import error through."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        provider = BUILT_IN.get(name)
-        if provider is None or not provider.extra or error.name is None:
-            raise
-        if error.name.partition(".")[0] != provider.package:
-            raise
-        from maverick.config.installation import install_command  # here, since it is seldom wanted
-
-        raise AgentError(
-            f"The provider {name!r} needs the package {provider.package!r}, which is not installed. "
-            f"Run: {install_command(provider.extra)}",
-            kind=ErrorKind.INVALID,
-            cause=error,
-        ) from error
 
 
 def _defaults(

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from maverick.config.installation import extra_needed
+
 if TYPE_CHECKING:
     from maverick.server.app import create_app
     from maverick.server.limits import ServerLimits
@@ -41,7 +43,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
     if name not in _HOME_OF:
         raise AttributeError(f"module 'maverick.server' has no attribute {name!r}")
-    value = getattr(import_module(_HOME_OF[name]), name)
+    with extra_needed("server", "maverick.server"):
+        value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
 

@@ -17,8 +17,8 @@ from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import on_stop_signals
 from maverick.config import MaverickConfig
-from maverick.config.installation import install_command
-from maverick.exceptions import InvalidInputError, MaverickError
+from maverick.config.installation import extra_needed
+from maverick.exceptions import AgentError, InvalidInputError, MaverickError
 from maverick.fleet import Fleet
 from maverick.fleet.health import serve_health
 from maverick.fleet.names import check_agent
@@ -71,14 +71,12 @@ def _chat(
     if options.chat is False or (options.agents and not is_named):
         return nullcontext({})
     try:
-        from maverick.cli.fleet.chat import chat_offer  # here, since it needs the extra server
-    except ModuleNotFoundError as error:
-        if not is_named:
-            return nullcontext({})
-        raise InvalidInputError(
-            f"--chat needs the package {error.name!r}, which is not installed. Run: {install_command('server')}",
-            field="chat",
-        ) from error
+        with extra_needed("server", "`maverick worker --chat`"):
+            from maverick.cli.fleet.chat import chat_offer  # here, since it needs the extra server
+    except AgentError:
+        if is_named:
+            raise
+        return nullcontext({})
     return chat_offer(
         fleet,
         config,

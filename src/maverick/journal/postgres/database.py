@@ -11,20 +11,12 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, JournalDamagedError, JournalError
+from maverick.config.installation import extra_needed
+from maverick.exceptions import InvalidInputError, JournalDamagedError, JournalError
 from maverick.journal.postgres.schema import Connection, Row, migrate
 
-try:
+with extra_needed("postgres", "PostgresJournal"):
     import asyncpg  # type: ignore[import-untyped]
-except ModuleNotFoundError as error:
-    from maverick.config.installation import install_command  # here, since it is seldom wanted
-
-    raise AgentError(
-        "PostgresJournal needs the package 'asyncpg', which is not installed. "
-        f"Run: {install_command('postgres')}",
-        kind=ErrorKind.INVALID,
-        cause=error,
-    ) from error
 
 R = TypeVar("R")
 

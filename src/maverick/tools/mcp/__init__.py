@@ -3,10 +3,13 @@
 Loaded when it is used, since the ``mcp`` package is an extra.
 """
 
-from maverick.tools.mcp.connection import MCPConnection
-from maverick.tools.mcp.server_address import ServerAddress
-from maverick.tools.mcp.servers import ConfiguredServer, connected_servers, plugged_in
-from maverick.tools.mcp.toolset import MCPTool, MCPToolset, ToolPins
+from maverick.config.installation import extra_needed
+
+with extra_needed("mcp", "Using MCP servers"):
+    from maverick.tools.mcp.connection import MCPConnection
+    from maverick.tools.mcp.server_address import ServerAddress
+    from maverick.tools.mcp.servers import ConfiguredServer, connected_servers, plugged_in
+    from maverick.tools.mcp.toolset import MCPTool, MCPToolset, ToolPins
 
 __all__ = [
     "ConfiguredServer",
