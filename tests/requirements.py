@@ -459,6 +459,10 @@ _HOSTILE_WORKSPACES = {
     "ATTACK-SET-ID": "No command in the sandbox leaves a file that lends its owner's rights.",
 }
 
+_ERRORS = {
+    "ERR-SESSIONS": "An executor that no one closes leaves no session open, whether its program ends or is interrupted.",
+}
+
 REQUIREMENTS: Mapping[str, str] = (
     _BASE_AGENT
     | _CLAUDE_CLI
@@ -486,5 +490,6 @@ REQUIREMENTS: Mapping[str, str] = (
     | _MACHINE
     | _ATTACKS_ON_RUNS
     | _HOSTILE_WORKSPACES
+    | _ERRORS
 )
 """What each id stands for."""

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
+import signal
 import socket
 import ssl
+import subprocess
+import sys
+import textwrap
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 
@@ -464,3 +469,37 @@ async def test_a_kind_of_proxy_it_does_not_know_is_an_invalid_input(
     assert type(error) is InvalidInputError
     assert "HTTPS_PROXY" in str(error)
     assert "s3cret" not in str(error)
+
+
+@pytest.mark.requirement("ERR-SESSIONS")
+@pytest.mark.parametrize("scenario", ["text", "hang"])
+async def test_an_executor_that_is_never_closed_leaves_no_session_open(
+    server: ClaudeServer, scenario: str
+) -> None:
+    """In development mode, Python and aiohttp complain about everything that is left open; here on Ctrl-C, too."""
+    program = """
+        import asyncio
+        from maverick import AgentDefinition, AgentExecutor, ModelConfig
+
+        greeter = AgentDefinition(name="greeter", description="Greets.", model_config=ModelConfig(model="claude:m"))
+        try:
+            result = asyncio.run(AgentExecutor().execute(greeter, inputs={"prompt": "Hi!"}))
+            print(result.terminate_reason)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """
+    environment = os.environ | {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.at(scenario)}
+    process = await asyncio.create_subprocess_exec(
+        *[sys.executable, "-X", "dev", "-c", textwrap.dedent(program)],
+        env=environment | {"PYTHONWARNINGS": "ignore::DeprecationWarning"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    async with asyncio.timeout(60):
+        if scenario == "hang":
+            await server.asked.wait()
+            process.send_signal(signal.SIGINT)
+        said, complaints = await process.communicate()
+
+    assert said.decode().strip() == ("complete" if scenario == "text" else "interrupted")
+    assert b"nclosed" not in complaints

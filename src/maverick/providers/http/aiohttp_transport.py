@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import ssl
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from itertools import groupby
 from types import TracebackType
 from typing import Self, TypeVar
@@ -85,6 +85,7 @@ class AiohttpTransport:
         pool = self._pools.get(loop)
         if pool is None:
             pool = self._pools[loop] = _Pool(self._timeouts.connect, self._tls)
+            await anext(pool.lifetime)
             await self._forget_dead_loops()
         route = pool.route_to(url)
         size = sum(map(len, body))
@@ -229,7 +230,7 @@ class _Route(Struct, frozen=True):
 class _Pool:
     """The connections of one event loop, the replies that are being read, and the routes to known hosts."""
 
-    __slots__ = ("_routes", "replies", "session")
+    __slots__ = ("_routes", "lifetime", "replies", "session")
 
     def __init__(self, connect_timeout: float, tls: ssl.SSLContext | None) -> None:
         self._routes: dict[str, _Route] = {}
@@ -242,6 +243,7 @@ class _Pool:
             cookie_jar=aiohttp.DummyCookieJar(),
             read_bufsize=256 * 1024,
         )
+        self.lifetime = _lifetime(self.session)
 
     def route_to(self, url: str) -> _Route:
         route = self._routes.get(url)
@@ -252,7 +254,15 @@ class _Pool:
     async def close(self) -> None:
         for reply in tuple(self.replies):
             reply.close()  # the reader gets an error; closing the session alone would leave it waiting
-        await self.session.close()
+        await self.lifetime.aclose()
+
+
+async def _lifetime(session: aiohttp.ClientSession) -> AsyncGenerator[None, None]:
+    """Closes a session that is left open: an event loop ends its generators before it closes, and those no one holds."""
+    try:
+        yield
+    finally:
+        await session.close()
 
 
 def _find_route(url: str) -> _Route:
