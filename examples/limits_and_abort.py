@@ -56,7 +56,7 @@ async def stop_after_first_tool() -> AgentResult:
 def show(result: AgentResult) -> None:
     """Print how a run ended."""
     print(f"{result.terminate_reason}: {result.error}")
-    print(f"    {result.turn_count} turns, {len(result.tool_calls)} tool calls, text: {result.output!r}")
+    print(f"    {result.turn_count} turns, {len(result.tool_calls)} tool calls, text: {result.raw_content!r}")
 
 
 async def main() -> None:

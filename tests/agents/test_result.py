@@ -51,7 +51,7 @@ def test_metadata_is_a_dict_and_errors_a_list_of_its_own_whatever_they_were_made
     plain: AgentResult = AgentResult(success=True, output="", usage=USAGE)
     metadata: dict[str, Any] = {"session_id": "s1"}
     errors: list[AgentError] = [ERROR]
-    given: AgentResult = AgentResult(success=False, output="", usage=USAGE, metadata=metadata, errors=errors)
+    given: AgentResult = AgentResult(success=False, output="", usage=USAGE, metadata=metadata, errors=errors)  # type: ignore[arg-type]  # it becomes one
     from_tuple: AgentResult = AgentResult(success=False, output="", usage=USAGE, errors=(ERROR,))  # type: ignore[arg-type]  # that is the point
     metadata["session_id"] = "s2"
     errors.clear()

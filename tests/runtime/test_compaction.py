@@ -9,7 +9,7 @@ import pytest
 
 from maverick import AgentDefinition, ModelConfig, TerminateReason, tool
 from maverick.exceptions import AuthenticationError, ContextOverflowError
-from maverick.loop.events import Compacted
+from maverick.loop.events import Compacted, ContentChunk
 from maverick.loop.prefix import without_thoughts
 from maverick.model import History, Message, ModelInfo, Request, Role, Thought, ToolCall, Usage
 from maverick.testing import ScriptedClient, call, calls, reply
@@ -113,7 +113,7 @@ async def test_a_summary_is_no_turn_but_its_tokens_count() -> None:
 async def test_the_words_of_a_summary_are_not_told_as_the_answer() -> None:
     watched = await watch(reads(10, summarise=in_short), long_agent())
 
-    chunks = [event.content for event in watched.events if event.type == "content_chunk"]  # type: ignore[attr-defined]
+    chunks = [event.content for event in watched.events if isinstance(event, ContentChunk)]
     assert "".join(chunks) == "Many stars."
 
 

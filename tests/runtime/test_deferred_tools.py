@@ -15,7 +15,7 @@ from maverick.journal import Journal, SqliteJournal
 from maverick.journal.timeline import Timeline
 from maverick.loop import ToolOutcome
 from maverick.loop.conversation import tool_tokens
-from maverick.loop.events import ApprovalRequested, ToolCallStart
+from maverick.loop.events import ApprovalRequested, RunEnd, ToolCallStart
 from maverick.model import ToolCall
 from maverick.providers.scripted import Script
 from maverick.testing import ScriptedClient, call, calls, reply
@@ -79,7 +79,8 @@ async def test_the_conversation_keeps_the_call_as_it_was_made_and_all_else_shows
     for seen in (events, replayed):
         (start,) = (event for event in seen if isinstance(event, ToolCallStart))
         assert (start.tool_call.tool_name, start.tool_call.arguments) == ("send", {"to": "Ana"})
-    (record,) = events[-1].result.tool_calls  # type: ignore[attr-defined]
+    assert isinstance(events[-1], RunEnd)
+    (record,) = events[-1].result.tool_calls
     assert (record.tool_name, record.arguments) == ("send", {"to": "Ana"})
     timeline = Timeline([stored.entry async for stored in journal.read("r")])
     assert timeline.turns[0].tools[0].tool_name == "send"

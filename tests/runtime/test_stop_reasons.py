@@ -41,7 +41,7 @@ async def test_an_answer_that_was_cut_off_is_no_success_but_kept(
     result = await run([reply("Half an ans", stop_reason=reason)], agent())
 
     assert (result.success, result.terminate_reason) == (False, TerminateReason.MAX_TOKENS)
-    assert (result.output, result.raw_content) == ("Half an ans", "Half an ans")
+    assert (result.output, result.raw_content) == (None, "Half an ans")
     (error,) = result.errors
     assert isinstance(error, LimitExceededError)
     assert error.limit == limit

@@ -144,11 +144,3 @@ async def test_wrong_input_is_raised_to_the_reader() -> None:
     with pytest.raises(InvalidInputError, match="nonsense"):
         async for _ in AgentExecutor(ScriptedClient([])).stream(agent(), inputs={"nonsense": 1}):
             pass
-
-
-async def test_a_stream_takes_no_listener_besides_its_reader() -> None:
-    with pytest.raises(InvalidInputError) as caught:
-        async for _ in AgentExecutor(ScriptedClient([])).stream(agent(), on_activity=print):  # type: ignore[call-arg]
-            pass
-
-    assert caught.value.field == "on_activity"

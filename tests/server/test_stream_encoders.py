@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from maverick.loop.events import PrefixChanged, ServerToolUsed, SourcesCited
+from maverick.loop.events import AgentActivityEvent, PrefixChanged, ServerToolUsed, SourcesCited
 from maverick.loop.prefix import PrefixReason
 from maverick.model.server_tools import Citation, ServerToolUse
 from maverick.server.events import EventName, StreamEvent, stream_event
@@ -46,7 +46,8 @@ def test_server_tools_sources_and_lost_caching_are_in_every_form_of_the_stream(
     encoding = encoder()
     encoding.encode(StreamEvent(1, EventName.START, {"run_id": "r", "conversation_id": "c"}))
 
-    for number, (event, expected) in enumerate(((USED, used), (CITED, cited), (CHANGED, noted)), 2):
+    told: list[tuple[AgentActivityEvent, list[Any]]] = [(USED, used), (CITED, cited), (CHANGED, noted)]
+    for number, (event, expected) in enumerate(told, 2):
         streamed = stream_event(event)
         assert streamed is not None
         assert [frame.data for frame in encoding.encode(StreamEvent(number, *streamed))] == expected

@@ -27,7 +27,7 @@ from maverick.agents.query import MessageStream, ask
 from maverick.agents.tool_names import BUILTIN_TOOLS, LATER_TOOLS, find_invalid_tool
 from maverick.exceptions import AgentError, CLINotFoundError, InvalidInputError, InvalidToolError
 from maverick.loop.definition import AgentDefinition
-from maverick.loop.result import AgentResult
+from maverick.loop.result import AgentResult, ResultMetadata
 from maverick.providers.claude_cli import (
     CliSession,
     SessionPool,
@@ -234,7 +234,7 @@ class MaverickAgent(ABC):
             executor = AgentExecutor(self.cli_client(context, report))
             definition = for_prompt(self.definition(context), output_type)
             result = await executor.execute(definition, inputs={"prompt": prompt}, signal=signal)
-            result = replace(result, metadata={**result.metadata, **report})
+            result = replace(result, metadata=ResultMetadata(result.metadata | report))
         is_text = output_type is None and result.output is None
         return replace(result, output="") if is_text else result
 

@@ -34,7 +34,7 @@ from maverick.loop import AgentDefinition, Input, InputConfig, OutputConfig, Pro
 from maverick.loop.entries import Execution
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.policy import Policy, PolicyDecision
-from maverick.loop.result import AgentResult, AgentUsage
+from maverick.loop.result import AgentResult, AgentUsage, ResultMetadata
 from maverick.model import Message, Tool, ToolCall
 from maverick.providers.claude_cli.tool import CliTool
 from maverick.runtime import AbortSignal, AgentExecutor
@@ -295,7 +295,7 @@ class _Prompts:
                 execution=execution,
                 **given,
             )
-        return replace(result, metadata={**result.metadata, **report})
+        return replace(result, metadata=ResultMetadata(result.metadata | report))
 
 
 class _ForCliTools:

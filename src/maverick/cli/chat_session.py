@@ -14,7 +14,7 @@ from maverick.exceptions import AgentError, TimeoutError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 from maverick.loop import AgentResult, TerminateReason
-from maverick.loop.events import AgentActivityEvent, RunEnd
+from maverick.loop.events import ActivityEvent, AgentActivityEvent, RunEnd
 from maverick.loop.result import AgentUsage
 from maverick.providers import Client
 from maverick.runtime import AbortSignal
@@ -96,7 +96,7 @@ class ChatSession:
         context = await run_in_thread(self._context)
         try:
             async for event in self._runner.stream(context, text, signal=signal):
-                if isinstance(event, AgentActivityEvent):
+                if isinstance(event, ActivityEvent):
                     if isinstance(event, RunEnd):
                         self.last = event.result
                         self.run_ids.append(event.run_id)

@@ -6,9 +6,10 @@ The seed's seven are ``TurnStart``, ``Thinking``, ``ToolCallStart``, ``ToolCallE
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeAlias
 
 from msgspec import Struct
+from typing_extensions import TypeVar
 
 from maverick.exceptions import AgentError
 from maverick.loop.prefix import PrefixReason
@@ -16,9 +17,11 @@ from maverick.loop.result import AgentResult, ToolOutcome
 from maverick.model import Part, ToolCall, Usage
 from maverick.model.server_tools import Citation, ServerToolUse
 
+T = TypeVar("T", default=Any)
 
-class AgentActivityEvent(Struct, frozen=True, kw_only=True):
-    """Something an observer may want to know."""
+
+class ActivityEvent(Struct, frozen=True, kw_only=True):
+    """Something an observer may want to know: what all events have. Annotate with :data:`AgentActivityEvent`."""
 
     type: ClassVar[str]
 
@@ -30,47 +33,47 @@ class AgentActivityEvent(Struct, frozen=True, kw_only=True):
     """The path of agent names, outermost first; a subagent's has more than one."""
 
 
-class RunStart(AgentActivityEvent, frozen=True, kw_only=True):
+class RunStart(ActivityEvent, frozen=True, kw_only=True):
     """A run began."""
 
     type: ClassVar[str] = "run_start"
 
 
-class RunResumed(AgentActivityEvent, frozen=True, kw_only=True):
+class RunResumed(ActivityEvent, frozen=True, kw_only=True):
     """A run was resumed where it had stopped."""
 
     type: ClassVar[str] = "run_resumed"
 
 
-class TurnStart(AgentActivityEvent, frozen=True, kw_only=True):
+class TurnStart(ActivityEvent, frozen=True, kw_only=True):
     """A turn began: the model is called."""
 
     type: ClassVar[str] = "turn_start"
     turn_number: int
 
 
-class Thinking(AgentActivityEvent, frozen=True, kw_only=True):
+class Thinking(ActivityEvent, frozen=True, kw_only=True):
     """Some of the model's thinking."""
 
     type: ClassVar[str] = "thinking"
     content: str
 
 
-class ContentChunk(AgentActivityEvent, frozen=True, kw_only=True):
+class ContentChunk(ActivityEvent, frozen=True, kw_only=True):
     """Some of the model's answer."""
 
     type: ClassVar[str] = "content_chunk"
     content: str
 
 
-class ToolCallStart(AgentActivityEvent, frozen=True, kw_only=True):
+class ToolCallStart(ActivityEvent, frozen=True, kw_only=True):
     """A tool call begins."""
 
     type: ClassVar[str] = "tool_call_start"
     tool_call: ToolCall
 
 
-class ToolCallEnd(AgentActivityEvent, frozen=True, kw_only=True):
+class ToolCallEnd(ActivityEvent, frozen=True, kw_only=True):
     """A tool call has its result."""
 
     type: ClassVar[str] = "tool_call_end"
@@ -89,35 +92,35 @@ class ToolCallEnd(AgentActivityEvent, frozen=True, kw_only=True):
         return self.outcome is not ToolOutcome.FINISHED
 
 
-class ServerToolUsed(AgentActivityEvent, frozen=True, kw_only=True):
+class ServerToolUsed(ActivityEvent, frozen=True, kw_only=True):
     """The provider used a tool of its own, such as a web search, or that failed."""
 
     type: ClassVar[str] = "server_tool_used"
     use: ServerToolUse
 
 
-class SourcesCited(AgentActivityEvent, frozen=True, kw_only=True):
+class SourcesCited(ActivityEvent, frozen=True, kw_only=True):
     """An answer cites sources; it comes after the answer."""
 
     type: ClassVar[str] = "sources_cited"
     citations: tuple[Citation, ...]
 
 
-class TurnEnd(AgentActivityEvent, frozen=True, kw_only=True):
+class TurnEnd(ActivityEvent, frozen=True, kw_only=True):
     """A turn ended: the answer is there and its tools have run."""
 
     type: ClassVar[str] = "turn_end"
     turn_number: int
 
 
-class ErrorEvent(AgentActivityEvent, frozen=True, kw_only=True):
+class ErrorEvent(ActivityEvent, frozen=True, kw_only=True):
     """Something went wrong. The run may go on: a ``RetryScheduled`` or ``RunEnd`` follows."""
 
     type: ClassVar[str] = "error"
     error: AgentError
 
 
-class RetryScheduled(AgentActivityEvent, frozen=True, kw_only=True):
+class RetryScheduled(ActivityEvent, frozen=True, kw_only=True):
     """The model call is tried again; chunks of this turn seen so far are void."""
 
     type: ClassVar[str] = "retry_scheduled"
@@ -127,7 +130,7 @@ class RetryScheduled(AgentActivityEvent, frozen=True, kw_only=True):
     """Seconds until then, before jitter."""
 
 
-class ApprovalRequested(AgentActivityEvent, frozen=True, kw_only=True):
+class ApprovalRequested(ActivityEvent, frozen=True, kw_only=True):
     """A tool call waits for a person's decision."""
 
     type: ClassVar[str] = "approval_requested"
@@ -136,7 +139,7 @@ class ApprovalRequested(AgentActivityEvent, frozen=True, kw_only=True):
     """Why a person is asked; empty when the tool always needs approval."""
 
 
-class ApprovalGiven(AgentActivityEvent, frozen=True, kw_only=True):
+class ApprovalGiven(ActivityEvent, frozen=True, kw_only=True):
     """A person decided on a tool call."""
 
     type: ClassVar[str] = "approval_given"
@@ -145,7 +148,7 @@ class ApprovalGiven(AgentActivityEvent, frozen=True, kw_only=True):
     by: str
 
 
-class UsageUpdated(AgentActivityEvent, frozen=True, kw_only=True):
+class UsageUpdated(ActivityEvent, frozen=True, kw_only=True):
     """A model call was counted."""
 
     type: ClassVar[str] = "usage_updated"
@@ -157,7 +160,7 @@ class UsageUpdated(AgentActivityEvent, frozen=True, kw_only=True):
     """How much of the context window the conversation takes."""
 
 
-class Compacted(AgentActivityEvent, frozen=True, kw_only=True):
+class Compacted(ActivityEvent, frozen=True, kw_only=True):
     """The older part of the conversation was replaced by a summary."""
 
     type: ClassVar[str] = "compacted"
@@ -167,7 +170,7 @@ class Compacted(AgentActivityEvent, frozen=True, kw_only=True):
     """Whether the provider made the summary itself."""
 
 
-class PrefixChanged(AgentActivityEvent, frozen=True, kw_only=True):
+class PrefixChanged(ActivityEvent, frozen=True, kw_only=True):
     """A request does not extend the one before it: some of it is billed again, and thinking may be left out."""
 
     type: ClassVar[str] = "prefix_changed"
@@ -176,15 +179,40 @@ class PrefixChanged(AgentActivityEvent, frozen=True, kw_only=True):
     """About how many tokens are billed again that the provider's cache would have held."""
 
 
-class MessageAdded(AgentActivityEvent, frozen=True, kw_only=True):
+class MessageAdded(ActivityEvent, frozen=True, kw_only=True):
     """A person added a message to the conversation."""
 
     type: ClassVar[str] = "message_added"
     content: str
 
 
-class RunEnd(AgentActivityEvent, frozen=True, kw_only=True):
-    """The run is over. Always the last event of a run."""
+class RunEnd(ActivityEvent, Generic[T], frozen=True, kw_only=True):
+    """The run is over. Always the last event of a run; a subagent's has its own output, and a longer ``agent``."""
 
     type: ClassVar[str] = "run_end"
-    result: AgentResult[Any]
+    result: AgentResult[T]
+
+
+AgentActivityEvent: TypeAlias = (
+    RunStart
+    | RunResumed
+    | TurnStart
+    | Thinking
+    | ContentChunk
+    | ToolCallStart
+    | ToolCallEnd
+    | ServerToolUsed
+    | SourcesCited
+    | TurnEnd
+    | ErrorEvent
+    | RetryScheduled
+    | ApprovalRequested
+    | ApprovalGiven
+    | UsageUpdated
+    | Compacted
+    | PrefixChanged
+    | MessageAdded
+    | RunEnd[T]
+)
+"""Any event of a run. ``AgentActivityEvent[Report]`` is one of an agent whose output is a ``Report``: its ``RunEnd`` has an
+``AgentResult[Report]``."""

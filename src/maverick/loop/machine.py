@@ -27,7 +27,14 @@ from maverick.loop.output import repair_prompt
 from maverick.loop.policy import Verdict
 from maverick.loop.prefix import PrefixChange, PrefixReason
 from maverick.loop.request_builder import RequestBuilder
-from maverick.loop.result import RESUMABLE, AgentResult, AgentUsage, TerminateReason, ToolRecord
+from maverick.loop.result import (
+    RESUMABLE,
+    AgentResult,
+    AgentUsage,
+    ResultMetadata,
+    TerminateReason,
+    ToolRecord,
+)
 from maverick.loop.run_settings import RunSettings
 from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
 from maverick.loop.tool_round import NO_TOOLS, RoundPlanner
@@ -350,13 +357,13 @@ class AgentLoop(Generic[T]):
         self.conversation.history.derived[RunSettings] = self._requests.settings.binding(start.system)
         return AgentResult(
             success=error is None,
-            output=output if typed else cast("T", self.text),
-            metadata={
-                "run_id": start.run_id,
-                "trace_id": start.trace_id,
-                "agent": start.agent,
-                "model": self._answered or self._requests.config.model,
-            },
+            output=cast("T", self.text) if error is None and not typed else output,
+            metadata=ResultMetadata(
+                run_id=start.run_id,
+                trace_id=start.trace_id,
+                agent=start.agent,
+                model=self._answered or self._requests.config.model,
+            ),
             errors=[] if error is None else [error],
             usage=AgentUsage.of(self.ledger.usage, round(self._elapsed * 1000)),
             raw_content=self.text,

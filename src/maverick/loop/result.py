@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast, overload
 
 from msgspec import Struct
 from typing_extensions import TypeVar
@@ -121,6 +121,20 @@ class AgentUsage:
         return self.input_tokens + self.output_tokens
 
 
+class ResultMetadata(dict[str, Any]):
+    """What is known of a run besides its answer; an agent that is a class may add keys of its own."""
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, key: Literal["run_id", "trace_id", "model"], /) -> str: ...
+        @overload
+        def __getitem__(self, key: Literal["agent"], /) -> tuple[str, ...]: ...
+        @overload
+        def __getitem__(self, key: str, /) -> Any: ...  # noqa: ANN401 - whatever an agent has put there
+        def __getitem__(self, key: str, /) -> Any: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentResult(Generic[T]):
     """How a run ended.
@@ -135,8 +149,10 @@ class AgentResult(Generic[T]):
 
     success: bool
     output: T | None
-    """The answer: of the declared type, or the text when none was declared; ``None`` when there is no valid one."""
-    metadata: dict[str, Any] = field(default_factory=dict)
+    """The answer: of the declared type, or the text when none was declared; ``None`` when the run has failed. What there
+    was of an answer then is ``raw_content``."""
+    metadata: ResultMetadata = field(default_factory=ResultMetadata)
+    """``run_id``, ``trace_id``, ``agent`` (the path of names) and ``model``, the one that answered."""
     errors: list[AgentError] = field(default_factory=list)
     usage: AgentUsage
     raw_content: str = ""
@@ -152,7 +168,7 @@ class AgentResult(Generic[T]):
     """How many of the messages were there before the run: the conversation it was given."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "metadata", dict(self.metadata))
+        object.__setattr__(self, "metadata", ResultMetadata(self.metadata))
         object.__setattr__(self, "errors", list(self.errors))
         for error in self.errors:
             if not isinstance(error, AgentError):
@@ -195,7 +211,7 @@ class AgentResult(Generic[T]):
             success=True,
             output=output,
             usage=usage,
-            metadata=dict(metadata or {}),
+            metadata=ResultMetadata(metadata or {}),
             raw_content=output if isinstance(output, str) else "",
         )
 
@@ -212,7 +228,7 @@ class AgentResult(Generic[T]):
             output="",
             errors=list(errors),
             usage=usage,
-            metadata=dict(metadata or {}),
+            metadata=ResultMetadata(metadata or {}),
             terminate_reason=TerminateReason.ERROR,
             validated=False,
         )

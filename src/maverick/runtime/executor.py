@@ -26,7 +26,7 @@ from maverick.runtime.driver import Approver
 from maverick.runtime.event_log import Listener, listeners_of
 from maverick.runtime.event_stream import EventStream
 from maverick.runtime.interruption import AbortSignal
-from maverick.runtime.options import Decision, StreamOptions
+from maverick.runtime.options import Decision
 from maverick.runtime.prepared_agent import AgentPreparer
 from maverick.runtime.run import RunClock
 from maverick.runtime.run_builder import Attendance, RunBuilder
@@ -35,9 +35,6 @@ from maverick.telemetry import current_trace_id
 from maverick.tools import ToolRegistry
 
 T = TypeVar("T", default=str)
-
-_TO_RESUME = {"signal", "user_id", "deps", "accept_changes"}
-"""What can be given to a run that is resumed as a stream."""
 
 
 class AgentExecutor:
@@ -212,27 +209,71 @@ class AgentExecutor:
         )
 
     async def stream(
-        self, definition: AgentDefinition[Any], *, resume: str | None = None, **options: Unpack[StreamOptions]
-    ) -> AsyncGenerator[AgentActivityEvent, None]:
+        self,
+        definition: AgentDefinition[T],
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        signal: AbortSignal | None = None,
+        messages: Sequence[Message] = (),
+        run_id: str | None = None,
+        trace_id: str | None = None,
+        user_id: str | None = None,
+        deps: object = None,
+        if_exists: Literal["raise", "resume"] = "raise",
+        resume: str | None = None,
+        accept_changes: bool = False,
+    ) -> AsyncGenerator[AgentActivityEvent[T], None]:
         """Run an agent and yield its events; the last one is ``RunEnd``, with the result.
 
         Leaving the loop early stops the run.
 
         Args:
             definition: The agent.
-            resume: The run to go on with; without it, a new one is started.
-            options: What :meth:`execute` takes, or :meth:`resume`, except ``on_activity``.
-        """
-        if "on_activity" in options:
-            raise InvalidInputError("on_activity: stream() yields the events itself.", field="on_activity")
-        given: dict[str, Any] = dict(options)
-        if resume is not None and (unfit := given.keys() - _TO_RESUME):
-            raise InvalidInputError(f"{min(unfit)}: a run that is resumed has its own.", field=min(unfit))
+            inputs: The values of its variables.
+            signal: Stops the run when it is aborted.
+            messages: The conversation so far, if the run continues one.
+            run_id: The run's id, if it is to have a certain one.
+            trace_id: The id of the request it serves.
+            user_id: The verified user it acts for.
+            deps: What its tools find in ``ToolContext.deps``.
+            if_exists: What to do when the journal has a run of this id, as for :meth:`execute`.
+            resume: The run to go on with, as :meth:`resume` does; without it, a new one is started.
+            accept_changes: Resume the run although the agent is not what it was when the run began.
 
-        def start(listener: Listener) -> Coroutine[Any, Any, AgentResult[Any]]:
+        Raises:
+            InvalidInputError: An option is for a new run, and one is resumed; or the other way round.
+        """
+        of_new = {"inputs": inputs, "messages": messages or None, "run_id": run_id, "trace_id": trace_id}
+        if resume is not None and (unfit := [name for name, value in of_new.items() if value is not None]):
+            raise InvalidInputError(f"{unfit[0]}: a run that is resumed has its own.", field=unfit[0])
+        if accept_changes and resume is None:
+            raise InvalidInputError(
+                "accept_changes: give resume= too, the run to go on with.", field="accept_changes"
+            )
+
+        def start(listener: Listener) -> Coroutine[Any, Any, AgentResult[T]]:
             if resume is not None:
-                return self.resume(resume, definition, on_activity=listener, **given)
-            return self.execute(definition, on_activity=listener, **given)
+                return self.resume(
+                    resume,
+                    definition,
+                    signal=signal,
+                    on_activity=listener,
+                    user_id=user_id,
+                    deps=deps,
+                    accept_changes=accept_changes,
+                )
+            return self.execute(
+                definition,
+                inputs=inputs,
+                signal=signal,
+                on_activity=listener,
+                messages=messages,
+                run_id=run_id,
+                trace_id=trace_id,
+                user_id=user_id,
+                deps=deps,
+                if_exists=if_exists,
+            )
 
         async with EventStream(start) as events:
             async for event in events:
@@ -280,8 +321,8 @@ class AgentExecutor:
         return await driver.drive(signal)
 
     async def replay(
-        self, run_id: str, definition: AgentDefinition[Any]
-    ) -> AsyncGenerator[AgentActivityEvent, None]:
+        self, run_id: str, definition: AgentDefinition[T]
+    ) -> AsyncGenerator[AgentActivityEvent[T], None]:
         """The events of a run as it happened, from the journal alone."""
         journal = self._kept_runs()
         for event in await replay.replayed(

@@ -2,26 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from maverick.loop.definition import AgentDefinition
-from maverick.model import Message
-from maverick.runtime.interruption import AbortSignal
-
-
-class StreamOptions(TypedDict, total=False):
-    """What :meth:`AgentExecutor.stream` takes besides the agent; see :meth:`AgentExecutor.execute`."""
-
-    inputs: Mapping[str, Any] | None
-    signal: AbortSignal | None
-    messages: Sequence[Message]
-    run_id: str | None
-    trace_id: str | None
-    user_id: str | None
-    deps: object
-    if_exists: Literal["raise", "resume"]
-    accept_changes: bool
 
 
 class Decision(TypedDict):

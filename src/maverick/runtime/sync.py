@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
-from typing_extensions import TypeVar, Unpack
+from typing_extensions import TypeVar
 
 from maverick.exceptions import InvalidInputError
+from maverick.journal import Journal
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import AgentResult
-from maverick.model import LLMClient
+from maverick.model import LLMClient, Message
 from maverick.runtime.event_log import Listener
 from maverick.runtime.executor import AgentExecutor
-from maverick.runtime.options import StreamOptions
+from maverick.runtime.interruption import AbortSignal
 
 T = TypeVar("T", default=str)
 
@@ -22,25 +24,48 @@ def run_sync(
     definition: AgentDefinition[T],
     *,
     client: LLMClient | None = None,
+    journal: Journal | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    signal: AbortSignal | None = None,
     on_activity: Listener | None = None,
-    **options: Unpack[StreamOptions],
+    messages: Sequence[Message] = (),
+    run_id: str | None = None,
+    user_id: str | None = None,
+    deps: object = None,
+    if_exists: Literal["raise", "resume"] = "raise",
 ) -> AgentResult[T]:
     """Run an agent to its end, from code that is not async.
 
     Args:
         definition: The agent.
         client: The model to call; by default the definition's own.
+        journal: Where the run is recorded, so that it can be resumed; without one it is not.
+        inputs: The values of its variables.
+        signal: Stops the run when it is aborted.
         on_activity: Called with each event, in order.
-        options: What :meth:`AgentExecutor.execute` takes.
+        messages: The conversation so far, if the run continues one.
+        run_id: The run's id, if it is to have a certain one.
+        user_id: The verified user it acts for.
+        deps: What its tools find in ``ToolContext.deps``.
+        if_exists: What to do when the journal has a run of this id, as for :meth:`AgentExecutor.execute`.
 
     Raises:
         InvalidInputError: There is an event loop in this thread already; ``await executor.execute(…)`` there.
     """
-    given: dict[str, Any] = dict(options)
 
     async def run() -> AgentResult[T]:
-        async with AgentExecutor(client) as executor:
-            return await executor.execute(definition, on_activity=on_activity, **given)
+        async with AgentExecutor(client, journal=journal) as executor:
+            return await executor.execute(
+                definition,
+                inputs=inputs,
+                signal=signal,
+                on_activity=on_activity,
+                messages=messages,
+                run_id=run_id,
+                user_id=user_id,
+                deps=deps,
+                if_exists=if_exists,
+            )
 
     try:
         asyncio.get_running_loop()
