@@ -14,7 +14,7 @@ from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import mcp_types as types
 import msgspec
@@ -193,6 +193,12 @@ class MCPToolset:
         connections = [self._shared, *self._own.values()]
         self._own.clear()
         await asyncio.gather(*(connection.aclose() for connection in connections))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.aclose()
 
     def connection(self, user_id: str | None) -> MCPConnection:
         """The connection that a user's calls go over."""
