@@ -460,6 +460,7 @@ _HOSTILE_WORKSPACES = {
 }
 
 _ERRORS = {
+    "ERR-TEACH": "A typical mistake is met with an error that names the cause and the fix, in our own words.",
     "ERR-SESSIONS": "An executor that no one closes leaves no session open, whether its program ends or is interrupted.",
 }
 

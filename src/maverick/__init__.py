@@ -134,22 +134,31 @@ __all__ = [
 ]
 
 
-_ELSEWHERE = {
-    "Agent": "An agent is an AgentDefinition, run by an AgentExecutor: from maverick import AgentDefinition, AgentExecutor",
-    "MaverickAgent": "from maverick.agents import MaverickAgent",
-    "ScriptedClient": "from maverick.testing import ScriptedClient",
-}
-"""Names that are looked for here and are somewhere else; ``from maverick import …`` would not say where."""
-
-
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
-    if name in _ELSEWHERE:
-        raise ImportError(f"maverick has no {name!r}. {_ELSEWHERE[name]}", name="maverick")
     if name not in _HOME_OF:
-        raise AttributeError(f"module 'maverick' has no attribute {name!r}")
+        raise _unknown(name)
     value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
+
+
+def _unknown(name: str) -> Exception:
+    import sys
+
+    plain = AttributeError(f"module 'maverick' has no attribute {name!r}")
+    if name.startswith("_"):  # what tools look for in any module
+        return plain
+    is_imported = sys._getframe(2).f_code.co_name == "_handle_fromlist"  # noqa: SLF001 - of `from maverick import …`
+    if is_imported:
+        from importlib.util import find_spec
+
+        if find_spec(f"maverick.{name}") is not None:
+            return plain  # and Python imports the module
+    from maverick.misuse import explain_name
+
+    text = explain_name(name, [*_HOME_OF])
+    # Of another error Python would make its own, without these words.
+    return ImportError(text, name="maverick") if is_imported else AttributeError(text)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, Generic, NoReturn
 
 from typing_extensions import TypeVar
@@ -17,6 +18,7 @@ from maverick.loop.inputs import Input, MessageTemplate, Template, bind_inputs, 
 from maverick.loop.limits import Limits
 from maverick.loop.model_config import ModelConfig, check_text, check_type, check_whole, reject
 from maverick.loop.output import OutputFormat
+from maverick.misuse import explain_arguments
 from maverick.model import Message, Tool
 
 T = TypeVar("T", default=str)
@@ -267,6 +269,48 @@ class AgentTool:
             f"The agent {self.name!r} runs inside an AgentExecutor; put it into a ToolConfig there.",
             tool_name=self.name,
         )
+
+
+_PARTS = {
+    "prompt_config": PromptConfig,
+    "model_config": ModelConfig,
+    "run_config": RunConfig,
+    "tool_config": ToolConfig,
+    "input_config": InputConfig,
+    "output_config": OutputConfig,
+}
+_OTHER_NAMES = {
+    "instructions": "system_prompt",
+    "prompt": "system_prompt",
+    "system": "system_prompt",
+    "messages": "initial_messages",
+    "model_name": "model",
+    "max_iterations": "max_turns",
+    "timeout": "timeout_ms",
+    "output": "schema",
+    "output_type": "schema",
+    "response_format": "schema",
+}
+"""What other libraries call parts of an agent."""
+
+
+def _home_of(name: str, given_to: type) -> str:
+    """Where an argument belongs that was given to a part of a definition that has no such argument."""
+    name = _OTHER_NAMES.get(name, name)
+    if name in _names(given_to):
+        return f"{name}=…"
+    for part, kind in _PARTS.items():
+        if name in _names(kind):
+            return f"{part}={kind.__name__}({name}=…)"
+    return ""
+
+
+def _names(kind: Any) -> set[str]:  # noqa: ANN401 - typeshed has no type of dataclasses
+    return {one.name for one in fields(kind) if one.init}
+
+
+for _kind in (AgentDefinition, *_PARTS.values()):
+    explain_arguments(_kind, hint=partial(_home_of, given_to=_kind))
 
 
 def check_tool(where: str, tool: object) -> str:

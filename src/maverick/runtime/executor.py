@@ -19,6 +19,7 @@ from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.policy import Policy
 from maverick.loop.result import AgentResult
+from maverick.misuse import explain_arguments
 from maverick.model import ExecutionMetrics, LLMClient, Message, Part
 from maverick.model.history import check_conversation
 from maverick.runtime import replay
@@ -465,6 +466,19 @@ class AgentExecutor:
                 field="journal",
             )
         return self._journal
+
+
+def _instead(name: str) -> str:
+    """What to write in place of an argument that an executor does not have."""
+    if name in ("prompt", "input", "message", "question", "query", "user_prompt"):
+        return "inputs={'prompt': …}"
+    if name == "model":
+        return "AgentExecutor(connect(…)), or name the model in the definition's ModelConfig"
+    return "ToolConfig(tools=[…]) in the definition" if name == "tools" else ""
+
+
+for _method in ("__init__", "execute", "stream", "resume", "replay", "fork", "approve", "deny", "say"):
+    explain_arguments(AgentExecutor, _method, hint=_instead)
 
 
 def _checked_or_new(run_id: str | None) -> str:

@@ -20,6 +20,7 @@ from typing import (
 )
 
 from maverick.exceptions import InvalidToolError, ToolError
+from maverick.misuse import explain_arguments
 from maverick.model import Effect, Outcome, ToolContext
 from maverick.tools.signature import ToolSignature, is_method, read_docstring
 from maverick.tools.threads import run_in_thread
@@ -163,6 +164,11 @@ class FunctionTool(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<tool {self.name}>"
+
+
+explain_arguments(
+    FunctionTool, shown="tool", hint=lambda name: "timeout=…, in seconds" * (name == "timeout_ms")
+)
 
 
 @overload

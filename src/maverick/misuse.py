@@ -1,0 +1,125 @@
+"""Explains a call with wrong arguments and the import of a name that is not there: what there is instead."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from typing import Any
+
+from maverick.exceptions import AgentError, describe_unknown
+
+_MODULES = (
+    "testing",
+    "exceptions",
+    "agents",
+    "model",
+    "loop.events",
+    "loop",
+    "tools",
+    "tools.permissions",
+    "tools.mcp",
+    "journal",
+    "providers",
+    "telemetry",
+    "server",
+    "chat",
+)
+"""The modules whose names are documented, in the order in which they are looked into."""
+
+_OTHER_NAMES = {
+    "Agent": "An agent is an AgentDefinition, run by an AgentExecutor: from maverick import AgentDefinition, AgentExecutor",
+    "Runner": "Agents are run by an AgentExecutor: from maverick import AgentExecutor",
+    "RunContext": "A tool's context is a ToolContext: from maverick import ToolContext",
+    "function_tool": "Functions become tools with @tool: from maverick import tool",
+}
+"""What other libraries call things."""
+
+
+def explain_name(name: str, exported: list[str]) -> str:
+    """Say that the package has no such name, and what to import instead."""
+    said = f"maverick has no {name!r}."
+    if name in _OTHER_NAMES:
+        return f"{said} {_OTHER_NAMES[name]}"
+    for module in _MODULES:
+        if _has(f"maverick.{module}", name):
+            return f"{said} Write: from maverick.{module} import {name}"
+    from difflib import get_close_matches  # here, since most programs never ask for what is not there
+
+    nearest = get_close_matches(name, exported, n=1)
+    return f"{said} Did you mean {nearest[0]!r}?" if nearest else f"{said} dir(maverick) lists what it has."
+
+
+def _has(module: str, name: str) -> bool:
+    try:
+        found = import_module(module)
+        value = getattr(found, name, None) if name in getattr(found, "__all__", (name,)) else None
+    except (ImportError, AgentError):  # it belongs to an extra that is not installed
+        return False
+    return str(getattr(value, "__module__", "")).startswith("maverick.")
+
+
+def explain_arguments(
+    owner: type, method: str = "__init__", *, shown: str = "", hint: Callable[[str], str] | None = None
+) -> None:
+    """Make a method say what it takes when it is called with wrong arguments, in place of Python's own words.
+
+    Args:
+        owner: The class.
+        method: The method.
+        shown: What to call it in the message; by default as Python does.
+        hint: What to write in place of an unknown argument; an empty text if that is not known.
+    """
+    function: Callable[..., Any] = getattr(owner, method)
+    called = shown or (owner.__name__ if method == "__init__" else f"{owner.__name__}.{method}")
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - whatever the method takes and returns
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise  # the arguments were accepted
+            problem = _problem(function, args, kwargs, hint)
+            if not problem:
+                raise
+        raise TypeError(f"{called}(): {problem}")
+
+    _mark_like(function, checked)
+    setattr(owner, method, checked)
+
+
+def _mark_like(function: Callable[..., Any], wrapper: Callable[..., Any]) -> None:
+    """Let a wrapper of a coroutine function pass for one, where Python can."""
+    import inspect  # here, since importing the package is to stay cheap
+
+    if sys.version_info >= (3, 12) and inspect.iscoroutinefunction(function):
+        inspect.markcoroutinefunction(wrapper)
+
+
+def _problem(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    hint: Callable[[str], str] | None,
+) -> str:
+    """What is wrong with the arguments; empty if nothing is."""
+    import inspect
+
+    parameters = [*inspect.signature(function).parameters.values()][1:]
+    by_position = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+    names = [one.name for one in parameters if one.kind is not one.POSITIONAL_ONLY]
+    if unknown := [name for name in kwargs if name not in names]:
+        instead = hint(unknown[0]) if hint else ""
+        return (
+            f"There is no argument named {unknown[0]!r}. Write {instead}."
+            if instead
+            else describe_unknown("argument", unknown[0], names)
+        )
+    if len(args) - 1 > len(by_position):
+        rest = ", ".join(f"{name}=…" for name in names if name not in by_position)
+        return f"Only {' and '.join(by_position) or 'nothing'} can be given by position. Name the others: {rest}."
+    given = {*by_position[: len(args) - 1], *kwargs}
+    missing = [one.name for one in parameters if one.default is one.empty and one.name not in given]
+    return f"{missing[0]} is missing. Add {missing[0]}=…." if missing else ""

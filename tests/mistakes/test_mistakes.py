@@ -1,0 +1,41 @@
+"""Typical mistakes: each is met with an error that names the cause and the fix, in our own words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from maverick.exceptions import MaverickError
+from mistakes import definitions  # noqa: F401 - fills the catalog
+from mistakes.catalog import MISTAKES
+
+PYTHONS_OWN = (TypeError, ImportError, AttributeError)
+"""Where Python itself demands its own type: wrong arguments, names that are not there."""
+
+RAW = re.compile(
+    r"No module named|pydantic|aiohttp|msgspec|httpx|sqlite3|asyncpg|yaml\.|Errno|object at 0x|Traceback|"
+    r"unexpected keyword|positional argument|NoneType|unable to open|Expecting value|Input should be",
+    re.IGNORECASE,
+)
+"""Words of libraries and of Python that mean nothing to a newcomer."""
+
+
+@pytest.mark.requirement("ERR-TEACH")
+@pytest.mark.parametrize("name", MISTAKES)
+async def test_a_mistake_is_met_with_its_cause_and_its_fix(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    try:
+        said = str(await MISTAKES[name](tmp_path))
+    except (MaverickError, *PYTHONS_OWN) as error:
+        said = str(error)
+
+    for words in MISTAKES[name].says:
+        assert words in said
+    assert not RAW.search(said), said
+    assert said.count("\n") < 3
+    assert len(said) < 500, said
