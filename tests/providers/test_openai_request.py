@@ -263,6 +263,23 @@ def test_a_schema_that_strict_output_cannot_say_is_sent_as_it_is() -> None:
     assert body["response_format"]["json_schema"] == {"name": "any", "schema": anything}
 
 
+def test_a_schema_of_anything_but_an_object_is_sent_as_the_answer_in_one() -> None:
+    defined = {"Dog": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}
+    union = {"anyOf": [{"$ref": "#/$defs/Dog"}, {"type": "integer"}], "$defs": defined}
+
+    sent = body_of(Request([Message.user("hi")], output=OutputSchema("pet", union)))["response_format"]
+
+    schema = sent["json_schema"]["schema"]
+    assert sent["json_schema"]["strict"]
+    assert (schema["type"], schema["required"], schema["additionalProperties"]) == (
+        "object",
+        ["answer"],
+        False,
+    )
+    assert schema["properties"]["answer"] == {"anyOf": union["anyOf"]}
+    assert schema["$defs"].keys() == {"Dog"}
+
+
 @pytest.mark.parametrize(
     ("name", "sent"),
     [("weather report", "weather_report"), ("été", "_t_"), ("x" * 70, "x" * 64), ("", "answer")],

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from maverick import OutputConfig, TerminateReason, tool
 from maverick.exceptions import OutputValidationError
@@ -18,6 +19,15 @@ from scenario import agent, run
 class Report(BaseModel):
     summary: str
     files: list[str]
+
+
+class Note(BaseModel):
+    text: str = ""
+    answer: str = ""
+
+
+class Item(TypedDict):
+    name: str
 
 
 @dataclass
@@ -47,6 +57,11 @@ async def test_valid_output_is_returned_typed_and_the_text_is_kept() -> None:
         (Point, '```json\n{"x": 3}\n```', Point(3)),
         (bool, "false", False),
         (int | None, "null", None),
+        (Note | Point, '{"text": "Noon."}', Note(text="Noon.")),
+        (Note | Point, '{"answer": {"x": 3}}', Point(3)),
+        (Note | Point, '{"answer": "Noon."}', Note(answer="Noon.")),
+        (list[Note], '{"answer": [{"text": "Noon."}]}', [Note(text="Noon.")]),
+        (Item, '{"name": "rope"}', {"name": "rope"}),
     ],
 )
 async def test_any_type_can_be_the_output(schema: Any, text: str, value: Any) -> None:

@@ -34,6 +34,7 @@ from wire.claude_answers import (
 )
 from wire.claude_blocks import KEPT, READ
 from wire.claude_clouds import BEDROCK_PATH, VERTEX_PATH, Framing, body_of, framing_of
+from wire.made_up import made_up
 
 Body = dict[str, Any]
 Fault = Callable[["Served"], Awaitable[web.StreamResponse]]
@@ -129,7 +130,7 @@ def _loop(body: Body) -> Answer:
 
 def _structured(body: Body) -> Answer:
     schema = body["output_config"]["format"]["schema"]
-    return Answer([text(json.dumps(dict.fromkeys(schema["properties"], "made up")))])
+    return Answer([text(json.dumps(made_up(schema)))])
 
 
 ANSWERS: Mapping[str, Callable[[Body], Answer]] = {

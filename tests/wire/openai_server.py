@@ -22,6 +22,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from wire.made_up import made_up_object
 from wire.openai_answers import DONE, REQUEST_ID, Answer, Call, call, error_body, sse
 
 Body = dict[str, Any]
@@ -93,7 +94,7 @@ def _loop(body: Body) -> Answer:
 
 def _structured(body: Body) -> Answer:
     schema = body["response_format"]["json_schema"]["schema"]
-    return Answer(json.dumps(dict.fromkeys(schema["properties"], "made up")))
+    return Answer(json.dumps(made_up_object(schema)))
 
 
 _THREE_CALLS = (call("call_1", "add", a=1, b=2), call("call_2", "add", a=3, b=4), Call("call_3", "now", ""))

@@ -20,6 +20,7 @@ from openai.types.responses.response_create_params import (
 )
 
 from wire import openai_server
+from wire.made_up import made_up_object
 from wire.openai_answers import Answer, call, error_body
 from wire.openai_server import FAULTS, Body, OpenAIServer, Received, Served
 from wire.responses_answers import USAGE, Items, function_call, items_of, message, reasoning
@@ -56,8 +57,7 @@ def _loop(body: Body) -> Items:
 
 
 def _structured(body: Body) -> Items:
-    properties = body["text"]["format"]["schema"]["properties"]
-    return Items([message(json.dumps(dict.fromkeys(properties, "made up")))])
+    return Items([message(json.dumps(made_up_object(body["text"]["format"]["schema"])))])
 
 
 def _of_chat(name: str) -> Callable[[Body], Items]:

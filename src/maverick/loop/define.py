@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from typing_extensions import TypeForm
+
 from maverick.loop.definition import AgentDefinition, OutputConfig, PromptConfig, RunConfig, T, ToolConfig
 from maverick.loop.model_config import ModelConfig
 from maverick.model import Message, Tool
@@ -17,7 +19,7 @@ def define_agent(
     messages: Sequence[str | Message] = ("${prompt}",),
     model: str | ModelConfig | None = None,
     tools: Sequence[Tool | str] = (),
-    output: type[T] | None = None,
+    output: TypeForm[T] = str,  # type: ignore[assignment]  # what T is by default
     limits: RunConfig | None = None,
 ) -> AgentDefinition[T]:
     """An :class:`AgentDefinition` from its most used parts.
@@ -30,7 +32,7 @@ def define_agent(
         messages: The first messages of the conversation.
         model: The model's name, or its settings.
         tools: Tools, or names of tools in the executor's registry.
-        output: The type of the answer; by default the answer is text.
+        output: The type of the answer; by default the answer is text (``str``).
         limits: The limits of a run.
 
     Raises:
@@ -43,5 +45,5 @@ def define_agent(
         model if isinstance(model, ModelConfig) else ModelConfig(model),
         limits or RunConfig(),
         ToolConfig(tools),
-        output_config=None if output is None else OutputConfig("output", output),
+        output_config=None if output is str else OutputConfig("output", output),
     )

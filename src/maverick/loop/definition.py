@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Generic, NoReturn
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.loop.inputs import Input, MessageTemplate, Template, bind_inputs, inputs_schema
@@ -148,12 +148,12 @@ class OutputConfig(Generic[T]):
 
     Args:
         output_name: What the answer is called, such as ``report``.
-        schema: A Pydantic model, or any type Pydantic can validate.
+        schema: A Pydantic model, or any type Pydantic can validate: ``list[Item]``, ``Report | Refusal``, a dataclass.
         max_repairs: How often the model is shown what is wrong with an answer and asked again.
     """
 
     output_name: str
-    schema: type[T]
+    schema: TypeForm[T]
     max_repairs: int = 2
     format: OutputFormat[T] = field(init=False, repr=False, compare=False)
     """Reads answers; built from the schema."""

@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from maverick.exceptions import InvalidInputError, OutputValidationError
+from maverick.model.request import ANSWER
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -28,7 +29,7 @@ class OutputFormat(Generic[T]):
 
     __slots__ = ("_adapter", "json_schema", "name")
 
-    def __init__(self, name: str, schema: type[T]) -> None:
+    def __init__(self, name: str, schema: TypeForm[T]) -> None:
         from pydantic import TypeAdapter
         from pydantic.errors import PydanticUserError
         from pydantic_core import SchemaError
@@ -61,13 +62,24 @@ class OutputFormat(Generic[T]):
         from pydantic import ValidationError
 
         problems, is_json = "", False
-        for candidate in _candidates(text):
+        for candidate in [*self._unwrapped(text), *_candidates(text)]:
             try:
                 return self._adapter.validate_json(candidate)
             except ValidationError as error:
                 if not problems or (not is_json and not _is_no_json(error)):
                     problems, is_json = _describe(error), not _is_no_json(error)
         raise OutputValidationError(f"The answer is not a valid {self.name}: {problems}", raw_output=text)
+
+    def _unwrapped(self, text: str) -> list[str]:
+        """What is in the object that a provider takes in place of a union, a list or a number."""
+        if self.json_schema.get("type") != "object":
+            try:
+                answer = json.loads(text)
+            except ValueError:
+                return []
+            if isinstance(answer, dict) and answer.keys() == {ANSWER}:
+                return [json.dumps(answer[ANSWER])]
+        return []
 
 
 def repair_prompt(error: OutputValidationError) -> str:

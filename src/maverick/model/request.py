@@ -77,6 +77,17 @@ class OutputSchema(Struct, frozen=True):
     name: str
     schema: Mapping[str, Any]
 
+    def as_object(self) -> Mapping[str, Any]:
+        """The schema of an object, for providers that take no other: that of a union, a list or a number, as its ``answer``."""
+        if self.schema.get("type") == "object":
+            return self.schema
+        value = {name: part for name, part in self.schema.items() if name != "$defs"}
+        wrapped = {"type": "object", "properties": {ANSWER: value}, "required": [ANSWER]}
+        return wrapped | {name: self.schema[name] for name in self.schema if name == "$defs"}
+
+
+ANSWER = "answer"
+"""The key of a value that is the only one of an object, since its provider takes nothing but objects."""
 
 DEFAULT_CONFIG = RequestConfig()
 

@@ -13,6 +13,7 @@ from conformance.providers.scenarios import LOOP_TURNS, Scenario
 from maverick import connect
 from maverick.model import LLMClient, Request, Role, StopReason, ToolCall, Usage
 from maverick.testing import ScriptedClient, Turn, call, calls, reply, turn
+from wire.made_up import made_up
 
 _NO_WIRE: Mapping[Scenario, str] = {
     **dict.fromkeys([*FAILURES["whole"], *FAILURES["streamed"]], "it has no wire on which that could happen"),
@@ -113,4 +114,4 @@ def _next_of_loop(request: Request) -> Turn:
 
 def _made_up(request: Request) -> Turn:
     assert request.output is not None
-    return reply(json.dumps(dict.fromkeys(request.output.schema["properties"], "made up")))
+    return reply(json.dumps(made_up(dict(request.output.schema))))

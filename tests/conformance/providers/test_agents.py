@@ -27,6 +27,10 @@ class Place(BaseModel):
     city: str
 
 
+class Unknown(BaseModel):
+    why: str
+
+
 class Workshop:
     """Tools that note what they were called with, and the events of the run if it was watched."""
 
@@ -135,15 +139,21 @@ async def test_a_long_loop_that_was_recorded_is_replayed_without_the_service(
 @pytest.mark.requirement("003-FR5-AC1")
 @watched_or_not
 @each_provider(Scenario.STRUCTURED)
+@pytest.mark.parametrize(
+    ("output", "kind"),
+    [(Place, Place), (Place | Unknown, Place), (list[Place], list)],
+    ids=["model", "union", "list"],
+)
 async def test_an_answer_becomes_a_value_of_the_declared_type(
-    provider: Provider, workshop: Workshop, watched: bool
+    provider: Provider, workshop: Workshop, output: Any, kind: type, watched: bool
 ) -> None:
-    definition = agent(ask="Where is it?", output=OutputConfig("place", Place))
+    definition = agent(ask="Where is it?", output=OutputConfig("place", output))
     async with provider.stage(Scenario.STRUCTURED) as stage:
         result = await workshop.run(stage.client, definition, watched=watched)
 
     assert result.success, result.error
-    assert isinstance(result.output, Place)
+    assert isinstance(result.output, kind)
+    assert result.turn_count == 1
 
 
 @pytest.mark.requirement("002-R8-RETRY", "003-ERR-LLM")

@@ -114,8 +114,9 @@ def server_tools(config: RequestConfig) -> list[dict[str, Any]]:
 def answer_format(output: OutputSchema) -> dict[str, Any]:
     """The format of the answer: strict where the schema allows it, and otherwise as good as the server can do it."""
     wanted: dict[str, Any] = {"name": _NOT_IN_A_NAME.sub("_", output.name)[:64] or "answer"}
-    strict = openai_schema(output.schema)
-    return wanted | ({"schema": output.schema} if strict is None else {"schema": strict, "strict": True})
+    schema = output.as_object()
+    strict = openai_schema(schema)
+    return wanted | ({"schema": schema} if strict is None else {"schema": strict, "strict": True})
 
 
 def tool_fields(
