@@ -464,6 +464,19 @@ _ERRORS = {
     "ERR-SESSIONS": "An executor that no one closes leaves no session open, whether its program ends or is interrupted.",
 }
 
+_EVALS = {
+    "EVAL-CHECKS": "Checks on answers, tool calls, turns, cost and endings, and the user's own, say yes, no, or why neither.",
+    "EVAL-JUDGE": "A judge's verdict is typed; one that gives none is an error of the check, and not a pass.",
+    "EVAL-RUN": "Cases run many at once, bounded, each a journaled run; a report names what failed and in which run.",
+    "EVAL-REPEAT": "Cases are repeated, and pass when enough of the repetitions do.",
+    "EVAL-BUDGET": "A budget holds for an evaluation as a whole, judges included.",
+    "EVAL-STOP": "An evaluation that is stopped reports what was done.",
+    "EVAL-RECORDED": "Recorded runs are cases: checked without a model, or forked from their last turn.",
+    "EVAL-COMPARE": "An evaluation is compared with the last one, and what got worse is named.",
+    "EVAL-INPUT": "What is wrong with cases is found before a model is asked; errors in files name the line and field.",
+    "EVAL-TRUST": "Code and agents that a file of cases names are loaded only in a folder that the user has trusted.",
+}
+
 REQUIREMENTS: Mapping[str, str] = (
     _BASE_AGENT
     | _CLAUDE_CLI
@@ -492,5 +505,6 @@ REQUIREMENTS: Mapping[str, str] = (
     | _ATTACKS_ON_RUNS
     | _HOSTILE_WORKSPACES
     | _ERRORS
+    | _EVALS
 )
 """What each id stands for."""

@@ -63,6 +63,9 @@ COMMANDS = (
         "maverick.cli.runs.arguments:add_arguments",
         extra="temporal",
     ),
+    Command(
+        "eval", "run cases for an agent, and check what it does", "maverick.cli.eval.arguments:add_arguments"
+    ),
     Command("chat", "talk to an agent in the terminal", "maverick.cli.arguments:add_chat", extra="chat"),
     Command(
         "tui",

@@ -1,0 +1,1 @@
+"""``maverick eval``: cases for agents, run and compared with the last time."""

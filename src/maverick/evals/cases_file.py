@@ -1,0 +1,284 @@
+"""Cases in a YAML file, and the form they have there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from maverick.evals import checks
+from maverick.evals.case import AnyCheck, Case
+from maverick.evals.judge import judge
+from maverick.exceptions import InvalidInputError, describe_unknown
+
+_LARGEST_FILE = 4 * 1024 * 1024
+_PLACE = re.compile(r" - at `(\$.*)`$")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+_KIND = re.compile(r"`(\w+)`")
+_KINDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "nothing",
+    "array": "a list",
+    "object": "names with values",
+}
+"""What a person calls the types of YAML."""
+
+
+class CallForm(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A tool call."""
+
+    tool: str
+    arguments: dict[str, Any] = {}
+
+
+class ChecksForm(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Checks, each by its name."""
+
+    equals: Any = UNSET
+    contains: str | list[str] | UnsetType = UNSET
+    not_contains: str | list[str] | UnsetType = UNSET
+    matches: str | UnsetType = UNSET
+    schema: dict[str, Any] | UnsetType = UNSET
+    calls: str | CallForm | UnsetType = UNSET
+    not_calls: str | CallForm | UnsetType = UNSET
+    max_turns: int | UnsetType = UNSET
+    max_cost: float | UnsetType = UNSET
+    ends: str | UnsetType = UNSET
+    judge: str | UnsetType = UNSET
+    function: str | UnsetType = UNSET
+
+
+class CaseForm(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A case."""
+
+    name: str
+    run: str | None = None
+    prompt: str | None = None
+    """The input ``prompt``."""
+    inputs: dict[str, Any] | None = None
+    checks: ChecksForm | list[ChecksForm] = []
+    min_pass_rate: float = 1.0
+
+
+class CasesForm(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A file of cases."""
+
+    agent: str | None = None
+    """The agent, by name or by a file beside this one."""
+    checks: ChecksForm | list[ChecksForm] = []
+    """Checks for every case."""
+    cases: list[CaseForm]
+
+
+_FORMS: dict[str, type[Struct]] = {
+    "checks": ChecksForm,
+    "calls": CallForm,
+    "cases": CaseForm,
+}
+"""The form of what stands below a name."""
+
+
+def load_cases(path: str | Path) -> list[Case]:
+    """The cases of a YAML file. A check that names a Python function loads the file it is in.
+
+    Raises:
+        InvalidInputError: The file is missing or wrong; the message names the line and the field.
+    """
+    return CasesFile(Path(path)).cases()
+
+
+class CasesFile:
+    """A YAML file of cases.
+
+    Args:
+        path: The file.
+
+    Raises:
+        InvalidInputError: It is missing or wrong; the message names the line and the field.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines: dict[str, int] = {}
+        self._form = self._read()
+
+    @property
+    def agent(self) -> str | None:
+        """The agent it names; a file lies beside this one."""
+        agent = self._form.agent
+        return str(self.path.parent / agent) if agent is not None and _is_file(agent) else agent
+
+    def what_runs(self, *, with_agent: bool) -> Iterator[str]:
+        """What in it decides which code runs, or where data goes, with its line."""
+        if with_agent and self._form.agent is not None and _is_file(self._form.agent):
+            yield f"line {self._line('$.agent')}: agent: {self._form.agent}"
+        for place, form in self._checks():
+            if form.function is not UNSET:
+                yield f"line {self._line(f'{place}.function')}: function: {form.function}"
+
+    def cases(self) -> list[Case]:
+        """Its cases.
+
+        Raises:
+            InvalidInputError: A check is wrong; the message names the line.
+        """
+        made: dict[str, list[AnyCheck]] = {}
+        for place, form in self._checks():
+            owner = place.partition(".checks")[0]
+            try:
+                made.setdefault(owner, []).extend(self._made(form))
+            except InvalidInputError as error:
+                raise self._error(place, str(error), error) from error
+        shared = made.get("$", [])
+        return [
+            self._case(f"$.cases[{n}]", form, [*shared, *made.get(f"$.cases[{n}]", [])])
+            for n, form in enumerate(self._form.cases)
+        ]
+
+    def _case(self, place: str, form: CaseForm, found: Sequence[AnyCheck]) -> Case:
+        inputs = form.inputs if form.prompt is None else {**(form.inputs or {}), "prompt": form.prompt}
+        try:
+            return Case(form.name, inputs, found, run=form.run, min_pass_rate=form.min_pass_rate)
+        except InvalidInputError as error:
+            raise self._error(place, str(error), error) from error
+
+    def _checks(self) -> Iterator[tuple[str, ChecksForm]]:
+        """All checks, with their places."""
+        owners = [("$", self._form.checks)]
+        owners += [(f"$.cases[{n}]", case.checks) for n, case in enumerate(self._form.cases)]
+        for owner, form in owners:
+            if isinstance(form, ChecksForm):
+                yield f"{owner}.checks", form
+            else:
+                yield from ((f"{owner}.checks[{n}]", one) for n, one in enumerate(form))
+
+    def _made(self, form: ChecksForm) -> Iterator[AnyCheck]:
+        for name in form.__struct_fields__:
+            value = getattr(form, name)
+            if value is UNSET:
+                continue
+            match name, value:
+                case "function", str():
+                    yield _function(self.path.parent, value)
+                case "judge", _:
+                    yield judge(value)
+                case "calls" | "not_calls", _:
+                    call = CallForm(value) if isinstance(value, str) else value
+                    yield getattr(checks, name)(call.tool, **call.arguments)
+                case "contains" | "not_contains", list():
+                    yield getattr(checks, name)(*value)
+                case _:
+                    yield getattr(checks, name)(value)
+
+    def _read(self) -> CasesForm:
+        import yaml  # here, since cases may be written in Python
+
+        try:
+            with self.path.open("rb") as file:
+                content = file.read(_LARGEST_FILE + 1)
+        except OSError as error:
+            problem = (
+                f"{self.path} could not be read: {error.strerror}. Name a YAML or Python file with cases."
+            )
+            raise InvalidInputError(problem, field="path", cause=error) from error
+        if len(content) > _LARGEST_FILE:
+            raise InvalidInputError(f"{self.path} is larger than 4 MiB. Split it.", field="path")
+        try:
+            loader = yaml.SafeLoader(content)
+            node = loader.get_single_node()
+            self._find_lines("$", node, set())
+            tree = None if node is None else loader.construct_document(node)
+        except InvalidInputError:
+            raise
+        except yaml.MarkedYAMLError as error:
+            self._lines = {"$": 1 if error.problem_mark is None else error.problem_mark.line + 1}
+            raise self._error("$", "this is not valid YAML. Check indentation, quotes and colons.") from error
+        except Exception as error:  # PyYAML lets ValueError, KeyError, RecursionError and more through
+            raise self._error("$", "this is not valid YAML. Check the values and quotes.") from error
+        try:
+            return msgspec.convert(tree, CasesForm)
+        except msgspec.ValidationError as error:
+            raise self._explained(str(error), error) from error
+
+    def _find_lines(self, place: str, node: Any, seen: set[int]) -> None:  # noqa: ANN401 - PyYAML has no public types for it
+        """Remember where everything is; what is written twice, or refers to another place, is refused."""
+        if node is None:
+            return
+        self._lines.setdefault(place, node.start_mark.line + 1)
+        if isinstance(node.value, str):
+            return
+        if id(node) in seen:
+            raise self._error(
+                place, "anchors and aliases are not supported. Write it out, or use `checks:` of the file."
+            )
+        seen.add(id(node))
+        for number, child in enumerate(node.value):
+            if not isinstance(child, tuple):
+                self._find_lines(f"{place}[{number}]", child, seen)
+                continue
+            below = f"{place}.{child[0].value}"
+            if below in self._lines:
+                self._lines[below] = child[0].start_mark.line + 1
+                raise self._error(below, "is written twice. Remove one of the two.")
+            self._lines[below] = child[0].start_mark.line + 1
+            self._find_lines(below, child[1], seen)
+
+    def _explained(self, problem: str, cause: Exception) -> InvalidInputError:
+        found = _PLACE.search(problem)
+        place = found[1] if found else "$"
+        said = _PLACE.sub("", problem)
+        if unknown := _UNKNOWN.fullmatch(said):
+            name = re.sub(r"\[\d+\]", "", place).rpartition(".")[2]
+            fields = _FORMS.get(name, CasesForm).__struct_fields__
+            said, place = describe_unknown("field", unknown[1], fields), f"{place}.{unknown[1]}"
+        elif missing := _MISSING.fullmatch(said):
+            said = f"{missing[1]} is missing."
+        else:
+            said = f"{_KIND.sub(lambda kind: _KINDS.get(kind[1], kind[1]), said.replace(' | ', '` or `'))}."
+        return self._error(place, said, cause)
+
+    def _error(self, place: str, problem: str, cause: Exception | None = None) -> InvalidInputError:
+        field = place.removeprefix("$").removeprefix(".")
+        said = f"{field}: {problem}" if field else problem
+        return InvalidInputError(f"{self.path}, line {self._line(place)}: {said}", field=field, cause=cause)
+
+    def _line(self, place: str) -> int:
+        while place not in self._lines and place != "$":
+            place = place[: max(place.rfind("."), place.rfind("["))] or "$"
+        return self._lines.get(place, 1)
+
+
+def dump_cases(form: CasesForm) -> str:
+    """Cases as YAML."""
+    import yaml
+
+    return yaml.safe_dump(
+        msgspec.to_builtins(form), sort_keys=False, allow_unicode=True, width=110, default_flow_style=False
+    )
+
+
+def _is_file(agent: str) -> bool:
+    return agent.partition(".py:")[0].endswith((".py", ".md")) or ".py:" in agent
+
+
+def _function(folder: Path, named: str) -> AnyCheck:
+    from maverick.agents.python_source import load_python  # here, since it is rarely needed
+
+    source, _, name = named.rpartition(":")
+    if not source.endswith(".py") or not name.isidentifier():
+        raise InvalidInputError(
+            f"function: expected FILE.py:NAME, such as checks.py:is_polite, got {named!r}.", field="function"
+        )
+    found = getattr(load_python(str(folder / source), "function"), name, None)
+    if not callable(found):
+        raise InvalidInputError(f"function: {source} has no function {name!r}.", field="function")
+    check: AnyCheck = found
+    return check
