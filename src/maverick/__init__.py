@@ -7,7 +7,7 @@ costs next to nothing.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from maverick.config import MaverickConfig
@@ -134,12 +134,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
-    if name not in _HOME_OF:
-        raise _unknown(name)
-    value = getattr(import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # else any name would be one to a type checker
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME_OF:
+            raise _unknown(name)
+        value = getattr(import_module(_HOME_OF[name]), name)
+        globals()[name] = value
+        return value
 
 
 def _unknown(name: str) -> Exception:

@@ -151,7 +151,7 @@ def test_the_constants_are_the_defaults() -> None:
 def test_agent_message_is_the_message_of_the_sdk() -> None:
     assert agents.AgentMessage is claude_agent_sdk.Message
     with pytest.raises(AttributeError, match="no attribute 'AgentMassage'"):
-        _ = agents.AgentMassage
+        _ = agents.AgentMassage  # type: ignore[attr-defined]
 
 
 @pytest.mark.requirement("000-FR-002", "001-AGENT-TOOLS")

@@ -77,7 +77,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     import maverick.journal
 
     with pytest.raises(AttributeError, match="OracleJournal"):
-        maverick.journal.OracleJournal  # noqa: B018 - looking is the test
+        maverick.journal.OracleJournal  # type: ignore[attr-defined]  # noqa: B018 - looking is the test
 
 
 # Forms ----------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from maverick.agents.context import AgentContext
 from maverick.agents.definition_agent import DefinitionAgent
@@ -56,13 +56,15 @@ _FOR_CLASSES = {
 """Where to find what only agents on the Claude CLI need; definitions do without it."""
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
-    if name == "AgentMessage":
-        from claude_agent_sdk import Message
+if not TYPE_CHECKING:  # else any name would be one to a type checker
 
-        return Message
-    if name not in _FOR_CLASSES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_FOR_CLASSES[name]), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        if name == "AgentMessage":
+            from claude_agent_sdk import Message
+
+            return Message
+        if name not in _FOR_CLASSES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(_FOR_CLASSES[name]), name)
+        globals()[name] = value
+        return value

@@ -6,7 +6,7 @@ Each name is loaded when it is first used, since the database and MCP are heavy.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from maverick.config.installation import extra_needed
 
@@ -47,13 +47,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'maverick.chat' has no attribute {name!r}")
-    with extra_needed("chat", "maverick.chat"):
-        value = getattr(import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # else any name would be one to a type checker
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME_OF:
+            raise AttributeError(f"module 'maverick.chat' has no attribute {name!r}")
+        with extra_needed("chat", "maverick.chat"):
+            value = getattr(import_module(_HOME_OF[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from maverick.journal.memory import MemoryJournal
 from maverick.journal.records import Approval, ApprovalStatus, RunRecord, RunStatus
@@ -32,9 +32,11 @@ _WITH_DATABASE = {
 """Where to find what loads a database's driver; not every run is kept, and that of Postgres is an extra."""
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
-    if name not in _WITH_DATABASE:
-        raise AttributeError(f"module 'maverick.journal' has no attribute {name!r}")
-    value = getattr(import_module(_WITH_DATABASE[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # else any name would be one to a type checker
+
+    def __getattr__(name: str) -> object:
+        if name not in _WITH_DATABASE:
+            raise AttributeError(f"module 'maverick.journal' has no attribute {name!r}")
+        value = getattr(import_module(_WITH_DATABASE[name]), name)
+        globals()[name] = value
+        return value
