@@ -13,7 +13,7 @@ import pytest
 from cli.command import PATIENCE, environment
 from docs.documents import ROOT, read_blocks
 
-GUIDES = [ROOT / "docs" / "guides" / name for name in ("command-line.md", "mcp.md")]
+GUIDES = [ROOT / "docs" / "guides" / name for name in ("command-line.md", "evals.md", "mcp.md")]
 
 
 def pattern(expected: str) -> re.Pattern[str]:

@@ -56,7 +56,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
         for check in self.checks:
             if check.status is not Status.PASSED:
                 word = "error in check" if check.status is Status.ERROR else "failed"
-                yield f"{word}: {check.check}. {check.reason}".rstrip()
+                yield f"{word}: {check.check.rstrip('.')}. {check.reason}".rstrip()
 
 
 class CaseReport(Struct, frozen=True):
