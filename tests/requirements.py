@@ -318,6 +318,7 @@ _CHAT = {
     "CHAT-MANY-USERS": "A hundred users talk at once to one runner.",
     "CHAT-MIGRATIONS": "Numbered migrations make the tables the program uses.",
     "CHAT-UNDERSTANDING": "The offline model understands nine in ten sentences it was not written against.",
+    "CHAT-NO-WRONG-CHANGE": "The offline assistant changes only what was asked for: a question changes nothing, a doubt is asked back.",
     "CHAT-MCP-SERVER": "The official MCP client uses the task server over stdio and HTTP, as its own user only.",
     "CHAT-MCP-CLIENT": "Tools of other MCP servers are tools of an agent, and a server that dies harms no one.",
 }

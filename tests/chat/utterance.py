@@ -28,6 +28,8 @@ class Utterance:
 
     def understood(self) -> Any:
         meaning = meaning_of(self.say, self.after, self.before, TODAY)
+        if meaning.kind is Kind.UNSURE:  # nothing is done before it is answered
+            return Kind.UNSUPPORTED.value
         if meaning.kind is not Kind.REQUEST:
             return meaning.kind.value
         return [[call.tool_name, _telling(call.arguments)] for call in meaning.calls]
@@ -48,8 +50,9 @@ def misunderstood(part: str) -> list[tuple[str, Any, Any]]:
 
 
 def _telling(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments without the words that tell no task from another: the server does not look at them either."""
+    """Arguments without the words that tell no task from another here: what was done with it, articles, "task"."""
     if "task" not in arguments:
         return arguments
-    task = re.sub(r"^(?:the|my|a|an)\s+|\s+task$", "", arguments["task"])
+    task = re.sub(r"^(?:bought|paid|sent|picked up)\s+", "", arguments["task"])
+    task = re.sub(r"^(?:the|my|a|an)\s+|\s+task$", "", task)
     return {**arguments, "task": task}

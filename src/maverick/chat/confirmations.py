@@ -17,6 +17,11 @@ from maverick.journal import ApprovalStatus
 
 GOOD_FOR = timedelta(minutes=10)
 """How long a question can be answered, and an answer used."""
+_YES = frozenset(("yeah", "yep", "yup"))
+_FRIENDLY = frozenset(
+    ("please", "pls", "it", "that", "them", "now", "thanks", "thank", "you", "ok", "okay", "just", "do")
+)
+"""Words that change nothing about a decision."""
 REMEMBERED_FOR = timedelta(days=30)
 """How long a request is remembered; one that is sent again later counts as a new one."""
 
@@ -87,7 +92,7 @@ class ConfirmationStore:
         asked = self.open()
         if asked is None:
             return False
-        if _plain(message) != _plain(asked.phrase):
+        if _decision(message) != _decision(asked.phrase):
             self.cancel()
             return False
         return asked.status == ApprovalStatus.APPROVED or self.decide(asked.id, approved=True)
@@ -165,6 +170,7 @@ def _pending(user_id: str) -> SelectOfScalar[Confirmation]:
     )
 
 
-def _plain(words: str) -> str:
-    """Words without what people vary: case, punctuation and spaces."""
-    return " ".join(re.findall(r"\w+", words.casefold()))
+def _decision(words: str) -> list[str]:
+    """Words without what people vary: case, punctuation, and the friendly ones around the decision."""
+    said = re.findall(r"\w+", words.casefold())
+    return ["yes" if word in _YES else word for word in said if word not in _FRIENDLY]

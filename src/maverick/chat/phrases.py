@@ -66,9 +66,10 @@ def updated(title: str, changes: Sequence[str]) -> str:
     return f"Updated! '{title}' now has {_and(changes)}."
 
 
-def not_found(query: str) -> str:
-    """No task matches."""
-    return f"I couldn't find a task about '{shortened(query)}' in your list."
+def not_found(query: str, guess: str | None = None) -> str:
+    """No task matches; perhaps another one is meant."""
+    question = f" Did you mean '{guess}'?" if guess else ""
+    return f"I couldn't find a task about '{shortened(query)}' in your list.{question}"
 
 
 def ambiguous(query: str, choices: Sequence[str]) -> str:

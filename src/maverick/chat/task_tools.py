@@ -24,7 +24,17 @@ from maverick.chat.task_arguments import (
     OneTask,
     UpdateTask,
 )
-from maverick.chat.tasks import UNDO, ChangeLog, Due, TaskStore, find_matches, state_of
+from maverick.chat.tasks import (
+    UNDO,
+    ChangeLog,
+    Due,
+    TaskStore,
+    find_each,
+    find_matches,
+    find_named,
+    nearest,
+    state_of,
+)
 from maverick.exceptions import ToolError
 from maverick.journal.approvals import binding_hash
 
@@ -102,11 +112,19 @@ class TaskSession:
             found = find_matches(query, [task for task in tasks if not task.completed], self.today)
         found = found or find_matches(query, tasks, self.today)
         if not found:
-            raise TaskRefusedError("not_found", phrases.not_found(query))
+            guess = nearest(query, [task for task in tasks if not task.completed])
+            raise TaskRefusedError("not_found", phrases.not_found(query, guess.title if guess else None))
         if len(found) > 1:
             options = phrases.options(found, self.today)
             raise TaskRefusedError("ambiguous", phrases.ambiguous(query, options), options=options)
         return found[0]
+
+    def find_each(self, query: str) -> list[Task]:
+        """The open tasks of an enumeration; none if it may be the title of one task."""
+        tasks = self.tasks.find()
+        if find_named(query, tasks, self.today):
+            return []
+        return find_each(query, [task for task in tasks if not task.completed], self.today)
 
     def require_confirmation(
         self, tool: TaskTool[Any], what: Sequence[Any], phrase: str, question: str
@@ -192,6 +210,13 @@ def _described(given: ListTasks, today: date) -> str:
 
 
 def _complete(session: TaskSession, given: OneTask) -> dict[str, Any]:
+    several = session.find_each(given.task)
+    if several:
+        done = [session.tasks.change(task, completed=True) for task in several]
+        return {
+            "tasks": [*map(state_of, done)],
+            "message": " ".join(phrases.completed(t.title) for t in done),
+        }
     task = session.find_one(given.task, prefer_open=True)
     if task.completed:
         return {**state_of(task), "message": phrases.already_completed(task.title)}

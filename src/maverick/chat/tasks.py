@@ -27,10 +27,19 @@ _FILLERS = frozenset(
     )
 )
 """Words that do not distinguish tasks."""
+_VERB_FORMS = (
+    "bring brought, buy bought, choose chose chosen, do did done, draw drew drawn, drive drove driven, eat ate eaten, feed fed, "
+    "find found, get got gotten, give gave given, go went gone, hang hung, leave left, make made, meet met, pay paid, ride rode, "
+    "run ran, see saw seen, sell sold, send sent, speak spoke spoken, sweep swept, take took taken, teach taught, tell told, "
+    "throw threw thrown, tidy tidied, try tried, wear wore worn, write wrote written"
+)
+_BASE_FORMS = {form: base for base, *forms in map(str.split, _VERB_FORMS.split(",")) for form in forms}
+"""Past forms whose verb does not begin like them."""
+_AND = re.compile(r"\s*[,;&]\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
 _SIMILAR_WORD = 0.82
 """How similar a misspelt word has to be."""
-_SIMILAR_TITLE = 0.72
-"""How similar a whole title has to be when it does not contain all words."""
+_SIMILAR = 0.72
+"""How similar a word has to be when all the others of the title are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,25 +234,63 @@ def state_of(task: Task) -> dict[str, Any]:
     return task.model_dump(mode="json", exclude={"user_id"})
 
 
+def find_named(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
+    """The tasks whose title has all the words, in the order given; an exact title wins."""
+    asked, words = _plain(query), _words(query)
+    exact = [task for task in tasks if asked and _plain(task.title) == asked]
+    if len(exact) == 1:
+        return exact
+    return _distinct(
+        exact
+        or [
+            task
+            for task in tasks
+            if _has_all(words, _words(label(task, today))) and _shared(words, _words(task.title))
+        ],
+        today,
+    )
+
+
 def find_matches(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
     """The tasks that may be meant, in the order given; only one if it is clear which.
 
-    An exact title wins over titles that contain all the words, and those over similar titles. Of tasks that look the
-    same, the first is meant.
+    Titles that have all the words win over those that are all in the words ("bought the stamps" means "stamps"), and those
+    over misspelt titles. Of tasks that look the same, the first is meant.
     """
-    asked = _plain(query)
-    if not asked:
-        return []
-    exact = [task for task in tasks if _plain(task.title) == asked]
-    if len(exact) > 1:
-        return _distinct(exact, today)
-    if exact:
-        return exact
+    if found := find_named(query, tasks, today):
+        return found
     words = _words(query)
-    found = [task for task in tasks if _has_all(words, _words(label(task, today)))]
-    if not found:
-        found = [task for task in tasks if _similarity(asked, _plain(task.title)) >= _SIMILAR_TITLE]
-    return _distinct(found, today)
+    found = [task for task in tasks if _has_all(_words(task.title), words)]
+    return _distinct(found or [task for task in tasks if _is_misspelt(words, _words(task.title))], today)
+
+
+def _is_misspelt(words: Sequence[str], title: Sequence[str]) -> bool:
+    return len(words) == len(title) and all(map(_is_similar, words, title))
+
+
+def _is_similar(one: str, other: str) -> bool:
+    return _same(one, other) or _similarity(one, other) >= _SIMILAR
+
+
+def find_each(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
+    """The tasks of an enumeration such as "the milk and the rent"; none unless each part means exactly one of them."""
+    found = [find_matches(part, tasks, today) for part in _AND.split(query) if part]
+    each = {task.id: task for matches in found for task in matches}
+    return list(each.values()) if len(each) == len(found) and all(len(m) == 1 for m in found) else []
+
+
+def nearest(query: str, tasks: Sequence[Task]) -> Task | None:
+    """The task that shares most words with what was asked for, if one does and no other shares as many."""
+    words = _words(query)
+    shared = sorted(((_shared(words, _words(task.title)), n) for n, task in enumerate(tasks)), reverse=True)
+    if not shared or not shared[0][0] or (len(shared) > 1 and shared[1][0] == shared[0][0]):
+        return None
+    return tasks[shared[0][1]]
+
+
+def _shared(asked: Sequence[str], there: Sequence[str]) -> int:
+    """How many of the words are there."""
+    return sum(any(_same(word, other) for other in there) for word in asked)
 
 
 def _id_of(task: Task) -> int:
@@ -273,7 +320,7 @@ def _similarity(one: str, other: str) -> float:
 
 
 def _words(text: str) -> list[str]:
-    words = _plain(text).split()
+    words = [_BASE_FORMS.get(word, word) for word in _plain(text).split()]
     telling = [word for word in words if word not in _FILLERS]
     return telling or words
 

@@ -65,7 +65,7 @@ class TaskModel(OfflineClient):
                 turn.said_before[-1] if turn.said_before else "",
                 date.fromisoformat(today[1]) if today else date.today(),  # noqa: DTZ011 - the user's own day
             )
-            if answer := meaning.calls or _WORDS.get(meaning.kind):
+            if answer := meaning.calls or meaning.words or _WORDS.get(meaning.kind):
                 return answer
         # The task tools are the grammar's alone.
         others = [tool for tool in turn.tools if tool.name not in _TASK_TOOLS]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import NamedTuple
 
 _DAYS = [day.lower() for day in calendar.day_name]
 _MONTHS = [month.lower() for month in calendar.month_name[1:]]
@@ -15,6 +16,17 @@ _DAY = "|".join(_DAYS)
 _MONTH = "|".join(rf"{month}|{month[:3]}" for month in _MONTHS)
 _COUNT = "|".join((r"\d{1,3}", "an", "one", *_COUNTS))
 _NTH = r"\d{1,2}(?:st|nd|rd|th)"
+_REPEATED = re.compile(
+    r"(?:^|,?\s+)(?:daily|weekly|monthly|yearly|(?:on )?weekdays|(?:every|each) (?:other |second )?"
+    rf"(?:day|week|weekday|weekend|month|year|morning|evening|night|{_DAY})s?(?:(?:,| and|, and) (?:{_DAY})s?)*)(?=\s|,|$)",
+    re.IGNORECASE,
+)
+_CLOCK = r"\d{1,2}(?:[:.]\d{2})?\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)"
+_TIME = re.compile(
+    rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|@)\s*)?(?:{_CLOCK}|(?<=at )\d{{1,2}}(?:[:.]\d{{2}})?|noon|midnight"
+    rf"|in the (?:morning|afternoon|evening)|in (?:half an hour|(?:{_COUNT}) (?:hour|minute)s?))(?=\s|,|$)",
+    re.IGNORECASE,
+)
 _BEFORE = r"(?:,?\s*\b(?:(?:which|that) is\s+)?(?:due|by|on|for|until|till|before|at)(?:\s+(?:by|on|at|before))?(?:\s+the)?\s+|,?\s*\b)"
 
 
@@ -22,6 +34,41 @@ _BEFORE = r"(?:,?\s*\b(?:(?:which|that) is\s+)?(?:due|by|on|for|until|till|befor
 class _Form:
     pattern: re.Pattern[str]
     read: Callable[[re.Match[str], date], date | None]
+
+
+class Timing(NamedTuple):
+    """When something is to be done, and the text without it."""
+
+    due: date | None
+    note: str
+    """What a date cannot say: the time of day, and how often."""
+    rest: str
+
+
+def take_timing(text: str, today: date) -> Timing:
+    """The date, the time of day and the recurrence at the beginning or end of a text."""
+    repeated, text = _take_edge(_REPEATED, text)
+    time, text = _take_edge(_TIME, text)
+    due, rest = take_date(text, today)
+    if due is not None and not time:
+        time, rest = _take_edge(_TIME, rest)
+    if due is None and repeated:
+        due = min((_next(day, today) for day in re.findall(_DAY, repeated.lower())), default=None)
+    if due is None and time.startswith("in "):
+        due = today
+    return Timing(due, " ".join(filter(None, (repeated, time))), rest)
+
+
+def _take_edge(pattern: re.Pattern[str], text: str) -> tuple[str, str]:
+    for found in pattern.finditer(text):
+        before, after = text[: found.start()].strip(" ,:"), text[found.end() :].strip(" ,:")
+        if not before or not after:
+            return found.group().strip(" ,"), before or after
+    return "", text
+
+
+def _next(day: str, today: date) -> date:
+    return today + timedelta(days=(_DAYS.index(day) - today.weekday() - 1) % 7 + 1)
 
 
 def find_date(text: str, today: date) -> date | None:
@@ -73,10 +120,10 @@ def _counted(match: re.Match[str], today: date) -> date | None:
 
 
 def _weekday(match: re.Match[str], today: date) -> date:
-    wanted = _DAYS.index(match["day"].lower())
+    day = next(name for name in _DAYS if name.startswith(match["day"].lower()[:3]))
     if (match["which"] or "").lower() == "next":
-        return today - timedelta(days=today.weekday()) + timedelta(days=7 + wanted)
-    return today + timedelta(days=(wanted - today.weekday() - 1) % 7 + 1)
+        return today - timedelta(days=today.weekday()) + timedelta(days=7 + _DAYS.index(day))
+    return _next(day, today)
 
 
 def _weekend(match: re.Match[str], today: date) -> date:
@@ -104,6 +151,15 @@ def _day_of_month(match: re.Match[str], today: date) -> date | None:
     return None
 
 
+def _before_month(match: re.Match[str], today: date) -> date:
+    month = next(n for n, name in enumerate(_MONTHS, start=1) if name.startswith(match["month"].lower()[:3]))
+    return date(today.year + (month <= today.month), month, 1) - timedelta(days=1)
+
+
+def _end_of_week(_: re.Match[str], today: date) -> date:
+    return today + timedelta(days=(4 - today.weekday()) % 7)
+
+
 def _end_of_month(_: re.Match[str], today: date) -> date:
     return today.replace(day=calendar.monthrange(today.year, today.month)[1])
 
@@ -128,7 +184,14 @@ _FORMS = (
         rf"(?:(?P<which>this|next|coming) )?(?P<day>{_DAY})(?: (?:morning|afternoon|evening|night))?",
         _weekday,
     ),
+    # Short names only where nothing else can be meant: "sun cream" is no Sunday.
+    _form(
+        r"(?:(?<=on )|(?<=by )|(?<=due )|(?P<which>this|next) )(?P<day>mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)",
+        _weekday,
+    ),
+    _form(r"(?:the )?end of (?:the |this )?week", _end_of_week),
     _form(r"(?:the )?end of (?:the |this )?month", _end_of_month),
-    _form(rf"(?:on|by|until|till) the (?P<number>{_NTH})", _day_of_month),
+    _form(rf"before (?P<month>{_MONTH})", _before_month),
+    _form(rf"(?:on|by|for|until|till) the (?P<number>{_NTH})", _day_of_month),
 )
 """The forms of a date, the more telling ones first."""

@@ -13,9 +13,11 @@ from maverick.chat.offline.readings import (
     Heard,
     Reader,
     add,
+    add_deed,
     add_several,
     bulk,
     complete,
+    complete_statement,
     delete,
     list_tasks,
     prioritise,
@@ -28,7 +30,7 @@ from maverick.chat.offline.readings import (
     undo,
     unsaid,
 )
-from maverick.chat.offline.wording import plain_request, quoted
+from maverick.chat.offline.wording import corrected, plain_request, quoted, with_days
 from maverick.providers.offline import RequestedCall
 
 
@@ -39,15 +41,27 @@ class _Sentence:
 
 
 def understand(said: str, answered: str, today: date) -> list[RequestedCall] | None:
-    """The tool calls a request asks for, or ``None`` when it is not about tasks."""
-    text = plain_request(said)
+    """The tool calls a request asks for, or ``None`` when it is not about tasks. A question asks for no change."""
+    text = plain_request(said) if quoted(said) else with_days(plain_request(said))
+    may_change = not is_question(said)
     parts = _parts(text)
     if len(parts) > 1:
-        calls = [_one(part, answered, today) for part in parts]
+        calls = [_one(part, answered, today, may_change=may_change) for part in parts]
         if all(calls):
             return [call for found in calls for call in found or ()]
-    calls_of_all = _one(text, answered, today)
-    return _one(_command_in(text), answered, today) if calls_of_all is None else calls_of_all
+    for attempt in (text, _command_in(text), corrected(text, _COMMANDS)):
+        found = _one(attempt, answered, today, may_change=may_change)
+        if found is not None:
+            return found
+    return None
+
+
+def is_question(said: str) -> bool:
+    """Whether something is asked, rather than asked for: "could you add milk?" is a request."""
+    said = re.sub(r"\s+", " ", said.replace("’", "'")).strip()
+    return _ASKS.match(plain_request(said)) is not None or (
+        said.endswith("?") and not _ASKS_FOR.match(said) and not quoted(said)
+    )
 
 
 def _command_in(text: str) -> str:
@@ -56,19 +70,43 @@ def _command_in(text: str) -> str:
     return found[1] if found else ""
 
 
-def _one(text: str, answered: str, today: date) -> list[RequestedCall] | None:
+def _one(text: str, answered: str, today: date, *, may_change: bool) -> list[RequestedCall] | None:
     heard = Heard(plain_request(text), answered, today)
     for sentence in _SENTENCES:
+        if not may_change and sentence.read is not list_tasks:
+            continue
         match = sentence.pattern.fullmatch(heard.text)
         if match is not None and (calls := sentence.read(heard, match)) is not None:
             return calls
     return None
 
 
+_ASKS = re.compile(
+    r"(?:did|does|has|had|is|are|was|were|am|should|shall|what|what's|when|where|who|which|why|how|have (?:i|we|you)|"
+    r"do (?:i|we|you|they)|will (?:i|we|it)|if|whether)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR = re.compile(
+    r"(?:(?:please|hey|hi|ok|so|and|maverick)[, ]+)*(?:can|could|would|will) (?:you|we|i)\b|.*\b(?:please|pls)\b|let(?:'s| me)\b",
+    re.IGNORECASE,
+)
+_COMMANDS = (
+    "add",
+    "remind",
+    "delete",
+    "remove",
+    "complete",
+    "mark",
+    "finish",
+    "show",
+    "rename",
+    "postpone",
+    "reschedule",
+)
 _VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put"
 _COMMAND = re.compile(rf".*[,;:.!-]\s*(?:so |and |please |just |you can )*((?:{_VERBS})\b.+)", re.IGNORECASE)
 _JOINT = re.compile(
-    rf"(?:[,;.]\s*|\s+)(?:and|then|and then|also)\s+(?=(?:{_VERBS})\b)",
+    rf"(?:(?:[,;.]\s*|\s+)(?:and|then|and then|also|but)\s+|[,;.]\s*)(?:please\s+)?(?=(?:{_VERBS})\b)",
     re.IGNORECASE,
 )
 
@@ -93,7 +131,11 @@ _PARTS = {
     "remind": "(remind me|remember|(don't|do not) [let me ]forget|make sure|help me remember)",
     "which": r"(these|the following|the|some|several|a few|\w+)",
     "state": "(open|pending|completed|finished|done|overdue|urgent|important|(high|medium|low)(-| )priority|remaining|late)",
-    "past": r"(\w+ed|paid|bought|sent|wrote|made|took|got|read|ran|fed|met|built|cut|found|wrapped up)",
+    "past": r"(\w+ed|paid|bought|sent|wrote|made|took|got|read|ran|fed|met|built|cut|found|wrapped up|brought|swept|sold|told"
+    "|gave|threw|hung|drove|did|left|taught|chose|drew|rode|picked up)",
+    "participle": r"(\w+ed|paid|bought|sent|written|made|taken|read|fed|met|built|cut|found|brought|swept|sold|thrown|hung|given"
+    "|taught|chosen|drawn)",
+    "settled": "(sorted|handled|taken care of|settled|dealt with|ticked off|out of the way|over and done with)",
     "wish": r"(need|wanted|needed|asked|hoped|liked|loved|tried|wished|added|forgot\w*)\b",
     "deadline": "(due date|deadline|date)",
     "must": "(must|need to|have to|should|ought to|got to|gotta)",
@@ -104,7 +146,7 @@ _PARTS = {
     "when": "(?P<when>.+)",
     "what": "(?P<what>.+)",
     # What stands before "is done" and the like, when it is no question and no request of another kind.
-    "subject": r"(?!(what|which|who|how|when|where|anything|is|are|show|list|add|create|new|tasks?)\b){task}",
+    "subject": r"(?!(what|which|who|how|when|where|anything|is|are|show|list|add|create|new|tasks?)\b|.*\bwhat\b){task}",
 }
 """The parts that sentences are made of."""
 _PART = re.compile(r"\{(\w+)\}")
@@ -155,6 +197,7 @@ _SENTENCES = tuple(
         ("(change|update|edit) .+ (to|into) .+", rename_quoted),
         ("(call|name) (?P<task>it|that|this) {title}", rename),
         ("(set|change|raise|lower|bump|update) [the ]priority (of|for|on) {task} to {level}", prioritise),
+        ("(?P<priority>raise|lower) [the ]priority (of|for|on) {task}", prioritise),
         ("(make|set|mark|bump|change|give) {task} [to |as |a ]{level}", prioritise),
         ("{subject} (is|are) [now ][a ]{level}", prioritise),
         ("(set|change|update|move) [the ]{deadline} (of|for|on) {task} to {when}", reschedule),
@@ -165,6 +208,9 @@ _SENTENCES = tuple(
             reschedule,
         ),
         ("the {deadline} (for|of) {task} is [on |now ]{when}", reschedule),
+        ("(change|set|update) {task} to {when}", reschedule),
+        ("(change|update|edit) {task} (to|into) {title}", rename),
+        ("{task} should (say|be called|read) {title}", rename),
         # One task: done or not.
         ("(re-?open|unmark|uncheck|untick|unfinish|uncomplete) {task}", reopen),
         (
@@ -179,6 +225,10 @@ _SENTENCES = tuple(
             "i (haven't|have not|didn't|did not|never) [actually ]({did}|do|finish|complete) {task}[ yet| after all]",
             reopen,
         ),
+        (
+            r"i (haven't|have not|didn't|did not|never) [actually ](?P<task>(?!mean\b)\w+ .+?)[ yet| after all][, (so )?[please ]put it back]",
+            reopen,
+        ),
         ("[.+(,|;) [so |and |please ]]{tick} {task} [off ][as |to |off as |off ][be ]{done}", complete),
         ("(tick|check|cross|strike|mark)[ off| out] {task}( off| out)", complete),
         (
@@ -186,8 +236,21 @@ _SENTENCES = tuple(
             complete,
         ),
         ("[i['m| am|'ve| have| just| have just|'ve just] ][already ]{did} [with |doing ]{task}", complete),
-        (r"i['ve| have][ already| just| now] (?!{wish}){past} {task}", complete),
-        ("{subject} (is|are|has been|was|got) [now |all |already ]{done}", complete),
+        ("i['ve| have][ already| just| now| finally] got (?!to\\b)[the |some ]{task}", complete),
+        ("(got|grabbed|picked up) (?!to\\b)[the |some ]{task}", complete),
+        (
+            r"i['ve| have][ already| just| now| finally] (?!{wish})(?P<done>{past}) {task}[ yesterday| today| just now| already]",
+            complete_statement,
+        ),
+        (
+            "{subject}['s| is| are| has been| have been| was| were| got] [now |all |already |finally ]({done}|{settled})",
+            complete,
+        ),
+        ("{subject} ?(:|-|=) ?({done}|✓|✔|check)", complete),
+        (
+            "{subject}['s| is| are| has been| have been| was| were| got] [now |all |already |finally ](?P<done>{participle})",
+            complete_statement,
+        ),
         (
             r"(?!(what|which|who|how|anything|is|are|show|list|add)\b)(?P<task>\w+[ \w+][ \w+]) (done|finished)",
             complete,
@@ -221,10 +284,11 @@ _SENTENCES = tuple(
         ("(?P<what>(urgent|important|high priority|low priority|today|tomorrow) ?(:|-) ?.+)", add),
         ("(put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our) .+)", add),
         ("{remind}[ to| about| that i {must}] {what}", add),
-        (r"(i|we)['ve| have] [really |also |still ]{must} (?!(know|ask|see)\b){what}", add),
-        (r"(i|we) [really |also |still ]{must} (?!(know|ask|see)\b){what}", add),
+        (r"(i|we)['ve| have] [really |also ]{must} (?!(know|ask|see)\b){what}", add),
+        (r"(i|we) [really |also ]{must} (?!(know|ask|see)\b){what}", add),
         ("(gotta|must|need to|have to) {what}", add),
         ("(schedule|plan|book) {what}", schedule),
+        ("{what}", add_deed),
     )
 )
 """What is understood, the more telling sentences first."""

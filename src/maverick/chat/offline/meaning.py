@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
 from msgspec.structs import replace
 
-from maverick.chat.offline.grammar import understand
-from maverick.chat.offline.wording import ordinal, plain_request, quoted
+from maverick.chat.offline.dates import take_date
+from maverick.chat.offline.grammar import is_question, understand
+from maverick.chat.offline.wording import begins_with_deed, ordinal, plain_request, quoted, take_priority
 from maverick.providers.offline import RequestedCall
 
 
@@ -26,6 +27,8 @@ class Kind(StrEnum):
     GOODBYE = "bye"
     DECLINED = "declined"
     """No to a question."""
+    UNSURE = "unsure"
+    """Perhaps something to do with the tasks: it is asked back."""
     UNSUPPORTED = "unsupported"
     """Not about tasks, or not understood."""
 
@@ -37,6 +40,8 @@ class Meaning:
     kind: Kind
     calls: Sequence[RequestedCall] = ()
     """The tools a request asks for."""
+    words: str = ""
+    """What is asked back."""
 
 
 _LONGEST = 400
@@ -44,6 +49,30 @@ _LONGEST = 400
 _ASKED_DELETE = re.compile(r"Do you really want to delete '(?P<task>.*)'\? Reply '", re.DOTALL)
 _ASKED_BULK = re.compile(r"That's a big action\. Confirm with 'yes (?P<operation>[a-z ]+)'\.")
 _ASKED_WHICH = re.compile(r"I found multiple tasks about '.*'\. Which one: (?P<options>.+)\?", re.DOTALL)
+_ASKED_IF_MEANT = re.compile(r"\bDid you mean '(?P<task>.*)'\?$", re.DOTALL)
+_ASKED_WHETHER = re.compile(r"Shall I (?:add|mark|delete|change) '.*\?$", re.DOTALL)
+_ABOUT = re.compile(
+    r"Got it! Added '(?P<task>.+)' to your list\.|Which day shall I move '(?P<moved>.+)' to\?"
+)
+_MOVE_BY = re.compile(
+    r"(?:move|postpone|push|delay|shift|defer|put off|bring) (?P<task>.+?)(?: (?:back|out|forward|off))?(?: by)? "
+    r"(?:a|an|one|two|three|\d+)(?: more)? (?:day|week|month)s?",
+    re.IGNORECASE,
+)
+_HEDGE = re.compile(
+    r"(?:(?:maybe|perhaps|probably|i (?:think|guess|believe|suppose)|i might|i may|not sure(?: if| whether)?)[, ]+(?:that )?)+",
+    re.IGNORECASE,
+)
+_INTENT = re.compile(
+    r"i(?:'ll| will|'m going to| am going to|'m gonna| plan to| might| may| wanna| still (?:need|have) to)\s+",
+    re.IGNORECASE,
+)
+_QUESTIONS: Mapping[str, str] = {
+    "add_task": "Shall I add '{title}' to your list?",
+    "complete_task": "Shall I mark '{task}' as complete?",
+    "delete_task": "Shall I delete '{task}'?",
+    "update_task": "Shall I change '{task}'?",
+}
 _ASKED_TITLE = "Could you provide more details about what the task is?"
 _ASKED_TASK = "Could you provide more details about which task you mean?"
 _YES = re.compile(
@@ -87,38 +116,96 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
     """
     if len(said) > _LONGEST:
         return Meaning(Kind.UNSUPPORTED)
-    answer = _answer_to_question(said, answered, said_before[:_LONGEST], today)
-    if answer is not None:
-        return answer
+    return (
+        _answer_to_question(said, answered, said_before[:_LONGEST], today)
+        or _small_talk(said)
+        or _request(said, answered, today)
+        or _asked_back(said, answered, today)
+        or Meaning(Kind.UNSUPPORTED)
+    )
+
+
+def _small_talk(said: str) -> Meaning | None:
     remark = re.sub(r"[\s,.!?…]+", " ", said.replace("’", "'")).strip()
-    for kind, pattern in _SMALL_TALK:
-        if re.fullmatch(pattern, remark, re.IGNORECASE):
-            return Meaning(kind)
-    calls = understand(said, answered, today)
-    if calls is not None:
-        return Meaning(Kind.REQUEST, calls)
-    if answered.endswith(_ASKED_TITLE) and len(remark.split()) < 12:
-        return Meaning(Kind.REQUEST, understand(f"add {said}", "", today) or ())
-    return Meaning(Kind.UNSUPPORTED)
+    kinds = (kind for kind, pattern in _SMALL_TALK if re.fullmatch(pattern, remark, re.IGNORECASE))
+    kind = next(kinds, None)
+    return None if kind is None else Meaning(kind)
+
+
+def _request(said: str, answered: str, today: date) -> Meaning | None:
+    calls = _follow_up(said, answered, today) or understand(said, answered, today)
+    if calls is None and answered.endswith(_ASKED_TITLE) and len(said.split()) < 12:
+        calls = understand(f"add {said}", "", today) or []
+    return None if calls is None else Meaning(Kind.REQUEST, calls)
+
+
+def _asked_back(said: str, answered: str, today: date) -> Meaning | None:
+    if moved := _MOVE_BY.fullmatch(plain_request(said)):  # from a day that only the list knows
+        return Meaning(Kind.UNSURE, words=f"Which day shall I move '{moved['task']}' to?")
+    guess = _guess(said, answered, today)
+    question = _QUESTIONS.get(guess[0].tool_name) if len(guess) == 1 else None
+    if question is None:
+        return None
+    named = {"title": "", "task": "", **guess[0].arguments}
+    return Meaning(Kind.UNSURE, words=question.format_map(named)) if named["title"] or named["task"] else None
+
+
+def _guess(said: str, answered: str, today: date) -> Sequence[RequestedCall]:
+    """What a message may ask for: it is asked back before anything is done."""
+    text = plain_request(said).rstrip("?")
+    certain = _INTENT.sub("", _HEDGE.sub("", text))
+    if certain != text and (calls := understand(certain, answered, today)):
+        return calls
+    if not begins_with_deed(certain):
+        return understand(certain, answered, today) or () if certain != plain_request(said) else ()
+    return understand(f"add {certain}", "", today) or ()
+
+
+def _follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | None:
+    """What is said of the task that was just added, or asked about."""
+    about = _ABOUT.match(answered)
+    if about is None or is_question(said):
+        return None
+    task = about["task"] or about["moved"]
+    text = re.sub(r"\s+", " ", said).strip(" .!")
+    if more := re.fullmatch(r"(?:and|also|plus|and also) (?P<what>.+)", text, re.IGNORECASE):
+        if understand(more["what"], answered, today) is None:
+            return understand(f"add {more['what']}", "", today)
+        return None
+    due, rest = take_date(
+        f"on {re.sub(r'^(?:for|on|by|to|due|make it|until)(?: |$)', '', text, flags=re.IGNORECASE)}", today
+    )
+    if due is not None and not rest:
+        return [RequestedCall("update_task", {"task": task, "due_date": due.isoformat()})]
+    priority, rest = take_priority(text)
+    if priority is not None and not rest:
+        return [RequestedCall("update_task", {"task": task, "priority": priority})]
+    return None
 
 
 def _answer_to_question(said: str, answered: str, said_before: str, today: date) -> Meaning | None:
-    if asked := _ASKED_DELETE.search(answered):
-        return _decided(said, RequestedCall("delete_task", {"task": asked["task"]}))
-    if asked := _ASKED_BULK.search(answered):
-        operation = asked["operation"].replace(" ", "_")
-        return _decided(said, RequestedCall("change_all_tasks", {"operation": operation}))
     if asked := _ASKED_WHICH.search(answered):
         return _chosen(said, quoted(asked["options"]), said_before, today)
     if answered.endswith(_ASKED_TASK) and understand(said, "", today) is None:
         return _completed(said_before, plain_request(said), today)
-    return None
+    offered: Sequence[RequestedCall] = ()
+    if asked := _ASKED_DELETE.search(answered):
+        offered = [RequestedCall("delete_task", {"task": asked["task"]})]
+    elif asked := _ASKED_BULK.search(answered):
+        operation = asked["operation"].replace(" ", "_")
+        offered = [RequestedCall("change_all_tasks", {"operation": operation})]
+    elif asked := _ASKED_IF_MEANT.search(answered):
+        meant = _completed(said_before, asked["task"], today)
+        offered = meant.calls if meant else ()
+    elif _ASKED_WHETHER.search(answered):
+        offered = _guess(said_before, "", today)
+    return _decided(said, offered) if offered else None
 
 
-def _decided(said: str, call: RequestedCall) -> Meaning | None:
+def _decided(said: str, calls: Sequence[RequestedCall]) -> Meaning | None:
     words = plain_request(said)
     if _YES.fullmatch(said.strip()):
-        return Meaning(Kind.REQUEST, [call])
+        return Meaning(Kind.REQUEST, calls)
     return Meaning(Kind.DECLINED) if _NO.fullmatch(words) else None
 
 

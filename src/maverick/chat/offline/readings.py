@@ -8,8 +8,17 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeAlias
 
-from maverick.chat.offline.dates import find_date, take_date
-from maverick.chat.offline.wording import QUOTED, quoted, reference, several, take_priority, title_of
+from maverick.chat.offline.dates import find_date, take_timing
+from maverick.chat.offline.wording import (
+    QUOTED,
+    begins_with_deed,
+    quoted,
+    reference,
+    several,
+    take_priority,
+    title_of,
+    without_list,
+)
 from maverick.providers.offline import RequestedCall
 
 
@@ -34,9 +43,18 @@ Reader: TypeAlias = Callable[[Heard, re.Match[str]], list[RequestedCall] | None]
 def add(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add, or several that are each in quotation marks."""
     what = match["what"] or ""
+    items = several(title_of(what))
+    if len(items) > 2 and all(_is_thing(item, heard.today) for item in items):
+        return [_added(item, heard.today) for item in items]
     if len(quoted(what)) > 1 and not title_of(QUOTED.sub("", what).replace(" and ", " ").replace(",", " ")):
         return [RequestedCall("add_task", {"title": title}) for title in quoted(what)]
     return [_added(what, heard.today)]
+
+
+def _is_thing(text: str, today: date) -> bool:
+    """Whether it is a thing to get, and not a deed, a date or a priority."""
+    is_short = len(text.split()) < 4 and not quoted(text) and not begins_with_deed(text)
+    return is_short and take_priority(text)[0] is None and find_date(text, today) is None
 
 
 def add_several(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
@@ -50,22 +68,26 @@ def schedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     return [call] if "due_date" in call.arguments else None
 
 
+def add_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
+    """A task to add, if it is something to do and says when."""
+    return schedule(heard, match) if begins_with_deed(match["what"]) else None
+
+
 def _added(what: str, today: date) -> RequestedCall:
-    arguments: dict[str, Any] = {}
     inside = quoted(what)
     priority, rest = take_priority(QUOTED.sub("", what) if inside else what)
-    due, rest = take_date(rest, today)
-    if inside and title_of(rest):  # the quotation is only a part of the title
+    timing = take_timing(without_list(rest), today)
+    if inside and title_of(timing.rest):  # the quotation is only a part of the title
         priority, rest = take_priority(what)
-        due, rest = take_date(rest, today)
+        timing = take_timing(without_list(rest), today)
         inside = []
-    if title := inside[0] if inside else title_of(rest):
-        arguments["title"] = title
-    if priority is not None:
-        arguments["priority"] = priority
-    if due is not None:
-        arguments["due_date"] = due.isoformat()
-    return RequestedCall("add_task", arguments)
+    arguments = {
+        "title": inside[0] if inside else title_of(timing.rest),
+        "priority": priority,
+        "due_date": timing.due and timing.due.isoformat(),
+        "description": timing.note,
+    }
+    return RequestedCall("add_task", {name: value for name, value in arguments.items() if value})
 
 
 # Looking --------------------------------------------------------------------------------------------------------------
@@ -133,6 +155,12 @@ def complete(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     return [RequestedCall("complete_task", {"task": _task(heard, match["task"])})]
 
 
+def complete_statement(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
+    """A task that was done, as in "the flights are booked": what was done tells one task from another."""
+    verb = re.sub("^called$", "call", match["done"])  # "called" is also how titles are introduced
+    return [RequestedCall("complete_task", {"task": f"{verb} {reference(match['task'], heard.answered)}"})]
+
+
 def reopen(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task that is not done after all."""
     return [RequestedCall("update_task", {"task": _task(heard, match["task"]), "completed": False})]
@@ -159,6 +187,8 @@ def rename_quoted(_heard: Heard, match: re.Match[str]) -> list[RequestedCall] | 
 def prioritise(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task, and how important it is."""
     priority, _ = take_priority(f"{match['priority']} priority")
+    if match["priority"].lower() in ("lower", "raise"):
+        priority = "Low" if match["priority"].lower() == "lower" else "High"
     if re.search(r"urgent|important|asap", match["priority"], re.IGNORECASE):
         priority = "Low" if match["priority"].lower().startswith("not") else "High"
     return [RequestedCall("update_task", {"task": _task(heard, match["task"]), "priority": priority})]
@@ -166,10 +196,11 @@ def prioritise(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
 
 def reschedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task and its new date, if it is one."""
-    due, rest = take_date(f"on {match['when']}", heard.today)
-    if due is None or rest:
+    timing = take_timing(f"on {match['when']}", heard.today)
+    if timing.due is None or timing.rest:
         return None
-    return [RequestedCall("update_task", {"task": _task(heard, match["task"]), "due_date": due.isoformat()})]
+    change = {"task": _task(heard, match["task"]), "due_date": timing.due.isoformat()}
+    return [RequestedCall("update_task", {**change, "description": timing.note} if timing.note else change)]
 
 
 def undate(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from calendar import day_name
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?:(?<=\s)|^)['‘](.+?)['’](?=[\s,.!?:;]|$)")
 _PRIORITY = re.compile(
@@ -14,7 +16,8 @@ _PRIORITY = re.compile(
     re.IGNORECASE,
 )
 _POLITE = re.compile(
-    r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|maverick)[,\s]+)*"
+    r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|maverick|finally|yesterday|"
+    r"this morning|today)[,\s]+)*"
     r"(?:(?:can|could|would|will|may) (?:you|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you )?to\s+|"
     r"i want (?:you )?to\s+|let(?:'s| us| me)\s+|go ahead and\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*",
     re.IGNORECASE,
@@ -27,7 +30,7 @@ _LIST_END = re.compile(
     re.IGNORECASE,
 )
 _CALLED = re.compile(
-    r"^(?:(?:the|a|an|my|that|this)\s+)?(?:(?:task|item|todo|to-do|reminder)s?\b\s*)?(?:(?:called|named|about|titled|to|for|saying)\s+)?",
+    r"^(?:(?:the|a|an|my|that|this)\s+)?(?:(?:task|item|todo|to-do|reminder)s?\b\s*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?",
     re.IGNORECASE,
 )
 _TASK_END = re.compile(r"\s+(?:task|item|todo|one|reminder)$", re.IGNORECASE)
@@ -44,6 +47,42 @@ _ORDINAL = re.compile(
 _LISTED = re.compile(
     r"^(\d+)\. [☐✓] (.*?)(?: \((?:[^()]*priority|(?:overdue since|due) [^()]*)+\))?$", re.MULTILINE
 )
+
+
+_DEED = re.compile(
+    r"(?:(?:go|start|finish|learn|try)\s+(?:to\s+)?)?(?:apply|arrange|ask|bake|book|bring|brush|build|buy|call|cancel|cash|change|check|"
+    r"choose|clean|clear|collect|contact|cook|cut|decide|decorate|deliver|discuss|do|download|draft|draw|drink|drop|dust|eat|"
+    r"email|empty|exercise|feed|file|fill|find|finish|fix|fold|follow|get|give|go|grab|hang|help|hire|install|invite|iron|learn|"
+    r"mail|make|measure|meditate|meet|message|mop|mow|open|order|organi[sz]e|pack|paint|pay|phone|pick|plan|plant|play|post|"
+    r"practi[cs]e|prepare|print|read|register|renew|repair|replace|reply|research|return|review|ride|ring|run|scan|sell|send|set|sew|"
+    r"shop|sign|sort|speak|start|stretch|study|submit|sweep|swim|take|talk|test|text|throw|tidy|train|translate|try|tune|update|"
+    r"upload|vacuum|visit|walk|wash|watch|water|weed|work|wrap|write)\b(?!\?)",
+    re.IGNORECASE,
+)
+"""How things to do begin."""
+_DAY_NAMES = ("tomorrow", *map(str.lower, day_name))
+
+
+def begins_with_deed(text: str) -> bool:
+    """Whether a text begins as things to do begin: "call the bank"."""
+    return _DEED.match(text) is not None
+
+
+def corrected(text: str, commands: Sequence[str]) -> str:
+    """A text whose first word is put right if it is a misspelt command."""
+    first, _, rest = text.partition(" ")
+    meant = get_close_matches(first.lower(), commands, n=1, cutoff=0.8)
+    return f"{meant[0]} {rest}" if meant else text
+
+
+def with_days(text: str) -> str:
+    """A text whose misspelt days are put right."""
+    return re.sub(r"\b[a-z]{6,}\b", lambda found: _day(found[0]), text, flags=re.IGNORECASE)
+
+
+def _day(word: str) -> str:
+    meant = get_close_matches(word.lower(), _DAY_NAMES, n=1, cutoff=0.85)
+    return meant[0] if meant and word.lower() != meant[0] else word
 
 
 def plain_request(text: str) -> str:

@@ -1,0 +1,102 @@
+"""What the offline assistant does to the stored tasks: what was asked for, or nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chat.parlour import Parlour
+from maverick.chat.database import owned_session
+from maverick.chat.tables import Task
+from maverick.chat.tasks import TaskStore
+
+TASKS: dict[str, dict[str, Any]] = {
+    "buy milk": {},
+    "call the dentist": {"due_date": date(2026, 3, 5)},
+    "finish the report": {"due_date": date(2026, 3, 6), "priority": "High"},
+    "pay the rent": {"due_date": date(2026, 4, 1)},
+    "water the plants": {},
+    "book flights to Rome": {"priority": "Low"},
+    "email Anna about the budget": {"due_date": date(2026, 3, 2)},
+    "read chapter 4": {},
+}
+DONE = "read chapter 4"
+
+Change = tuple[str, ...]
+
+
+def sentences(part: str) -> list[tuple[list[str], list[Change]]]:
+    """Conversations, and the changes they ask for; a bar stands between values that are equally right."""
+    lines = (Path(__file__).parent / "utterances" / f"{part}.jsonl").read_text().splitlines()
+    return [
+        (each["say"], [tuple(map(str, change)) for change in each["changes"]])
+        for each in map(json.loads, lines)
+    ]
+
+
+def given(parlour: Parlour, user: str) -> dict[int, Task]:
+    """The tasks of a new user."""
+    for title, values in TASKS.items():
+        parlour.add(title, user=user, **values)
+    with owned_session(parlour.database.session, user, writes=True) as session:
+        store = TaskStore(session, user)
+        store.change(next(task for task in store.find() if task.title == DONE), completed=True)
+    return stored(parlour, user)
+
+
+def stored(parlour: Parlour, user: str) -> dict[int, Task]:
+    return {task.id: task for task in parlour.tasks(user) if task.id is not None}
+
+
+def changes(before: dict[int, Task], after: dict[int, Task]) -> list[Change]:
+    """What was added, deleted and changed."""
+    found: list[Change] = [("delete", before[n].title) for n in before.keys() - after.keys()]
+    new = [after[n] for n in after.keys() - before.keys()]
+    found += [("add", task.title, str(task.due_date), task.priority) for task in new]
+    for n in after.keys() & before.keys():
+        was, now = before[n], after[n]
+        if was.completed != now.completed:
+            found.append(("done" if now.completed else "reopen", was.title))
+        for name, key in (("title", "title"), ("due", "due_date"), ("priority", "priority")):
+            if getattr(was, key) != getattr(now, key):
+                found.append((name, was.title, str(getattr(now, key))))
+    return found
+
+
+def is_one_of(change: Change, wanted: list[Change]) -> bool:
+    return any(
+        len(change) == len(each)
+        and all(has.casefold() in want.casefold().split("|") for has, want in zip(change, each, strict=True))
+        for each in wanted
+    )
+
+
+@pytest.mark.requirement("CHAT-NO-WRONG-CHANGE")
+@pytest.mark.parametrize("part", ["conversations"])
+async def test_nothing_is_changed_that_was_not_asked_for(
+    part: str, parlour: Parlour, record_property: Callable[[str, object], None]
+) -> None:
+    wrong, missed = [], []
+    said = sentences(part)
+    for number, (messages, wanted) in enumerate(said):
+        user = f"user {number}"
+        before = given(parlour, user)
+
+        for message in messages:
+            answer = (await parlour.say(message, user)).response
+
+        made = changes(before, stored(parlour, user))
+        if not all(is_one_of(change, wanted) for change in made):
+            wrong.append((messages, made, answer))
+        elif len(made) != len(wanted):
+            missed.append((messages, made, answer))
+    right = len(said) - len(wrong) - len(missed)
+    record_property(f"right_{part}", f"{right} of {len(said)}, {len(wrong)} wrong changes")
+
+    assert wrong == []
+    assert right >= 0.85 * len(said), missed
