@@ -17,7 +17,7 @@ from maverick.journal import MemoryJournal
 from maverick.loop.events import ContentChunk
 from maverick.loop.limits import Limits
 from maverick.model import Request, Response, StreamItem, TextDelta
-from maverick.runtime.driver import Approver
+from maverick.runtime.approver import Approver
 from maverick.tui.backend import OnOutput, PreparedAgent
 from maverick.tui.block import Speaker, Words
 from maverick.tui.conversation import ConversationModel, Status

@@ -6,17 +6,17 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from maverick import AgentExecutor, define_agent
-from maverick.model import LLMClient, ToolCall
+from maverick import AgentExecutor, ApprovalRequest, define_agent
+from maverick.model import LLMClient
 from maverick.tools import Permissions
 from maverick.tools.mcp import MCPToolset, ServerAddress
 
 permissions = Permissions("ask", allow=["files_read*", "files_list*"], deny=["files_delete*"])
 
 
-def ask(call: ToolCall) -> bool:
+def ask(request: ApprovalRequest) -> bool:
     """Ask the person at the terminal."""
-    return input(f"{call.tool_name} {call.arguments}? [y/n] ") == "y"
+    return input(f"{request.tool_name} {request.arguments}? [y/n] ") == "y"
 
 
 async def main(question: str, command: Sequence[str], client: LLMClient | None = None) -> str:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from maverick.model.serialization import dump_messages, load_messages
     from maverick.providers import connect
     from maverick.providers.foreign_messages import messages_from_anthropic, messages_from_openai
-    from maverick.runtime import AbortSignal, AgentExecutor, run_sync
+    from maverick.runtime import AbortSignal, AgentExecutor, ApprovalRequest, run_sync
     from maverick.tools import ToolRegistry, tool
 
 __version__ = "0.1.0"
@@ -83,7 +83,7 @@ _HOMES = {
     "maverick.model.serialization": ("dump_messages", "load_messages"),
     "maverick.providers": ("connect",),
     "maverick.providers.foreign_messages": ("messages_from_anthropic", "messages_from_openai"),
-    "maverick.runtime": ("AbortSignal", "AgentExecutor", "run_sync"),
+    "maverick.runtime": ("AbortSignal", "AgentExecutor", "ApprovalRequest", "run_sync"),
     "maverick.tools": ("ToolRegistry", "tool"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -96,6 +96,7 @@ __all__ = [
     "AgentExecutor",
     "AgentResult",
     "AgentUsage",
+    "ApprovalRequest",
     "ContentChunk",
     "Document",
     "ErrorEvent",

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from maverick import AgentDefinition, AgentExecutor, MaverickConfig
+from maverick import AgentDefinition, AgentExecutor, ApprovalRequest, MaverickConfig
 from maverick.agents import registry
 from maverick.agents.discovery import DiscoveredAgent, Discovery
 from maverick.agents.running import agent_executor, offered_agents
 from maverick.exceptions import InvalidInputError
 from maverick.journal import MemoryJournal
 from maverick.loop import TerminateReason
-from maverick.model import Role, ToolCall
+from maverick.model import Role
 
 OFFICE = """\
 from maverick import AgentDefinition, AgentExecutor, PromptConfig, ToolConfig, tool
@@ -105,7 +105,7 @@ async def test_what_the_executor_of_a_module_leaves_open_comes_from_the_settings
     )
     found, asked = offered_agents(CONFIG, [source])["clerk"], []
 
-    async def approve(call: ToolCall) -> bool:
+    async def approve(call: ApprovalRequest) -> bool:
         asked.append(call.arguments["paper"])
         return True
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import maverick
-from maverick import AgentDefinition, AgentExecutor, ToolConfig
+from maverick import AgentDefinition, AgentExecutor, ApprovalRequest, ToolConfig
 from maverick.loop.policy import Verdict
 from maverick.model import Tool, ToolCall
 from maverick.testing import ScriptedClient, call, reply
@@ -108,7 +108,7 @@ def test_a_person_is_asked_before_a_file_tool_writes_what_is_executed_by_itself(
 async def test_without_any_permissions_the_question_is_still_asked(answer: bool, tmp_path: Path) -> None:
     asked: list[str] = []
 
-    async def approve(wanted: ToolCall) -> bool:
+    async def approve(wanted: ApprovalRequest) -> bool:
         asked.append(wanted.arguments["path"])
         return answer
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from durable.office import Office, ProcessDied, die_at, executor
-from maverick import AgentExecutor, ModelConfig, ToolConfig, tool
+from maverick import AgentExecutor, ApprovalRequest, ModelConfig, ToolConfig, tool
 from maverick.exceptions import RunChangedError
 from maverick.journal import Journal, SqliteJournal
 from maverick.loop import AgentLoop, Limits, ToolOutcome
@@ -99,7 +99,7 @@ async def test_a_person_is_asked_before_a_call_under_way_is_run_again(
 ) -> None:
     clerk = await leave_under_way(journal, office)
 
-    async def person(_: ToolCall) -> bool:
+    async def person(_: ApprovalRequest) -> bool:
         return agrees
 
     asking = executor(journal, UNDER_WAY, DONE, permissions=Permissions("ask"), approve=person)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from claude_cli_runs.scripted_api import Body, Serve, calls, conversation, in_turn, ours, says
-from maverick import AgentExecutor, TerminateReason, tool
+from maverick import AgentExecutor, ApprovalRequest, TerminateReason, tool
 from maverick.journal import Journal
 from maverick.loop.policy import PolicyDecision, Verdict
 from maverick.loop.result import ToolOutcome
@@ -34,9 +34,9 @@ class NoDeleting:
 async def test_a_policy_and_a_person_rule_on_each_call_while_the_cli_waits(serve: Serve) -> None:
     wanted = [("Bash", {"command": command}) for command in ("rm -r .", "touch other.txt")]
     api = await serve(in_turn(calls(*wanted, NOTE), says("Well.")))
-    asked: list[ToolCall] = []
+    asked: list[ApprovalRequest] = []
 
-    async def approve(call: ToolCall) -> bool:
+    async def approve(call: ApprovalRequest) -> bool:
         asked.append(call)
         assert not list(api.work.iterdir())
         return call.arguments == NOTE[1]
@@ -92,7 +92,7 @@ async def test_what_the_cli_takes_for_dangerous_needs_a_person(serve: Serve, app
         settings = api.work / ".claude" / "settings.json"
         return calls(("Write", {"file_path": str(settings), "content": "{}"})) if number == 1 else says("So.")
 
-    async def approve(call: ToolCall) -> bool:
+    async def approve(call: ApprovalRequest) -> bool:
         return True
 
     api = await serve(model)

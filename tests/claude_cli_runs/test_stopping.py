@@ -11,9 +11,8 @@ import pytest
 
 from claude_cli.census import gone, marked, until
 from claude_cli_runs.scripted_api import Body, Serve, calls, in_turn, ours, says, see
-from maverick import AbortSignal, AgentExecutor, TerminateReason, tool
+from maverick import AbortSignal, AgentExecutor, ApprovalRequest, TerminateReason, tool
 from maverick.loop.result import ToolOutcome
-from maverick.model import ToolCall
 from maverick.providers.claude_cli import cli_tool
 from scenario import agent, assert_valid
 
@@ -104,7 +103,7 @@ async def test_a_tool_of_the_cli_that_takes_too_long_is_ended_and_the_run_goes_o
 
 @pytest.mark.requirement("005-RUN-LIMITS", "P5")
 async def test_a_cli_that_does_not_wait_between_turns_is_found_out(serve: Serve) -> None:
-    async def approve(call: ToolCall) -> bool:
+    async def approve(call: ApprovalRequest) -> bool:
         return await until(lambda: len(api.bodies) > 3)
 
     api = await serve(lambda *_: calls(WRONG))

@@ -70,7 +70,7 @@ def test_what_a_command_says_is_shown_while_it_is_at_work(folder: Folder) -> Non
     words = ("run", "-p", "shell command 'echo one; echo half way; sleep 60'", "--mode", "yolo")
     with Terminal(*words, home=folder.path) as terminal:
         if sandbox_problem():
-            terminal.expect("[y]es or [N]o: ")
+            terminal.expect("[y]es, [N]o or [e]dit: ")
             terminal.type("y\n")
         terminal.expect("· shell(command='echo one; echo half way; sleep 60'")
         terminal.expect("half way\x1b[0m")
@@ -89,7 +89,7 @@ def test_without_a_sandbox_a_person_is_asked_about_a_command_in_every_mode_and_t
     with Terminal(*words, home=folder.path, env={"PATH": str(nowhere)}) as terminal:
         terminal.expect("May it call shell(command='echo x > made.txt')?")
         terminal.expect("because bubblewrap (bwrap) is not installed")
-        terminal.expect("[y]es or [N]o: ")
+        terminal.expect("[y]es, [N]o or [e]dit: ")
         made_unasked = (folder.path / "made.txt").exists()
         terminal.type("y\n")
 
@@ -127,14 +127,22 @@ def test_ctrl_c_twice_kills_and_the_run_is_still_there(folder: Folder) -> None:
 
 
 @pytest.mark.requirement("007-RUN-MODES")
-@pytest.mark.parametrize(("typed", "files", "told"), [("y\n", 2, "(approved"), ("what?\n\n", 1, "(denied")])
+@pytest.mark.parametrize(
+    ("typed", "content", "told"),
+    [
+        ("y\n", "tea", "(approved"),
+        ("what?\n\n", None, "(denied"),
+        ("n drink coffee\n", None, "drink coffee"),
+        ('e {"content"\ne {"content": "milk"}\n', "milk", "(approved"),
+    ],
+)
 def test_a_person_is_asked_about_what_they_have_not_allowed(
-    typed: str, files: int, told: str, folder: Folder
+    typed: str, content: str | None, told: str, folder: Folder
 ) -> None:
     words = ("run", "-p", "write the file 'a.txt' with content 'tea'")
     with Terminal(*words, home=folder.path) as terminal:
         terminal.expect("May it call write_file(")
-        terminal.expect("[y]es or [N]o: ")
+        terminal.expect("[y]es, [N]o or [e]dit: ")
         for line in typed.splitlines(keepends=True):
             terminal.type(line)
             terminal.expect("\n")
@@ -142,13 +150,13 @@ def test_a_person_is_asked_about_what_they_have_not_allowed(
 
         assert terminal.end() == 0, terminal.seen
 
-    assert len(list(folder.path.iterdir())) == files
+    assert [file.read_text() for file in folder.path.glob("a.txt")] == ([] if content is None else [content])
 
 
 def test_ctrl_c_while_a_person_is_asked_stops_the_run(folder: Folder) -> None:
     words = ("run", "-p", "write the file 'a.txt' with content 'tea'")
     with Terminal(*words, home=folder.path) as terminal:
-        terminal.expect("[y]es or [N]o: ")
+        terminal.expect("[y]es, [N]o or [e]dit: ")
         terminal.type("\x03")
 
         assert terminal.end() == 130

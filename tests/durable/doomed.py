@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from durable.office import by_turn
-from maverick import AgentExecutor, AgentResult, tool
+from maverick import AgentExecutor, AgentResult, ApprovalRequest, tool
 from maverick.journal import Journal, SqliteJournal
 from maverick.loop.policy import PolicyDecision, Verdict
 from maverick.model import Tool, ToolCall
@@ -34,7 +34,7 @@ async def send_letters(folder: Path, journal: Journal, *, resume: bool) -> Agent
         note("sent", to)
         return "sent"
 
-    async def approve(wanted: ToolCall) -> bool:
+    async def approve(wanted: ApprovalRequest) -> bool:
         note("asked", wanted.arguments["to"])
         return bool(wanted.arguments["to"] == "ana")
 

@@ -11,6 +11,7 @@ from durable.office import Office, ProcessDied, die_at, executor
 from maverick import (
     AgentDefinition,
     AgentExecutor,
+    ApprovalRequest,
     PromptConfig,
     RunConfig,
     TerminateReason,
@@ -21,7 +22,7 @@ from maverick.journal import Journal, MemoryJournal
 from maverick.loop.entries import ApprovalDecided, Resumed
 from maverick.loop.events import AgentActivityEvent, ApprovalRequested
 from maverick.loop.result import ToolOutcome
-from maverick.model import Request, Role, ToolCall
+from maverick.model import Request, Role
 from maverick.providers.scripted import TurnLike
 from maverick.testing import ScriptedClient, call, calls, reply
 from maverick.tools import FunctionTool, Permissions
@@ -32,7 +33,7 @@ LOOK, SEND, SHRED = call("look", what="door"), call("send", to="Ana"), call("shr
 DONE = reply("Done.")
 
 
-async def agree(_: ToolCall) -> bool:
+async def agree(_: ApprovalRequest) -> bool:
     return True
 
 

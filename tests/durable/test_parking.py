@@ -8,12 +8,20 @@ import pytest
 from msgspec.structs import replace
 
 from durable.office import Office, executor
-from maverick import AgentDefinition, AgentExecutor, PromptConfig, TerminateReason, ToolConfig
+from maverick import (
+    AgentDefinition,
+    AgentExecutor,
+    ApprovalRequest,
+    PromptConfig,
+    TerminateReason,
+    ToolConfig,
+)
 from maverick.exceptions import ApprovalError, ApprovalRequiredError, InvalidInputError
 from maverick.journal import ApprovalStatus, Journal, RunStatus
+from maverick.journal.approvals import decided_by_the_run
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.result import ToolOutcome
-from maverick.model import Request, Role, ToolCall
+from maverick.model import Request, Role
 from maverick.testing import ScriptedClient, call, calls, reply
 
 SHRED = call("shred", what="file")
@@ -154,7 +162,7 @@ async def test_what_was_decided_while_the_run_waited_is_not_asked_again(
     await (journal.approve if approved else journal.deny)("r:1:0", by="ana")
     asked: list[str] = []
 
-    async def ask(made: ToolCall) -> bool:
+    async def ask(made: ApprovalRequest) -> bool:
         asked.append(made.tool_name)
         return not approved
 
@@ -169,7 +177,7 @@ async def test_what_was_decided_while_the_run_waited_is_not_asked_again(
 async def test_what_nobody_has_decided_is_asked_of_whoever_is_there(journal: Journal, office: Office) -> None:
     await executor(journal, call("shred", what="file")).execute(office.clerk(), run_id="r")
 
-    async def ask(made: ToolCall) -> bool:
+    async def ask(made: ApprovalRequest) -> bool:
         return made.tool_name == "shred"
 
     resumed = AgentExecutor(ScriptedClient([reply("Done.")]), journal=journal, approve=ask)
@@ -182,7 +190,7 @@ async def test_what_nobody_has_decided_is_asked_of_whoever_is_there(journal: Jou
 async def test_a_request_that_was_decided_on_elsewhere_can_not_be_approved_any_more(
     journal: Journal, office: Office
 ) -> None:
-    async def agree(asked: ToolCall) -> bool:
+    async def agree(asked: ApprovalRequest) -> bool:
         asked.arguments["what"] = "everything"
         return True
 
@@ -246,17 +254,36 @@ async def test_the_executor_says_who_may_decide_and_a_journal_alone_asks_the_run
 
 @pytest.mark.requirement("P7")
 @pytest.mark.parametrize("rule", [lambda _, by: by == "boss", lambda _, by: 1 / 0], ids=["strict", "broken"])
-async def test_an_agreement_written_past_the_executor_that_says_who_may_is_none(
+async def test_a_decision_written_past_the_executor_that_says_who_may_does_not_count(
     journal: Journal, office: Office, rule: Any
 ) -> None:
     running = AgentExecutor(ScriptedClient([SHRED, DONE]), journal=journal, may_approve=rule)
     await running.execute(office.clerk(), run_id="r", user_id="ana")
-    await journal.approve("r:1:0", by="ana")
 
+    for decide in (journal.approve, journal.deny):
+        await decide("r:1:0", by="ana")
+        result = await running.resume("r", office.clerk())
+
+        assert (result.terminate_reason, office.done) == (TerminateReason.AWAITING_APPROVAL, [])
+        assert "The decision of 'ana' does not count" in str(result.error)
+        assert (await journal.get_approval("r:1:0")).status is ApprovalStatus.PENDING
+
+
+@pytest.mark.requirement("P7")
+async def test_who_may_decide_can_be_left_to_the_process_that_drives_the_run(
+    journal: Journal, office: Office
+) -> None:
+    running = AgentExecutor(
+        ScriptedClient([SHRED, DONE]), journal=journal, may_approve=lambda _, by: by == "boss"
+    )
+    await running.execute(office.clerk(), run_id="r", user_id="ana")
+    await journal.decide("r:1:0", approved=True, by="boss", may_approve=decided_by_the_run)
+    without_rule = await executor(journal, DONE).resume("r", office.clerk())
+    await journal.decide("r:1:0", approved=True, by="boss", may_approve=decided_by_the_run)
     result = await running.resume("r", office.clerk())
 
-    assert (result.success, office.done) == (True, [])
-    assert "cannot be decided by 'ana'" in result.tool_calls[0].result
+    assert without_rule.terminate_reason is TerminateReason.AWAITING_APPROVAL
+    assert (result.success, office.done) == (True, ["shred file"])
 
 
 async def test_a_run_is_resumed_as_a_stream(journal: Journal, office: Office) -> None:
@@ -267,18 +294,6 @@ async def test_a_run_is_resumed_as_a_stream(journal: Journal, office: Office) ->
     events = [event.type async for event in running.stream(office.clerk(), resume="r")]
 
     assert (events[0], events[-1], office.done) == ("run_resumed", "run_end", ["shred file"])
-
-
-async def test_what_a_decision_does_not_have_is_refused_and_nothing_is_decided(
-    journal: Journal, office: Office
-) -> None:
-    running = executor(journal, SHRED, DONE)
-    await running.execute(office.clerk(), run_id="r")
-
-    with pytest.raises(InvalidInputError, match="arguments: a decision has no such part"):
-        await running.approve("r:1:0", by="ana", resume=True, arguments={"what": "tape"})  # type: ignore[call-arg]
-
-    assert (office.done, (await journal.get_approval("r:1:0")).status) == ([], ApprovalStatus.PENDING)
 
 
 async def test_what_a_resumed_run_has_already_is_not_given_again(journal: Journal, office: Office) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from durable.office import Office, ProcessDied, die_at, executor
-from maverick import AgentDefinition, AgentExecutor, PromptConfig, ToolConfig
+from maverick import AgentDefinition, AgentExecutor, ApprovalRequest, PromptConfig, ToolConfig
 from maverick.exceptions import InvalidToolError
 from maverick.journal import Journal, SqliteJournal
 from maverick.journal.timeline import Timeline
@@ -88,9 +88,9 @@ async def test_the_conversation_keeps_the_call_as_it_was_made_and_all_else_shows
 
 @pytest.mark.requirement("P7")
 async def test_approval_is_asked_for_the_tool_itself(office: Office) -> None:
-    asked: list[ToolCall] = []
+    asked: list[ApprovalRequest] = []
 
-    async def approve(wanted: ToolCall) -> bool:
+    async def approve(wanted: ApprovalRequest) -> bool:
         asked.append(wanted)
         return wanted.arguments == {"what": "drafts"}
 

@@ -16,12 +16,20 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from maverick import AbortSignal, AgentDefinition, AgentExecutor, ModelConfig, ToolContext, tool
+from maverick import (
+    AbortSignal,
+    AgentDefinition,
+    AgentExecutor,
+    ApprovalRequest,
+    ModelConfig,
+    ToolContext,
+    tool,
+)
 from maverick.exceptions import NetworkError, RateLimitError, RunHandedOverError
 from maverick.journal import Journal, MemoryJournal, RunStatus
 from maverick.journal.codec import encode_entry
 from maverick.loop.entries import Resumed, RunStarted, ToolFinished
-from maverick.model import Request, ToolCall
+from maverick.model import Request
 from maverick.providers.wrappers import LimitedClient, RateLimiter
 from maverick.telemetry import instrument, uninstrument
 from maverick.testing import ScriptedClient, call, calls
@@ -143,7 +151,7 @@ async def test_neither_a_delay_before_a_retry_nor_a_question_to_a_person_is_wait
         """Shred it."""
         return "shredded"
 
-    async def never(_: ToolCall) -> bool:
+    async def never(_: ApprovalRequest) -> bool:
         signal.hand_over()
         return await asyncio.Future()
 

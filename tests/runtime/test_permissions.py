@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from durable.office import Office, ProcessDied, die_at, executor
-from maverick import AgentDefinition, AgentExecutor, PromptConfig, TerminateReason, ToolConfig, tool
+from maverick import (
+    AgentDefinition,
+    AgentExecutor,
+    ApprovalRequest,
+    PromptConfig,
+    TerminateReason,
+    ToolConfig,
+    tool,
+)
 from maverick.journal import ApprovalStatus, Journal, SqliteJournal
 from maverick.journal.timeline import Timeline
 from maverick.loop import ToolOutcome
@@ -43,7 +51,7 @@ class Asked:
         self.agrees = agrees
         self.about: list[str] = []
 
-    async def __call__(self, wanted: ToolCall) -> bool:
+    async def __call__(self, wanted: ApprovalRequest) -> bool:
         self.about.append(wanted.tool_name)
         return self.agrees
 

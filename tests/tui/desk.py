@@ -40,7 +40,7 @@ from maverick.loop.limits import Limits
 from maverick.loop.result import TerminateReason, ToolOutcome
 from maverick.model import Message, ModelInfo, Price, Response, Text, Thought, ToolCall, Usage
 from maverick.providers.scripted import Script
-from maverick.runtime.driver import Approver
+from maverick.runtime.approver import Approver
 from maverick.testing import ScriptedClient
 from maverick.tui.app import MaverickApp
 from maverick.tui.backend import OnOutput, PreparedAgent

@@ -23,7 +23,7 @@ from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 from maverick.model import ToolContext
 from maverick.runtime import AgentExecutor
-from maverick.runtime.driver import Approver
+from maverick.runtime.approver import Approver
 from maverick.tools.permissions import Mode, StrictestPolicy, load_permissions
 
 _HOOK = "executor"

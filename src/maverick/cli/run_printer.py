@@ -31,7 +31,6 @@ from maverick.cli.stop_signals import on_stop_signals
 from maverick.loop import AgentResult, RunConfig, TerminateReason
 from maverick.loop.events import (
     AgentActivityEvent,
-    ApprovalRequested,
     ContentChunk,
     RunEnd,
     ToolCallStart,
@@ -106,8 +105,6 @@ class RunPrinter:
         """The progress line on the terminal, if there is one."""
         self.signals: Sequence[int] = ()
         """The signals that asked the run to stop."""
-        self.reasons: dict[str, str] = {}
-        """Why a person is asked, by the id of the tool call."""
         self._changes = changes
         self._agents = agents
         self._limits = limits
@@ -127,8 +124,6 @@ class RunPrinter:
         if self.progress is not None:
             self.progress.clear()
             _announce(self.progress, event)
-        if isinstance(event, ApprovalRequested):
-            self.reasons[event.tool_call.id] = event.reason
         if self._streams or not isinstance(event, ContentChunk):
             self._view.show(event)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 
 from maverick.cli.run_printer import RunPrinter
 from maverick.cli.screen import Screen, one_line, printable, whole_call
-from maverick.model import ToolCall
-from maverick.runtime.driver import Approver
+from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest, Approver
 
 _YES = ("y", "yes")
 _NO = ("n", "no", "")
+_CHOICES = "[y]es, [N]o or [e]dit: "
+_HOW = '  y: call it; n, or n WHY: do not call it; e {"argument": value}: call it with this changed'
 
 
 def terminal_approver(printer: RunPrinter) -> Approver | None:
@@ -21,14 +23,14 @@ def terminal_approver(printer: RunPrinter) -> Approver | None:
         return None
     asking = asyncio.Lock()
 
-    async def approve(call: ToolCall) -> bool:
+    async def approve(request: ApprovalRequest) -> ApprovalAnswer:
         async with asking:  # calls of several subagents are asked about one after the other
-            return await _ask(printer, call)
+            return await _ask(printer, request)
 
     return approve
 
 
-async def _ask(printer: RunPrinter, call: ToolCall) -> bool:
+async def _ask(printer: RunPrinter, request: ApprovalRequest) -> ApprovalAnswer:
     await asyncio.sleep(0)  # so that what led to the call is shown before it
     screen, progress = printer.console.screen, printer.progress
     if progress is not None:
@@ -36,25 +38,54 @@ async def _ask(printer: RunPrinter, call: ToolCall) -> bool:
         progress.clear()
     try:
         # In full, since no one should approve what they cannot see; and escaped, so that nothing in it is invisible.
-        screen.headline(f"May it call {whole_call(call.tool_name, call.arguments)}?")
-        if reason := printer.reasons.get(call.id):
-            screen.remark(f"  because {printable(one_line(reason))}")
-        return await agreed(screen)
+        screen.headline(f"May it call {whole_call(request.tool_name, request.arguments)}?")
+        if request.reason:
+            screen.remark(f"  because {printable(one_line(request.reason))}")
+        _forget_typed()
+        while True:
+            typed = await _answer(screen, _CHOICES)
+            if (answer := _read(request, typed)) is not None:
+                return answer
+            screen.remark(_HOW)
     finally:
         if progress is not None:
             progress.paused = False
 
 
+def _read(request: ApprovalRequest, typed: str) -> ApprovalAnswer | None:
+    """The answer that was typed; ``None`` if it is unclear."""
+    word, _, rest = typed.partition(" ")
+    match word.lower():
+        case "y" | "yes" if not rest:
+            return request.approve()
+        case "" | "n" | "no":
+            return request.deny(rest.strip())
+        case "e" | "edit":
+            try:
+                return request.approve(arguments={**request.arguments, **json.loads(rest)})
+            except (ValueError, TypeError, RecursionError):
+                return None
+    return None
+
+
 async def agreed(screen: Screen) -> bool:
     """Whether the person at the terminal says yes to what they were just shown."""
+    _forget_typed()
+    while (typed := (await _answer(screen, "[y]es or [N]o: ")).lower()) not in _YES + _NO:
+        pass
+    return typed in _YES
+
+
+def _forget_typed() -> None:
+    """Drop what was typed before a question was asked: it is no answer to it."""
     import termios  # here, since not every system has it, and no other command needs it
 
-    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before is no answer to this
-    while True:
-        screen.prompt("[y]es or [N]o: ")
-        answer = (await _typed_line()).strip().lower()
-        if answer in _YES + _NO:
-            return answer in _YES
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+
+
+async def _answer(screen: Screen, choices: str) -> str:
+    screen.prompt(choices)
+    return (await _typed_line()).strip()
 
 
 async def _typed_line() -> str:

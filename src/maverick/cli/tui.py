@@ -30,7 +30,7 @@ from maverick.loop import AgentDefinition
 from maverick.model import model_info
 from maverick.providers.catalog import open_client
 from maverick.runtime import AgentExecutor
-from maverick.runtime.driver import Approver
+from maverick.runtime.approver import Approver
 from maverick.tui.app import MaverickApp
 from maverick.tui.backend import OnOutput, PreparedAgent
 

@@ -26,6 +26,7 @@ from maverick.fleet.store import MAX_RUNS_PER_USER, FleetRecord, FleetState, Fle
 from maverick.fleet.watching import Feed, RunSnapshot
 from maverick.fleet.workflow import RunWorkflow
 from maverick.journal import RunRecord, RunStatus
+from maverick.journal.approvals import decided_by_the_run
 from maverick.journal.postgres.journal import PostgresJournal
 from maverick.journal.store import ENDED
 from maverick.journal.words import RESUMABLE_REASONS
@@ -338,29 +339,54 @@ class FleetRun:
         elif record is not None:
             await self._fleet.wake(self.run_id)
 
-    async def approve(self, approval_id: str, *, by: str, reason: str = "") -> None:
+    async def approve(
+        self, approval_id: str, *, by: str, reason: str = "", arguments: Mapping[str, Any] | None = None
+    ) -> None:
         """Approve a tool call that the run waits for, and wake the run.
+
+        If the agent's executor says who may decide (``may_approve``), the worker that drives the run asks it: a decision
+        that it does not allow leaves the request as it was. Otherwise the run's own user decides.
+
+        Args:
+            approval_id: The request.
+            by: Who decides: the verified user of your program.
+            reason: Why.
+            arguments: All the arguments to make the call with, in place of the model's; if they do not fit the tool, the
+                call is denied.
 
         Raises:
             ApprovalError: It is unknown, of another run, already decided, expired, or another user's to decide.
+            InvalidInputError: The arguments are not a JSON object, or too large.
         """
-        await self._check_own(approval_id)
-        await self._fleet.journal.approve(approval_id, by=by, reason=reason)
-        await self._fleet.wake(self.run_id)
+        await self._decide(approval_id, approved=True, by=by, reason=reason, arguments=arguments)
 
     async def deny(self, approval_id: str, *, by: str, reason: str = "") -> None:
-        """Deny a tool call that the run waits for, and wake the run; raises what :meth:`approve` does."""
-        await self._check_own(approval_id)
-        await self._fleet.journal.deny(approval_id, by=by, reason=reason)
-        await self._fleet.wake(self.run_id)
+        """Deny a tool call that the run waits for, and wake the run; the model sees the reason. See :meth:`approve`."""
+        await self._decide(approval_id, approved=False, by=by, reason=reason)
 
-    async def _check_own(self, approval_id: str) -> None:
-        """Make sure that a request is of this run, or of a subagent's."""
+    async def _decide(
+        self,
+        approval_id: str,
+        *,
+        approved: bool,
+        by: str,
+        reason: str,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
         asked = await self._fleet.journal.get_approval(approval_id)
         if asked.run_id.partition("/")[0] != self.run_id:
             raise ApprovalError(
                 f"The run {self.run_id!r} has no request {approval_id!r}.", approval_id=approval_id
             )
+        await self._fleet.journal.decide(
+            approval_id,
+            approved=approved,
+            by=by,
+            reason=reason,
+            may_approve=decided_by_the_run,
+            arguments=arguments,
+        )
+        await self._fleet.wake(self.run_id)
 
     async def ended(self) -> RunRecord:
         """Wait until the fleet is done with the run.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from maverick.exceptions import ApprovalError
 from maverick.journal.approvals import MayApprove, decided
@@ -82,14 +82,29 @@ class ApprovalStore(ABC):
         """
 
     async def approve(
-        self, approval_id: str, *, by: str, reason: str = "", at: float | None = None
+        self,
+        approval_id: str,
+        *,
+        by: str,
+        reason: str = "",
+        at: float | None = None,
+        arguments: Mapping[str, Any] | None = None,
     ) -> Approval:
         """Agree to a tool call. The run goes on when it is next resumed.
 
+        Args:
+            approval_id: The request.
+            by: Who decides.
+            reason: Why.
+            at: When; by default now.
+            arguments: All the arguments to make the call with, in place of the model's. If they do not fit the tool, the
+                call is denied when the run is resumed; an executor's ``approve`` says so at once.
+
         Raises:
             ApprovalError: It is unknown, already decided, expired, or another user's to decide.
+            InvalidInputError: The arguments are not a JSON object, or too large.
         """
-        return await self.decide(approval_id, approved=True, by=by, reason=reason, at=at)
+        return await self.decide(approval_id, approved=True, by=by, reason=reason, at=at, arguments=arguments)
 
     async def deny(self, approval_id: str, *, by: str, reason: str = "", at: float | None = None) -> Approval:
         """Refuse a tool call; the model is told so when the run is next resumed.
@@ -108,6 +123,7 @@ class ApprovalStore(ABC):
         reason: str = "",
         at: float | None = None,
         may_approve: MayApprove | None = None,
+        arguments: Mapping[str, Any] | None = None,
     ) -> Approval:
         """Decide on a tool call.
 
@@ -118,13 +134,23 @@ class ApprovalStore(ABC):
             reason: Why; the model sees the reason of a refusal.
             at: When; by default now.
             may_approve: Says who may decide; by default the run's own user.
+            arguments: What to make the call with, in place of the model's arguments.
 
         Raises:
             ApprovalError: It is unknown, already decided, expired, or another user's to decide.
+            InvalidInputError: The arguments are not a JSON object, or too large.
         """
         pending = await self.get_approval(approval_id)
         check_here(await self.get(pending.run_id.partition("/")[0]))
-        settled = decided(pending, approved=approved, by=by, reason=reason, at=at, may_approve=may_approve)
+        settled = decided(
+            pending,
+            approved=approved,
+            by=by,
+            reason=reason,
+            at=at,
+            may_approve=may_approve,
+            arguments=arguments,
+        )
         if not await self.settle_approval(settled, ApprovalStatus.PENDING):
             raise ApprovalError(
                 f"The request {approval_id!r} was just decided by someone else.", approval_id=approval_id

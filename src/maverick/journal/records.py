@@ -230,6 +230,17 @@ class Approval(Struct, frozen=True, kw_only=True):
     decided_by: str = ""
     decided_at: float | None = None
     reason: str = ""
+    edited_json: str = field(name="edited", default="")
+    """The arguments that it was approved with, as JSON, if they are others."""
+    edited_hash: str = ""
+    """Binds them to the call that was asked about."""
+    has_rule: bool = False
+    """Whether the run's executor says who may decide (``may_approve``); else the run's own user does."""
+
+    @property
+    def edited_arguments(self) -> dict[str, Any] | None:
+        """The arguments that it was approved with, if they are not those of the call."""
+        return json.loads(self.edited_json) if self.edited_json else None
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -114,8 +114,11 @@ class Timeline:
         self._note(f"{self.turns[-1].tools[entry.index].tool_name}: {entry.verdict.value}, {entry.reason}")
 
     def _decided(self, entry: ApprovalDecided) -> None:
-        verb = "approved" if entry.approved else "denied"
-        self._note(f"{self.turns[-1].tools[entry.index].tool_name} was {verb} by {entry.by or 'the user'}")
+        verb, line = "approved" if entry.approved else "denied", self.turns[-1].tools[entry.index]
+        why = f": {entry.reason}" if entry.reason else ""
+        if entry.arguments is not None:
+            line.arguments, why = entry.arguments, f" with other arguments{why}"
+        self._note(f"{line.tool_name} was {verb} by {entry.by or 'the user'}{why}")
 
     def _interrupted(self, entry: Interrupted) -> None:
         self._note(f"stopped ({entry.reason.value}){': ' if entry.message else ''}{entry.message}")

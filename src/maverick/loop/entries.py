@@ -137,6 +137,8 @@ class ApprovalDecided(_Entry, frozen=True, kw_only=True):
     approved: bool
     by: str = ""
     reason: str = ""
+    arguments: dict[str, Any] | None = None
+    """The arguments that it was approved with, in place of those that the model asked for."""
 
 
 class Interrupted(_Entry, frozen=True, kw_only=True):

@@ -47,7 +47,7 @@ from maverick.loop.machine import AgentLoop
 from maverick.loop.policy import Verdict
 from maverick.loop.prefix import PrefixReason
 from maverick.loop.result import AgentResult
-from maverick.loop.steps import AwaitApproval, CallModel, Finish, Step
+from maverick.loop.steps import AwaitApproval, CallModel, Finish, Step, approval_id
 from maverick.loop.tool_round import PlannedCall
 from maverick.model import Opaque, Part, Response, Text, TextDelta, ThinkingDelta, Thought
 from maverick.model.server_tools import ServerToolUse, citations_of
@@ -190,11 +190,21 @@ class EventMapper:
 
     def _ask(self, planned: PlannedCall) -> AgentActivityEvent:
         self._asked.add(planned.call.id)
-        return ApprovalRequested(**self._who, tool_call=planned.call, reason=planned.question or "")
+        request = approval_id(self._who["run_id"], self._loop.turn, planned.index)
+        return ApprovalRequested(
+            **self._who, tool_call=planned.call, reason=planned.question or "", approval_id=request
+        )
 
     def _approval_decided(self, entry: ApprovalDecided) -> Iterator[AgentActivityEvent]:
         call = self._loop.tool_round.calls[entry.index].call
-        yield ApprovalGiven(**self._who, tool_call_id=call.id, approved=entry.approved, by=entry.by)
+        yield ApprovalGiven(
+            **self._who,
+            tool_call_id=call.id,
+            approved=entry.approved,
+            by=entry.by,
+            reason=entry.reason,
+            arguments=entry.arguments,
+        )
 
     def _tools_started(self, entry: ToolsStarted) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
         for planned in self._loop.tool_round.calls:

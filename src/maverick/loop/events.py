@@ -137,6 +137,8 @@ class ApprovalRequested(ActivityEvent, frozen=True, kw_only=True):
     tool_call: ToolCall
     reason: str = ""
     """Why a person is asked; empty when the tool always needs approval."""
+    approval_id: str = ""
+    """The id to decide with, such as ``executor.approve(event.approval_id, by=…)``."""
 
 
 class ApprovalGiven(ActivityEvent, frozen=True, kw_only=True):
@@ -146,6 +148,10 @@ class ApprovalGiven(ActivityEvent, frozen=True, kw_only=True):
     tool_call_id: str
     approved: bool
     by: str
+    reason: str = ""
+    """Why, if they said so."""
+    arguments: dict[str, Any] | None = None
+    """The arguments they approved in place of the model's, if they did."""
 
 
 class UsageUpdated(ActivityEvent, frozen=True, kw_only=True):

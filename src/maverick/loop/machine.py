@@ -197,6 +197,8 @@ class AgentLoop(Generic[T]):
             raise InvalidInputError(f"Tool call {entry.index} does not wait for approval.", field="index")
         if entry.approved:
             tools.agree(entry.index)
+            if entry.arguments is not None:
+                tools.edit(entry.index, entry.arguments, entry.by)
         else:
             tools.refuse(entry.index, f"denied by {entry.by or 'the user'}. {entry.reason}".rstrip())
         return self._ask_or_run()

@@ -60,6 +60,11 @@ class RunTools(Struct, frozen=True):
         return self.tools.calls
 
 
+def approval_id(run_id: str, turn: int, index: int) -> str:
+    """The id of the request for a decision on one call; it is the call's own, so asking twice is asking once."""
+    return f"{run_id}:{turn}:{index}"
+
+
 class AwaitApproval(Struct, frozen=True):
     """Ask a person about each of these calls and report :class:`ApprovalDecided`."""
 

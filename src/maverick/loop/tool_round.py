@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from maverick.loop.entries import RunStarted, ToolFinished
 from maverick.loop.limits import Ledger, Limits
 from maverick.loop.request_builder import RequestBuilder
 from maverick.loop.result import ToolOutcome, ToolRecord
-from maverick.model import Message, Part, StopReason, ToolCall
+from maverick.model import Message, Part, StopReason, Text, ToolCall
 
 _CUT_OFF = (
     "Not run: your reply was cut off at its token limit, so the call may be incomplete. "
@@ -30,6 +31,8 @@ _TOO_DEEP = (
 _NO_BUDGET = "Not run: not enough of the budget is left for another agent. Finish with what you have."
 _TOO_MANY_CALLS = "Not run: at most {most} calls of one answer are run. Ask again for what is still needed."
 _MAY_HAVE_ACTED = "It was under way when the process stopped, and may or may not have taken effect."
+_EDITED = "{by} approved this call with other arguments than yours: {arguments}\n\n{result}"
+_EDITED_TOKENS = 500
 _objects = msgspec.json.Decoder(dict[str, Any])
 
 _NO_CALLS_LEFT = "Not run: the limit of {limit} tool calls is reached."
@@ -69,6 +72,15 @@ class PlannedCall(Struct, frozen=True):
     """Why a person is asked about it, which may be left unsaid; ``None`` when no one is."""
     begun: bool = False
     """Whether it was refused only after it had begun, in a process that stopped: it may have taken effect."""
+    edited_by: str | None = None
+    """Who approved it with arguments other than the model's, if someone did; the call has theirs."""
+
+    def told(self, result: str) -> str:
+        """What the model is told as the result: for edited arguments, with which ones the call was made."""
+        if self.edited_by is None:
+            return result
+        made_with = truncate(json.dumps(self.call.arguments, ensure_ascii=False), _EDITED_TOKENS)
+        return _EDITED.format(by=self.edited_by or "The user", arguments=made_with, result=result)
 
 
 class ToolRound:
@@ -161,6 +173,12 @@ class ToolRound:
         if self.waits(index):
             del self.waiting[bisect_left(self.waiting, index)]
 
+    def edit(self, index: int, arguments: dict[str, Any], by: str) -> None:
+        """Have a call made with arguments that a person has approved in place of the model's."""
+        planned = self.calls[index]
+        call = replace(planned.call, arguments=arguments)
+        self.calls[index] = replace(planned, call=call, edited_by=by)
+
     def close(self, at: float, result_tokens: int | None) -> Iterator[tuple[Message, ToolRecord]]:
         """What the conversation and the run's result get of each call; one that has no result is cancelled."""
         for planned in self.unsettled if self.open else ():
@@ -174,6 +192,8 @@ class ToolRound:
             said: str | Sequence[Part] = result.parts or content
             if result_tokens is not None:
                 said = fit(result.parts, result_tokens) if result.parts else truncate(content, result_tokens)
+            if planned.edited_by is not None:
+                said = planned.told(said) if isinstance(said, str) else (Text(planned.told("")), *said)
             failed = result.outcome is not ToolOutcome.FINISHED
             message = Message.tool_result(call.id, said, is_error=failed)
             yield (
@@ -241,7 +261,9 @@ class RoundPlanner:
                 else:
                     room -= 1
             question = asking.get(name) if planned.question is None else planned.question
-            calls.append(PlannedCall(planned.index, planned.call, refusal, None, question))
+            calls.append(
+                PlannedCall(planned.index, planned.call, refusal, None, question, edited_by=planned.edited_by)
+            )
         tools.replan(self._with_grants(calls, elapsed) if self._requests.offer.agents else calls)
 
     def _objection(self, planned: PlannedCall) -> str:

@@ -6,13 +6,11 @@ import asyncio
 import builtins
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from copy import deepcopy
-from inspect import isawaitable
-from typing import Generic, TypeAlias
+from typing import Generic
 
-from msgspec.structs import replace
 from typing_extensions import TypeVar
 
 from maverick.exceptions import (
@@ -37,12 +35,14 @@ from maverick.loop.entries import (
 from maverick.loop.limits import Ledger
 from maverick.loop.policy import Policy
 from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOutcome
-from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
-from maverick.model import ExecutionMetrics, Request, Response, TextDelta, ToolCall
+from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step, approval_id
+from maverick.loop.tool_round import PlannedCall
+from maverick.model import ExecutionMetrics, Request, Response, TextDelta
 from maverick.model.client import RunScope, run_scope
 from maverick.providers.deadlines import RequestTimeout, deadlines_of
+from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest, Approver, ask
 from maverick.runtime.event_log import log_failure
-from maverick.runtime.gates import ApprovalGate, PermissionGate
+from maverick.runtime.gates import ApprovalGate, PermissionGate, fitting
 from maverick.runtime.interruption import AbortSignal, Interruption, RunInterrupted, RunParked
 from maverick.runtime.replay import follow
 from maverick.runtime.run import Run
@@ -52,16 +52,7 @@ from maverick.runtime.worker import begin_work, end_work, worker_name
 
 T = TypeVar("T", default=str)
 
-_NOT_ASKED = "No one could be asked."
-
-Approver: TypeAlias = Callable[[ToolCall], Awaitable[bool] | bool]
-"""Asks a person whether a tool call may be made; one that is not async blocks all runs of the process meanwhile."""
-
-
-async def ask(approve: Approver, call: ToolCall) -> bool:
-    """Whether a person agrees to a call."""
-    answer = approve(call)
-    return (await answer if isawaitable(answer) else answer) is True
+_NOT_ASKED = ApprovalAnswer(approved=False, reason="No one could be asked.")
 
 
 class Driver(Generic[T]):
@@ -225,8 +216,8 @@ class Driver(Generic[T]):
                 latest = await self.run.record(finished)
                 if self._scope is not None:
                     failed = finished.outcome is not ToolOutcome.FINISHED
-                    call = tools.calls[finished.index].call
-                    self._scope.tool_finished(call.id, finished.content, failed=failed)
+                    planned = tools.calls[finished.index]
+                    self._scope.tool_finished(planned.call.id, planned.told(finished.content), failed=failed)
         except RunParked:
             if self.run.writer is not None:
                 await self.run.writer.park(())
@@ -245,33 +236,55 @@ class Driver(Generic[T]):
         if resumed_gate is not None:
             await resumed_gate.withdraw_refused()
             if (recorded := await resumed_gate.recorded_decision(step)) is not None:
-                return await self.run.record(recorded)
+                return await self._take_in(recorded)
         if self._approve is not None:
             try:
-                asking = self._decide(self._approve, planned.call)
-                approved, why = await self._interruption.guard(asking, idle=True)
+                answer = await self._interruption.guard(self._ask(self._approve, planned), idle=True)
             except AgentError:  # it cancelled itself
-                approved, why = False, _NOT_ASKED
+                answer = _NOT_ASKED
             if resumed_gate is not None:
                 await resumed_gate.withdraw(planned)
-            return await self.run.record(
-                ApprovalDecided(at=self.run.clock.now(), index=planned.index, approved=approved, reason=why)
+            decided = ApprovalDecided(
+                at=self.run.clock.now(),
+                index=planned.index,
+                approved=answer.approved,
+                by=answer.by,
+                reason=answer.reason,
+                arguments=answer.arguments,
             )
+            return await self._take_in(fitting(decided, self.run.toolset.tools[planned.call.tool_name]))
         if gate is None:
             raise RunInterrupted(
                 TerminateReason.AWAITING_APPROVAL,
                 f"The tool {planned.call.tool_name!r} needs a person's approval. Give the executor approve=…, or a "
                 "journal, so that the run can wait for it.",
             )
-        return await self.run.record(await gate.decision(step))
+        return await self._take_in(await gate.decision(step))
 
-    async def _decide(self, approve: Approver, call: ToolCall) -> tuple[bool, str]:
-        """A person's decision, and why it is a no if no one could be asked."""
+    async def _take_in(self, decided: ApprovalDecided) -> Step:
+        """Record a person's decision; a call with other arguments is ruled on once more."""
+        if decided.arguments is not None:
+            self._permissions.forget()
+        return await self.run.record(decided)
+
+    async def _ask(self, approve: Approver, planned: PlannedCall) -> ApprovalAnswer:
+        """What a person says to a call."""
+        call, start = planned.call, self.run.start
+        request = ApprovalRequest(
+            tool_name=call.tool_name,
+            arguments=deepcopy(call.arguments),
+            reason=planned.question or "",
+            run_id=start.run_id,
+            user_id=start.user_id,
+            agent=start.agent,
+            approval_id=approval_id(start.run_id, self.run.loop.turn, planned.index),
+            call_id=call.id,
+        )
         try:
-            return await ask(approve, replace(call, arguments=deepcopy(call.arguments))), ""
+            return await ask(approve, request)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, no one has agreed
             log_failure(logging.WARNING, "approval_failed", error, self.run.ids | {"tool": call.tool_name})
-            return False, _NOT_ASKED
+            return _NOT_ASKED
 
     async def _interrupt(self, reason: TerminateReason, message: str) -> Finish:
         """End the run, unless it has just ended by itself."""

@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequen
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from typing_extensions import TypeVar, Unpack
+from msgspec.structs import asdict
+from typing_extensions import TypeVar
 
 from maverick.config import AgentConfig
 from maverick.exceptions import InvalidInputError, RunNotFoundError
@@ -23,11 +24,10 @@ from maverick.misuse import explain_arguments
 from maverick.model import ExecutionMetrics, LLMClient, Message, Part
 from maverick.model.history import check_conversation
 from maverick.runtime import replay
-from maverick.runtime.driver import Approver
+from maverick.runtime.approver import ApprovalAnswer, Approver, as_json, check_edited
 from maverick.runtime.event_log import Listener, listeners_of
 from maverick.runtime.event_stream import EventStream
 from maverick.runtime.interruption import AbortSignal
-from maverick.runtime.options import Decision
 from maverick.runtime.prepared_agent import AgentPreparer
 from maverick.runtime.run import RunClock
 from maverick.runtime.run_builder import Attendance, RunBuilder
@@ -387,45 +387,95 @@ class AgentExecutor:
         """Say something to a run that goes on, here or in another process: see :meth:`Journal.say`."""
         await self._kept_runs().say(run_id, content, by=by, user_id=user_id)
 
-    async def approve(self, approval_id: str, **decision: Unpack[Decision]) -> AgentResult[Any] | None:
+    async def approve(
+        self,
+        approval_id: str,
+        *,
+        by: str,
+        reason: str = "",
+        arguments: Mapping[str, Any] | None = None,
+        resume: bool = False,
+        definition: AgentDefinition[Any] | None = None,
+        on_activity: Listener | None = None,
+        deps: object = None,
+    ) -> AgentResult[Any] | None:
         """Agree to a tool call that a run waits with; with ``resume=True``, go on with the run at once.
+
+        Args:
+            approval_id: The request, as in ``journal.list_approvals()`` and ``ApprovalRequested``.
+            by: Who decides.
+            reason: Why.
+            arguments: All the arguments to make the call with, in place of the model's; the model is told so. They have to
+                fit the tool, and the permissions are asked about them.
+            resume: Whether to go on with the run at once.
+            definition: The agent of the run; by default the one of its name that this executor has run last.
+            on_activity: Called with each event of the run that goes on.
+            deps: What its tools find in ``ToolContext.deps``.
 
         Returns:
             How the run ended, if it went on.
 
         Raises:
             ApprovalError: It is unknown, already decided, expired, or not this person's to decide (``may_approve``).
-            InvalidInputError: This executor has not run the agent yet, and was not given its ``definition``.
+            InvalidInputError: This executor has not run the agent yet, and was not given its ``definition``; or the
+                edited arguments do not fit the tool.
         """
-        return await self._decide(approval_id, decision, approved=True)
+        return await self._decide(
+            approval_id,
+            ApprovalAnswer(approved=True, reason=reason, arguments=as_json(arguments), by=by),
+            definition,
+            on_activity,
+            deps,
+            resume=resume,
+        )
 
-    async def deny(self, approval_id: str, **decision: Unpack[Decision]) -> AgentResult[Any] | None:
+    async def deny(
+        self,
+        approval_id: str,
+        *,
+        by: str,
+        reason: str = "",
+        resume: bool = False,
+        definition: AgentDefinition[Any] | None = None,
+        on_activity: Listener | None = None,
+        deps: object = None,
+    ) -> AgentResult[Any] | None:
         """Refuse a tool call that a run waits with; the model sees the ``reason``. See :meth:`approve`."""
-        return await self._decide(approval_id, decision, approved=False)
+        return await self._decide(
+            approval_id,
+            ApprovalAnswer(approved=False, reason=reason, by=by),
+            definition,
+            on_activity,
+            deps,
+            resume=resume,
+        )
 
     async def _decide(
-        self, approval_id: str, decision: Decision, *, approved: bool
+        self,
+        approval_id: str,
+        decision: ApprovalAnswer,
+        definition: AgentDefinition[Any] | None,
+        on_activity: Listener | None,
+        deps: object,
+        *,
+        resume: bool,
     ) -> AgentResult[Any] | None:
-        if unknown := decision.keys() - Decision.__annotations__.keys():
-            raise InvalidInputError(f"{min(unknown)}: a decision has no such part.", field=min(unknown))
         journal = self._kept_runs()
-        run_id = (await journal.get_approval(approval_id)).run_id.partition("/")[0]
-        definition = None
-        if decision.get("resume"):  # looked for first: a decision counts once
-            name = (await journal.get(run_id)).agent
-            definition = decision.get("definition") or self._known.get(name)
-            if definition is None:
-                raise InvalidInputError(
-                    f"definition: give the agent {name!r} too, to go on with its run.", field="definition"
-                )
-        await journal.decide(
-            approval_id,
-            approved=approved,
-            by=decision["by"],
-            reason=decision.get("reason", ""),
-            may_approve=self._may_approve,
-        )
-        return None if definition is None else await self.resume(run_id, definition)
+        asked = await journal.get_approval(approval_id)
+        run_id = asked.run_id.partition("/")[0]
+        name = (await journal.get(run_id)).agent
+        agent = definition or self._known.get(name)
+        if resume and agent is None:  # looked for first: a decision counts once
+            raise InvalidInputError(
+                f"definition: give the agent {name!r} too, to go on with its run.", field="definition"
+            )
+        if decision.arguments is not None and agent is not None:
+            path = (await journal.get(asked.run_id)).agent.split("/")
+            check_edited(self._agents.tool_of(agent, path, asked.tool_name), decision.arguments)
+        await journal.decide(approval_id, may_approve=self._may_approve, **asdict(decision))
+        if not resume or agent is None:
+            return None
+        return await self.resume(run_id, agent, on_activity=on_activity, deps=deps)
 
     def fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint:
         """What an agent is here, in hashes: a run of another version cannot be resumed (promise P10).

@@ -9,17 +9,28 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from maverick.exceptions import ApprovalError, ApprovalRequiredError
+from maverick.exceptions import ApprovalError, ApprovalRequiredError, ToolError
 from maverick.journal import Approval, ApprovalStatus
-from maverick.journal.approvals import MayApprove, approval_for, approval_id, expired, is_expired, still_fits
+from maverick.journal.approvals import (
+    EXPIRY,
+    MayApprove,
+    approval_for,
+    expired,
+    is_expired,
+    is_own,
+    reopened,
+    still_fits,
+)
 from maverick.loop.entries import ApprovalDecided, CallRuled
 from maverick.loop.policy import Policy, PolicyDecision, Verdict
-from maverick.loop.steps import AwaitApproval
+from maverick.loop.steps import AwaitApproval, approval_id
 from maverick.loop.tool_round import PlannedCall, ToolRound
+from maverick.model import Tool
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.interruption import RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.run_writer import RunWriter
+from maverick.tools.argument_check import check_arguments
 
 _BROKEN = PolicyDecision(
     Verdict.DENY, "the permissions could not be checked, so nothing may run. Tell the user."
@@ -45,6 +56,10 @@ class PermissionGate:
         """Whether there is a round that this policy has not ruled on."""
         return self._policy is not None and self._run.loop.tool_round is not self._ruled
 
+    def forget(self) -> None:
+        """Rule on the round once more: a person has changed the arguments of a call."""
+        self._ruled = None
+
     def decisions(self) -> Iterator[CallRuled]:
         """The decisions against calls; one that may run, or that a person is asked about already, has none.
 
@@ -56,7 +71,8 @@ class PermissionGate:
                 continue
             decision = self._decide(planned)
             if decision.verdict is Verdict.DENY or (
-                decision.verdict is Verdict.ASK and _is_news(decision, planned)
+                # Whoever has edited the arguments has agreed to them.
+                decision.verdict is Verdict.ASK and planned.edited_by is None and _is_news(decision, planned)
             ):
                 yield CallRuled(
                     at=self._run.clock.now(),
@@ -86,6 +102,8 @@ class ApprovalGate:
         self._writer = writer
         self._expires_in = expires_in
         self._may_approve = may_approve
+        self._ignored = ""
+        """What became of a decision that does not count, if there was one."""
 
     async def decision(self, step: AwaitApproval) -> ApprovalDecided:
         """The decision on one of the calls.
@@ -99,7 +117,7 @@ class ApprovalGate:
             found = await self._writer.journal.get_approval(request.approval_id)
             if (decided := await self._decided(found, request)) is not None:
                 return decided
-        raise RunParked(_waits_for(asked[0]))
+        raise RunParked(_waits_for(asked[0], self._ignored))
 
     async def recorded_decision(self, step: AwaitApproval) -> ApprovalDecided | None:
         """A decision that was made while the run was parked, if there is one."""
@@ -140,6 +158,7 @@ class ApprovalGate:
                 start.user_id,
                 self._expires_in,
                 planned.question or "",
+                has_rule=self._may_approve is not None,
             )
             for planned in step.calls
         ]
@@ -152,24 +171,36 @@ class ApprovalGate:
             found = expired(found, now)
             if not await self._settle(found, ApprovalStatus.PENDING):
                 return None
-        reason = found.reason
-        if not (fits := still_fits(found, asked)):
-            reason = "The call is not the one that was asked about."
-        elif found.approved and not (fits := self._may_decide(found)):
-            reason = f"It cannot be decided by {found.decided_by!r}."
+        if not self._may_decide(found):
+            self._ignored = (
+                f"The decision of {found.decided_by!r} does not count: they may not decide on it. "
+            )
+            await self._settle(reopened(found), found.status)
+            return None
         await self._settle(replace(found, status=ApprovalStatus.USED), found.status)
-        return ApprovalDecided(
+        decided = ApprovalDecided(
             at=self._run.clock.now(),
             index=found.index,
-            approved=found.approved and fits,
+            approved=found.approved,
             by=found.decided_by,
-            reason=reason,
+            reason=found.reason,
+            arguments=found.edited_arguments,
         )
+        if not still_fits(found, asked):
+            return replace(
+                decided,
+                approved=False,
+                arguments=None,
+                reason="The call is not the one that was asked about.",
+            )
+        return fitting(decided, self._run.toolset.tools[found.tool_name])
 
     def _may_decide(self, found: Approval) -> bool:
-        """Whether whoever agreed may: the decision may have been written where the executor's rule is not known."""
-        if self._may_approve is None:
+        """Whether whoever decided may: the decision may have been written where the executor's rule is not known."""
+        if found.decided_by == EXPIRY:
             return True
+        if self._may_approve is None:
+            return not found.has_rule or is_own(found, found.decided_by)
         try:
             return self._may_approve(found, found.decided_by) is True
         except Exception as error:  # noqa: BLE001 - a rule that fails has allowed nothing
@@ -181,15 +212,28 @@ class ApprovalGate:
         return await self._writer.journal.settle_approval(approval, expected, self._writer.lease)
 
 
+def fitting(decided: ApprovalDecided, tool: Tool) -> ApprovalDecided:
+    """The decision; one with edited arguments that do not fit the tool denies the call, and says why."""
+    if decided.arguments is None:
+        return decided
+    try:
+        check_arguments(tool, decided.arguments)
+    except ToolError as error:
+        return replace(
+            decided, approved=False, arguments=None, reason=f"It was approved with other arguments. {error}"
+        )
+    return decided
+
+
 def _is_news(decision: PolicyDecision, planned: PlannedCall) -> bool:
     """Whether no person is asked about the call yet, or none was told why."""
     return planned.question is None or (not planned.question and bool(decision.reason))
 
 
-def _waits_for(approval: Approval) -> ApprovalRequiredError:
+def _waits_for(approval: Approval, ignored: str) -> ApprovalRequiredError:
     why = approval.question
     return ApprovalRequiredError(
-        f"The run waits for a decision on {approval.tool_name}({approval.arguments_json})"
+        f"{ignored}The run waits for a decision on {approval.tool_name}({approval.arguments_json})"
         f"{f', because {why}' if why else '.'} "
         f"Decide with: maverick runs approve {approval.approval_id}",
         tool_name=approval.tool_name,

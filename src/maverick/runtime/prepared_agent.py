@@ -19,7 +19,7 @@ from maverick.loop.limits import Limits
 from maverick.loop.model_config import ModelConfig
 from maverick.loop.prefix import any_thought, bound_thought, without_thoughts
 from maverick.loop.run_settings import RunSettings
-from maverick.model import History, LLMClient, Message, ModelInfo, OutputSchema, Request, model_info
+from maverick.model import History, LLMClient, Message, ModelInfo, OutputSchema, Request, Tool, model_info
 from maverick.model.client import (
     NO_DEFAULTS,
     RequestDefaults,
@@ -185,6 +185,15 @@ class AgentPreparer:
         if definition not in self._checked:
             self._check(agent)
         return agent
+
+    def tool_of(self, definition: AgentDefinition[Any], path: Sequence[str], name: str) -> Tool | None:
+        """A tool of an agent, or of the subagent that a path of names leads to; ``None`` if it is not there any more."""
+        for subagent in path[1:]:
+            inner = [ready.agent for ready in self._toolset(definition).ready.values()]
+            definition = next(
+                (each for each in inner if each is not None and each.name == subagent), definition
+            )
+        return self._toolset(definition).tools.get(name)
 
     def _check(self, agent: PreparedAgent[Any]) -> None:
         """Refuse what the model of an agent does not take, and a limit on money that cannot be kept: before anything is sent.

@@ -22,7 +22,8 @@ from maverick.loop.tool_round import PlannedCall
 from maverick.model import ExecutionMetrics
 from maverick.model.client import own_model
 from maverick.runtime import replay
-from maverick.runtime.driver import Approver, Driver
+from maverick.runtime.approver import Approver
+from maverick.runtime.driver import Driver
 from maverick.runtime.event_log import Listener
 from maverick.runtime.prepared_agent import AgentPreparer, PreparedAgent
 from maverick.runtime.run import Run, RunClock

@@ -12,7 +12,7 @@ from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 from maverick.model import ToolContext
 from maverick.runtime import AgentExecutor
-from maverick.runtime.driver import Approver
+from maverick.runtime.approver import Approver
 
 OnOutput: TypeAlias = Callable[[ToolContext, str], object]
 """Called with a tool's output while the tool runs."""

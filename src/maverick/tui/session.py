@@ -13,8 +13,9 @@ from maverick.journal.records import RunStatus
 from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
 from maverick.loop.entries import RunStarted
 from maverick.loop.events import TurnStart
-from maverick.model import ToolCall, ToolContext
+from maverick.model import ToolContext
 from maverick.runtime import AbortSignal, AgentExecutor
+from maverick.runtime.approver import ApprovalRequest
 from maverick.tui.backend import Backend, PreparedAgent
 from maverick.tui.block import Speaker, Tone, ToolState, ToolUse, Words
 from maverick.tui.conversation import ConversationModel, Status
@@ -266,12 +267,12 @@ class Session:
     def _show_output(self, context: ToolContext, output: str) -> None:
         self.model.show_output(context.run_id, context.call_id, output)
 
-    async def _approve(self, call: ToolCall) -> bool:
+    async def _approve(self, request: ApprovalRequest) -> bool:
         """Ask about a call of a live run until the user decides."""
+        question = Question(self.agent, request.tool_name, request.arguments, request.reason)
         async with self._asking:  # one call at a time, also when subagents run in parallel
             while True:
-                reason = next((tool.question for tool in self._asked() if tool.call_id == call.id), "")
-                answer = await self._ask(Question(self.agent, call.tool_name, call.arguments, reason))
+                answer = await self._ask(question)
                 if answer is not None:
                     return answer
                 self._reminder.clear()

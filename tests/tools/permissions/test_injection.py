@@ -13,7 +13,15 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError as MCPToolError
 from pydantic import Field
 
-from maverick import AgentDefinition, AgentExecutor, PromptConfig, TerminateReason, ToolConfig, tool
+from maverick import (
+    AgentDefinition,
+    AgentExecutor,
+    ApprovalRequest,
+    PromptConfig,
+    TerminateReason,
+    ToolConfig,
+    tool,
+)
 from maverick.loop import ToolOutcome
 from maverick.loop.result import AgentResult
 from maverick.model import Tool, ToolCall
@@ -170,7 +178,7 @@ class Person:
     def __init__(self, task: tuple[ToolCall, ...] = ()) -> None:
         self.wanted = [(wanted.tool_name, wanted.arguments) for wanted in task]
 
-    async def __call__(self, asked: ToolCall) -> bool:
+    async def __call__(self, asked: ApprovalRequest) -> bool:
         question = (asked.tool_name, asked.arguments)
         if question in self.wanted:
             self.wanted.remove(question)

@@ -18,9 +18,8 @@ from maverick.fleet import Fleet, FleetRun
 from maverick.journal import RunStatus
 from maverick.loop import AgentResult, RunConfig
 from maverick.loop.events import AgentActivityEvent, ApprovalRequested, RunEnd
-from maverick.model import ToolCall
 from maverick.runtime import AbortSignal
-from maverick.runtime.driver import Approver, ask
+from maverick.runtime.approver import ApprovalRequest, Approver, ask
 from maverick.runtime.event_log import Listener
 
 _LOOKS = 1.0
@@ -154,8 +153,17 @@ async def _is_undecided(printer: RunPrinter, fleet: Fleet, run: FleetRun, approv
         lines = pending_lines(printer.console, pending)
         raise _LeftError(*lines, "The run continues by itself once that is decided.", code=WAITING)
     for asked in pending:
-        call = ToolCall(asked.approval_id, asked.tool_name, asked.arguments)
-        printer.reasons[call.id] = asked.question
-        decide = run.approve if await ask(approve, call) else run.deny
-        await decide(asked.approval_id, by=deciding_user())
+        request = ApprovalRequest(
+            tool_name=asked.tool_name,
+            arguments=asked.arguments,
+            reason=asked.question,
+            run_id=asked.run_id,
+            user_id=asked.user_id,
+            approval_id=asked.approval_id,
+        )
+        answer, by = await ask(approve, request), deciding_user()
+        if answer.approved:
+            await run.approve(asked.approval_id, by=by, arguments=answer.arguments)
+        else:
+            await run.deny(asked.approval_id, by=by, reason=answer.reason)
     return False

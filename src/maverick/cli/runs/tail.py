@@ -9,6 +9,7 @@ from typing import Any
 
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.formatting import counted, duration, fitted
+from maverick.cli.json_text import json_text
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.in_fleet import follow_words, state_in_fleet
 from maverick.cli.screen import one_line, printable, shown_call
@@ -70,7 +71,8 @@ def _ruled(entry: CallRuled) -> str:
 
 def _decided(entry: ApprovalDecided) -> str:
     verb = "approved" if entry.approved else "denied"
-    return f"tool {entry.index} {verb} by {entry.by or 'the user'}. {entry.reason}"
+    edited = "" if entry.arguments is None else f" with {json_text(entry.arguments)}"
+    return f"tool {entry.index} {verb} by {entry.by or 'the user'}{edited}. {entry.reason}"
 
 
 def _interrupted(entry: Interrupted) -> str:

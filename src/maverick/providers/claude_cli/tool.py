@@ -59,6 +59,8 @@ class CliTool:
         """Whether a CLI may be without it, as newer ones are without some of the older tools."""
         self.access: str | None = None
         """How far it reaches, for permissions; by default what its effect says."""
+        self.editable = False
+        """Whether a person may approve a call with other arguments: the CLI runs it with those of its model."""
         self.narrowed = False
         """Whether a rule such as ``Bash(git:*)`` allows only some of its calls."""
 
