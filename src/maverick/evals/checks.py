@@ -138,7 +138,7 @@ def not_calls(tool: str, /, **arguments: object) -> Check:
 
 
 def max_turns(most: int) -> Check:
-    """The run took at most so many turns, those of its subagents included."""
+    """The run took at most so many turns; those of its subagents do not count."""
     return Check(
         f"at most {most} turns",
         lambda result: Verdict(result.turn_count <= most, f"It took {result.turn_count}."),

@@ -15,7 +15,7 @@ from typing import Any
 from maverick.evals.case import AnyCheck, Case
 from maverick.evals.checks import Check, Verdict, tested, text_of
 from maverick.evals.judge import JUDGE, Judge
-from maverick.evals.recorded import recorded_run
+from maverick.evals.recorded import recorded_result
 from maverick.evals.report import Attempt, CaseReport, CheckResult, Report, Status, total_cost
 from maverick.exceptions import InvalidInputError, MaverickError
 from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
@@ -190,13 +190,13 @@ class _Evaluation:
                 signal=self.signal,
                 on_activity=listen,
             )
-        recorded = await recorded_run(self.executor, case.run, self.agent)
+        recorded = await recorded_result(self.executor, case.run, self.agent)
         if not self.live:
-            return recorded.result
+            return recorded
         return await self.executor.fork(
             case.run,
             self.agent,
-            turn=recorded.last_turn,
+            turn=recorded.turn_count,
             new_run_id=run_id,
             deps=case.deps,
             signal=self.signal,

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from maverick.evals.cases_file import CallForm, CaseForm, ChecksForm
 from maverick.evals.checks import plain
 from maverick.exceptions import InvalidInputError
 from maverick.loop import AgentDefinition, AgentResult
-from maverick.loop.events import RunEnd, TurnStart
+from maverick.loop.events import RunEnd
 from maverick.runtime import AgentExecutor
 
 
-class RecordedRun(NamedTuple):
-    """What a run came to."""
-
-    result: AgentResult[Any]
-    last_turn: int
-    """The turn that its answer, or its end, is from."""
-
-
-async def recorded_run(executor: AgentExecutor, run_id: str, agent: AgentDefinition[Any]) -> RecordedRun:
+async def recorded_result(
+    executor: AgentExecutor, run_id: str, agent: AgentDefinition[Any]
+) -> AgentResult[Any]:
     """How a run ended, from its journal alone: no model is called, and no tool is run.
 
     Raises:
@@ -28,16 +22,14 @@ async def recorded_run(executor: AgentExecutor, run_id: str, agent: AgentDefinit
         InvalidInputError: It has not ended, or the executor has no journal.
     """
     result: AgentResult[Any] | None = None
-    last_turn = 1
     async for event in executor.replay(run_id, agent):
         if event.run_id == run_id:  # and not that of a subagent
             result = event.result if isinstance(event, RunEnd) else None
-            last_turn = event.turn_number if isinstance(event, TurnStart) else last_turn
     if result is None:
         raise InvalidInputError(
             f"The run {run_id!r} has not ended. Resume it first: maverick runs resume {run_id}", field="run"
         )
-    return RecordedRun(result, last_turn)
+    return result
 
 
 def case_from_result(run_id: str, result: AgentResult[Any]) -> CaseForm:

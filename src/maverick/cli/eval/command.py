@@ -30,7 +30,7 @@ from maverick.config import MaverickConfig
 from maverick.evals import Attempt, CaseReport, Report, Status, evaluate
 from maverick.evals.cases_file import CasesForm, dump_cases
 from maverick.evals.evaluation import BUDGET_SPENT
-from maverick.evals.recorded import case_from_result, recorded_run
+from maverick.evals.recorded import case_from_result, recorded_result
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
@@ -224,7 +224,7 @@ async def _write_cases(options: argparse.Namespace, config: MaverickConfig, scre
         definition = runnable(look_up(named, config), config)
         async with _replaying(definition, config, journal) as executor:
             cases = [
-                case_from_result(run_id, (await recorded_run(executor, run_id, definition)).result)
+                case_from_result(run_id, await recorded_result(executor, run_id, definition))
                 for run_id in options.from_runs
             ]
     screen.say(_HEADER + dump_cases(CasesForm(agent=named, cases=cases)))
