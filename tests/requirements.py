@@ -478,6 +478,17 @@ _EVALS = {
     "EVAL-TRUST": "Code and agents that a file of cases names are loaded only in a folder that the user has trusted.",
 }
 
+_HOOKS = {
+    "H-HOOKS": "Hooks are asked before and after each model call and tool call, and cost nothing where there are none.",
+    "H-HOOKS-MODEL": "A hook adds words to the conversation or replaces messages of it; what was sent before stays the same.",
+    "H-HOOKS-TOOL": "A hook changes the arguments of a tool call, or refuses it; permissions and people see what it has set.",
+    "H-HOOKS-RESULT": "A hook changes or withholds a tool's result before it is recorded.",
+    "H-HOOKS-REFUSE": "A hook that refuses a model call or its answer ends the run, with an error that names it.",
+    "H-HOOKS-SUBAGENTS": "Subagents have the hooks of their executor; the context tells their path.",
+    "H-HOOKS-DURABLE": "After a crash, in a replay and in a fork, the decisions of hooks are the recorded ones.",
+    "H-HOOKS-FAIL": "A hook that fails, or that is misspelt, is an error that names it, and never passed over in silence.",
+}
+
 REQUIREMENTS: Mapping[str, str] = (
     _BASE_AGENT
     | _CLAUDE_CLI
@@ -507,5 +518,6 @@ REQUIREMENTS: Mapping[str, str] = (
     | _HOSTILE_WORKSPACES
     | _ERRORS
     | _EVALS
+    | _HOOKS
 )
 """What each id stands for."""

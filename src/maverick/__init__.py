@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from maverick.config import MaverickConfig
-    from maverick.exceptions import AgentError, ErrorKind, MaverickError
+    from maverick.exceptions import AgentError, ErrorKind, MaverickError, RetryOutput
     from maverick.fleet import Fleet as Fleet
     from maverick.journal import PostgresJournal as PostgresJournal
     from maverick.journal import SqliteJournal as SqliteJournal
@@ -45,13 +45,14 @@ if TYPE_CHECKING:
     from maverick.providers import connect
     from maverick.providers.foreign_messages import messages_from_anthropic, messages_from_openai
     from maverick.runtime import AbortSignal, AgentExecutor, ApprovalRequest, run_sync
+    from maverick.runtime.hooks import Hooks, Refuse
     from maverick.tools import ToolRegistry, tool
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "maverick.config": ("MaverickConfig",),
-    "maverick.exceptions": ("AgentError", "ErrorKind", "MaverickError"),
+    "maverick.exceptions": ("AgentError", "ErrorKind", "MaverickError", "RetryOutput"),
     "maverick.fleet": ("Fleet",),
     "maverick.loop": (
         "AgentDefinition",
@@ -84,6 +85,7 @@ _HOMES = {
     "maverick.providers": ("connect",),
     "maverick.providers.foreign_messages": ("messages_from_anthropic", "messages_from_openai"),
     "maverick.runtime": ("AbortSignal", "AgentExecutor", "ApprovalRequest", "run_sync"),
+    "maverick.runtime.hooks": ("Hooks", "Refuse"),
     "maverick.tools": ("ToolRegistry", "tool"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -101,6 +103,7 @@ __all__ = [
     "Document",
     "ErrorEvent",
     "ErrorKind",
+    "Hooks",
     "Image",
     "Input",
     "InputConfig",
@@ -111,6 +114,8 @@ __all__ = [
     "Outcome",
     "OutputConfig",
     "PromptConfig",
+    "Refuse",
+    "RetryOutput",
     "RunConfig",
     "RunEnd",
     "RunStart",

@@ -11,6 +11,8 @@
     │   │   └── MediaRejectedError     the service could not read an image or a document (media)
     │   ├── CassetteMissError          a recording holds no answer to this request (line, difference)
     │   ├── RefusalError               the model declined to answer
+    │   │   └── HookRefusedError       a hook refused to call the model, or its answer (hook, reason)
+    │   ├── HookError                  a hook or an output validator failed (hook)
     │   ├── CLINotFoundError           the Claude CLI is not installed (cli_path)
     │   ├── ProcessError               a process failed (exit_code, stderr)
     │   ├── TimeoutError               something took too long; also a builtin TimeoutError
@@ -36,6 +38,7 @@
     │   ├── StorageError               a chat's database could not be written or read
     │   ├── DuplicateAgentError        the name is taken (agent_name)
     │   └── AgentNotFoundError         no agent has this name (agent_name)
+    ├── RetryOutput                    raised by an output validator: the model is asked for another answer
     ├── RunHandedOverError             the run was left unfinished, for another process to resume
     ├── WorkflowError                  a workflow of agents failed
     └── ConfigError                    a setting is wrong (source, field)
@@ -193,6 +196,29 @@ class CassetteMissError(AgentError):
 
 class RefusalError(AgentError):
     """The model declined to answer."""
+
+
+class HookRefusedError(RefusalError):
+    """A hook refused to call the model, or to let its answer pass."""
+
+    def __init__(self, message: str, *, hook: str = "", reason: str = "", **details: Any) -> None:
+        super().__init__(message, **details)
+        self.hook = hook
+        self.reason = reason
+
+
+class HookError(AgentError):
+    """A hook, or an output validator, failed or returned what it may not; ``hook`` is its name."""
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(self, message: str, *, hook: str = "", **details: Any) -> None:
+        super().__init__(message, **details)
+        self.hook = hook
+
+
+class RetryOutput(MaverickError):  # noqa: N818 - not a failure: it asks for another answer
+    """Raised by an output validator to have the model asked for another answer; the message tells it why."""
 
 
 class CLINotFoundError(AgentError):

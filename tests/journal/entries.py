@@ -8,18 +8,23 @@ from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from msgspec.structs import replace
 
 from maverick import exceptions
 from maverick.exceptions import AgentError, ErrorKind
 from maverick.loop.entries import (
     ApprovalDecided,
+    CallReview,
     CallRuled,
+    CallsReviewed,
     Edited,
     Entry,
     Interrupted,
     ModelCalled,
     ModelFailed,
     ModelReplied,
+    OutputChecked,
+    RequestReviewed,
     Resumed,
     RunStarted,
     Said,
@@ -71,6 +76,7 @@ FIELDS: dict[str, SearchStrategy[Any]] = {
     "limit": st.text(),
     "reason": st.text(),
     "call_id": st.text(),
+    "hook": st.text(),
     "run_id": st.text(),
     "readable": st.integers(0, 1 << 40),
     "changes": st.lists(st.text()),
@@ -171,7 +177,9 @@ ENTRIES: dict[type[Any], SearchStrategy[Any]] = {
         parent=st.none() | texts,
     ),
     ModelCalled: st.builds(ModelCalled, at=moments, turn=counts, attempt=counts, compaction=st.booleans()),
-    ModelReplied: st.builds(ModelReplied, at=moments, response=responses),
+    ModelReplied: st.builds(
+        ModelReplied, at=moments, response=responses, review=st.booleans(), refusal=texts, refused_by=texts
+    ),
     ModelFailed: st.builds(ModelFailed, at=moments, error=errors),
     ToolsStarted: st.builds(ToolsStarted, at=moments, turn=counts),
     ToolFinished: st.builds(
@@ -186,6 +194,23 @@ ENTRIES: dict[type[Any], SearchStrategy[Any]] = {
         turns=counts,
         tool_calls=counts,
     ),
+    RequestReviewed: st.builds(
+        RequestReviewed,
+        at=moments,
+        by=texts,
+        refusal=texts,
+        since=counts,
+        messages=st.lists(messages, max_size=2).map(tuple),
+        added=st.lists(messages, max_size=2).map(tuple),
+    ),
+    CallsReviewed: st.builds(
+        CallsReviewed,
+        at=moments,
+        calls=st.lists(
+            st.builds(CallReview, counts, texts, refusal=texts, call=st.none() | tool_calls), max_size=2
+        ).map(tuple),
+    ),
+    OutputChecked: st.builds(OutputChecked, at=moments, retry=texts, output=texts),
     CallRuled: st.builds(CallRuled, at=moments, index=counts, verdict=st.sampled_from(Verdict), reason=texts),
     ApprovalDecided: st.builds(
         ApprovalDecided, at=moments, index=counts, approved=st.booleans(), by=texts, reason=texts
@@ -197,6 +222,7 @@ ENTRIES: dict[type[Any], SearchStrategy[Any]] = {
         message=texts,
         partial_text=texts,
         usage=usages,
+        error=st.none() | errors,
     ),
     Resumed: st.builds(Resumed, at=moments, limits=limits),
     Edited: st.builds(
@@ -215,7 +241,8 @@ entries: SearchStrategy[Entry] = st.one_of(*ENTRIES.values())
 
 def facts_of(entry: Entry) -> object:
     """What an entry says, in a form in which two of the same errors are equal."""
-    if not isinstance(entry, ModelFailed):
+    if not isinstance(entry, ModelFailed | Interrupted) or entry.error is None:
         return entry
     error = entry.error
-    return entry.at, type(error), str(error), error.kind, error.retryable, vars(error)
+    rest = None if isinstance(entry, ModelFailed) else replace(entry, error=None)
+    return entry.at, rest, type(error), str(error), error.kind, error.retryable, vars(error)

@@ -135,6 +135,7 @@ BAD_VALUES: list[tuple[Callable[..., Any], str, list[Any]]] = [
     (InputConfig, "inputs", [None, 3, ["topic"], {"topic": 3}, {"two words": str}, {3: str}]),
     (OutputConfig, "output_name", ["", " ", None, 3]),
     (OutputConfig, "max_repairs", [-1, 1.5, "many", True, None]),
+    (OutputConfig, "validators", [None, print, [3], [lambda: None], [lambda output: None]]),
     (OutputConfig, "schema", ["Report", 3, object(), Callable[[], int]]),
 ]
 PREFIX = {

@@ -9,12 +9,16 @@ from typing import Any
 from maverick.exceptions import InvalidInputError
 from maverick.loop.entries import (
     ApprovalDecided,
+    CallReview,
     CallRuled,
+    CallsReviewed,
     Entry,
     Interrupted,
     ModelCalled,
     ModelFailed,
     ModelReplied,
+    OutputChecked,
+    RequestReviewed,
     Resumed,
     RunStarted,
     Said,
@@ -27,8 +31,8 @@ from maverick.loop.machine import AgentLoop
 from maverick.loop.policy import Verdict
 from maverick.loop.result import TerminateReason, ToolOutcome, ToolRecord
 from maverick.loop.run_settings import RunSettings
-from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
-from maverick.model import Message, Role, Text, Tool
+from maverick.loop.steps import AwaitApproval, CallModel, CheckOutput, Finish, ReviewCalls, RunTools, Step
+from maverick.model import Message, Role, Text, Tool, ToolCall
 from maverick.runtime.replay import forked
 from simulation.world import TOOLS, World
 
@@ -111,7 +115,11 @@ class Simulation:
             case RunTools() | AwaitApproval() if self.world.rng.random() < 0.2 and self.may_rule():
                 return self.rule()
             case CallModel():
+                if not self.loop.reviewed and self.world.rng.random() < 0.1:
+                    return self.feed(self.review_request())
                 return self.call_model(step)
+            case ReviewCalls() | CheckOutput():
+                return self.feed(self.review(step))
             case RunTools():
                 return self.run_tools(step)
             case AwaitApproval():
@@ -122,6 +130,33 @@ class Simulation:
                 )
             case Finish():
                 raise AssertionError("a finished run asks for nothing")
+
+    def review_request(self) -> RequestReviewed:
+        """Have a hook say something, or change what a user has said."""
+        rng, history = self.world.rng, self.loop.conversation.history
+        fate, fields = rng.random(), dict[str, Any]()
+        if fate < 0.05:
+            fields["refusal"] = "enough."
+        elif fate < 0.3:
+            since = rng.choice([i for i, message in enumerate(history) if message.role is Role.USER] or [0])
+            changed = [Message.user("Something else.")] if history[since].role is Role.USER else history[:1]
+            fields = {"since": since, "messages": (*changed, *history[since + 1 :])}
+        else:
+            fields["added"] = (Message.user("A note."),)
+        return RequestReviewed(at=self.world.tick(), by="a hook", **fields)
+
+    def review(self, step: ReviewCalls | CheckOutput) -> CallsReviewed | OutputChecked:
+        """Have a hook refuse some calls, and change others; or a validator accept an output, or not."""
+        if isinstance(step, CheckOutput):
+            return OutputChecked(at=self.world.tick(), retry=self.world.rng.choice(["", "It is too short."]))
+        rng, reviews = self.world.rng, list[CallReview]()
+        for planned in step.calls:
+            if (fate := rng.random()) < 0.2:
+                reviews.append(CallReview(planned.index, "a hook", refusal="not now."))
+            elif fate < 0.4:
+                other = ToolCall(planned.call.id, planned.call.tool_name, {"query": "y"})
+                reviews.append(CallReview(planned.index, "a hook", call=other))
+        return CallsReviewed(at=self.world.tick(), calls=tuple(reviews))
 
     def may_rule(self) -> list[int]:
         """The calls a policy may say something of."""
@@ -159,7 +194,8 @@ class Simulation:
         if world.rng.random() < world.trouble:
             return self.feed(ModelFailed(at=world.tick(), error=world.failure()))
         response = world.response(step, expected)
-        return self.feed(ModelReplied(at=world.tick(), response=response))
+        review = world.rng.random() < 0.2 and not step.compaction
+        return self.feed(ModelReplied(at=world.tick(), response=response, review=review))
 
     def run_tools(self, step: RunTools) -> Step:
         world, tools = self.world, self.loop.tool_round

@@ -82,7 +82,7 @@ def test_the_world_is_hostile_enough_to_end_runs_in_every_way_and_tools_too() ->
     results = [simulation.run().result for simulation in simulations]
     events = [event for simulation in simulations for event in simulation.events]
     changes = {event.reason for event in events if isinstance(event, PrefixChanged)}
-    assert changes == set(PrefixReason) - {PrefixReason.EDITED, PrefixReason.SETTINGS_CHANGED}
+    assert changes == set(PrefixReason) - {PrefixReason.SETTINGS_CHANGED}
     assert {event.native for event in events if isinstance(event, Compacted)} == {True, False}
     reasons = Counter(result.terminate_reason for result in results)
     outcomes = Counter(record.outcome for result in results for record in result.tool_calls)

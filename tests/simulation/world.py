@@ -70,7 +70,11 @@ NAMES = [*TOOLS, "search", "unknown", ""]
 PROMPTS = PromptConfig("Be ${how}.", ["Do ${what}."])
 TOOL_CONFIG = ToolConfig(tools=list(TOOLS.values()))
 INPUT_CONFIG = InputConfig({"how": str, "what": str})
-OUTPUTS = [OutputConfig("numbers", list[int], max_repairs=repairs) for repairs in (0, 1, 2)]
+OUTPUTS = [
+    OutputConfig("numbers", list[int], max_repairs=repairs, validators=validators)
+    for repairs in (0, 1, 2)
+    for validators in ([], [lambda output, ctx: None])
+]
 """Made once: a validator takes longer to build than a run takes."""
 IDS = ["", "a", "a", "b", "c", "d", "e"]
 

@@ -20,7 +20,16 @@ from msgspec import Meta, Struct
 from maverick import exceptions
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, JournalDamagedError, JournalError
 from maverick.journal.records import Approval
-from maverick.loop.entries import Edited, Entry, ModelReplied, RunStarted, Said, ToolFinished
+from maverick.loop.entries import (
+    CallsReviewed,
+    Edited,
+    Entry,
+    ModelReplied,
+    RequestReviewed,
+    RunStarted,
+    Said,
+    ToolFinished,
+)
 from maverick.model import Blob, Document, Image, Part, ToolCall
 
 VERSION = 1
@@ -57,6 +66,8 @@ _PARTS: dict[type[Any], Callable[[Any], Iterable[Part]]] = {
     ToolFinished: attrgetter("parts"),
     Said: attrgetter("parts"),
     Edited: attrgetter("parts"),
+    RequestReviewed: lambda entry: [part for m in (*entry.messages, *entry.added) for part in m.parts],
+    CallsReviewed: lambda entry: [review.call for review in entry.calls if review.call is not None],
 }
 """Where the parts of an entry are. Looked up by type: asking a struct what it is an instance of takes a microsecond."""
 _OWN_FIELDS = frozenset(_StoredError.__struct_fields__)

@@ -12,12 +12,15 @@ from maverick.journal.playback import bare_loop
 from maverick.loop.entries import (
     ApprovalDecided,
     CallRuled,
+    CallsReviewed,
     Edited,
     Entry,
     Interrupted,
     ModelCalled,
     ModelFailed,
     ModelReplied,
+    OutputChecked,
+    RequestReviewed,
     Resumed,
     Said,
     ToolFinished,
@@ -113,6 +116,22 @@ class Timeline:
     def _ruled(self, entry: CallRuled) -> None:
         self._note(f"{self.turns[-1].tools[entry.index].tool_name}: {entry.verdict.value}, {entry.reason}")
 
+    def _reviewed(self, entry: CallsReviewed) -> None:
+        for review in entry.calls:
+            line = self.turns[-1].tools[review.index]
+            if review.call is None:
+                self._note(f"{line.tool_name}: refused by the hook {review.by}, {review.refusal}")
+            else:
+                line.arguments = review.call.arguments
+                self._note(f"{line.tool_name}: arguments changed by the hook {review.by}")
+
+    def _request_reviewed(self, entry: RequestReviewed) -> None:
+        self._note(f"the hook {entry.by} {entry.decision}")
+
+    def _checked(self, entry: OutputChecked) -> None:
+        if entry.retry:
+            self._note(f"the output was not accepted: {entry.retry}")
+
     def _decided(self, entry: ApprovalDecided) -> None:
         verb, line = "approved" if entry.approved else "denied", self.turns[-1].tools[entry.index]
         why = f": {entry.reason}" if entry.reason else ""
@@ -139,6 +158,9 @@ class Timeline:
         ModelFailed: _failed,
         ToolFinished: _finished,
         CallRuled: _ruled,
+        RequestReviewed: _request_reviewed,
+        CallsReviewed: _reviewed,
+        OutputChecked: _checked,
         ApprovalDecided: _decided,
         Interrupted: _interrupted,
         Resumed: _resumed,

@@ -132,6 +132,16 @@ class Conversation:
             self.history = History((*self.history[:place], *rest, *self.history[place + 1 :]))
         self.say(message)
 
+    def revise(self, since: int, messages: Sequence[Message], added: Sequence[Message]) -> None:
+        """Go on with other messages from ``since`` on, one for one, and with more at the end."""
+        if messages and since < self._sent:
+            self.rewrite((*self.history[:since], *messages), PrefixReason.EDITED, since)
+        elif messages:
+            self.history = History((*self.history[:since], *messages))
+            self._recount()
+        for message in added:
+            self.interject(message)
+
     def place_of(self, message: Message) -> int:
         """Where a message is; 0 if it was condensed together with those before it."""
         return next((place for place, known in enumerate(self.history) if known is message), 0)

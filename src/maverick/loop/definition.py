@@ -5,6 +5,7 @@ A definition is checked when it is made, in full; a definition that exists can b
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -17,7 +18,7 @@ from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.loop.inputs import Input, MessageTemplate, Template, bind_inputs, inputs_schema
 from maverick.loop.limits import Limits
 from maverick.loop.model_config import ModelConfig, check_text, check_type, check_whole, reject
-from maverick.loop.output import OutputFormat
+from maverick.loop.output import OutputFormat, OutputValidator
 from maverick.misuse import explain_arguments
 from maverick.model import Message, Tool
 
@@ -150,17 +151,22 @@ class OutputConfig(Generic[T]):
         output_name: What the answer is called, such as ``report``.
         schema: A Pydantic model, or any type Pydantic can validate: ``list[Item]``, ``Report | Refusal``, a dataclass.
         max_repairs: How often the model is shown what is wrong with an answer and asked again.
+        validators: Functions ``(output, ctx)`` that check an answer of the declared type, in order, with what the
+            type cannot say: each returns ``None``, or another output, or raises ``RetryOutput`` with what to tell the model.
     """
 
     output_name: str
     schema: TypeForm[T]
     max_repairs: int = 2
+    validators: Sequence[OutputValidator[T]] = ()
     format: OutputFormat[T] = field(init=False, repr=False, compare=False)
     """Reads answers; built from the schema."""
 
     def __post_init__(self) -> None:
         check_text("output_config.output_name", self.output_name)
         check_whole("output_config.max_repairs", self.max_repairs, minimum=0)
+        _check_validators(self.validators)
+        object.__setattr__(self, "validators", tuple(self.validators))
         object.__setattr__(self, "format", OutputFormat(self.output_name, self.schema))
 
 
@@ -311,6 +317,17 @@ def _names(kind: Any) -> set[str]:  # noqa: ANN401 - typeshed has no type of dat
 
 for _kind in (AgentDefinition, *_PARTS.values()):
     explain_arguments(_kind, hint=partial(_home_of, given_to=_kind))
+
+
+def _check_validators(validators: object) -> None:
+    where = "output_config.validators"
+    if not isinstance(validators, list | tuple):
+        reject(where, "a list of functions (output, ctx)", validators)
+    for check in validators:
+        try:
+            inspect.signature(check).bind("output", "ctx")
+        except (TypeError, ValueError):
+            reject(where, "functions that take the output and a ToolContext", check)
 
 
 def check_tool(where: str, tool: object) -> str:

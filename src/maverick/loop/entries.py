@@ -17,7 +17,7 @@ from maverick.loop.limits import Limits
 from maverick.loop.policy import Verdict
 from maverick.loop.result import TerminateReason, ToolOutcome
 from maverick.loop.run_settings import RunSettings
-from maverick.model import Message, ModelInfo, Part, Response, Usage
+from maverick.model import Message, ModelInfo, Part, Response, ToolCall, Usage
 from maverick.model.response import NO_USAGE
 
 
@@ -87,6 +87,13 @@ class ModelReplied(_Entry, frozen=True, kw_only=True):
     """The model answered."""
 
     response: Response
+    """The answer, as hooks have left it."""
+    review: bool = False
+    """Whether hooks are asked about its tool calls before anything else is decided about them."""
+    refusal: str = ""
+    """Why a hook refused the answer, which is then not kept."""
+    refused_by: str = ""
+    """The hook that did."""
 
 
 class ModelFailed(_Entry, frozen=True, kw_only=True):
@@ -122,6 +129,56 @@ class ToolFinished(_Entry, frozen=True, kw_only=True):
     """The tool calls a subagent made."""
 
 
+class RequestReviewed(_Entry, frozen=True, kw_only=True):
+    """Hooks changed the conversation before it is sent to the model, or refused to send it. Consent leaves no entry."""
+
+    by: str
+    """The hooks that did, by name."""
+    refusal: str = ""
+    """Why the model is not called, and the run ends."""
+    since: int = 0
+    messages: tuple[Message, ...] = ()
+    """What replaces the messages from ``since`` on, one for one."""
+    added: tuple[Message, ...] = ()
+    """What comes after all of them."""
+
+    @property
+    def decision(self) -> str:
+        """What was decided, in words."""
+        if self.refusal:
+            return f"refused to call the model: {self.refusal}"
+        if self.messages:
+            return f"changed {len(self.messages)} messages of the conversation"
+        return "wrote: " + "\n".join(message.content for message in self.added)
+
+
+class CallReview(Struct, frozen=True, omit_defaults=True):
+    """What a hook decided about a tool call."""
+
+    index: int
+    by: str
+    """The hooks that did, by name."""
+    refusal: str = ""
+    """Why it is not run."""
+    call: ToolCall | None = None
+    """The call that is made instead."""
+
+
+class CallsReviewed(_Entry, frozen=True, kw_only=True):
+    """Hooks were asked about the tool calls of a turn; those that are not named may run as they are."""
+
+    calls: tuple[CallReview, ...] = ()
+
+
+class OutputChecked(_Entry, frozen=True, kw_only=True):
+    """The output's validators were asked about an answer of the declared type."""
+
+    retry: str = ""
+    """Why the model is asked for another answer."""
+    output: str = ""
+    """The output as JSON, if a validator changed it."""
+
+
 class CallRuled(_Entry, frozen=True, kw_only=True):
     """The executor's permissions forbid a tool call, or want a person asked about it. Consent leaves no entry."""
 
@@ -154,6 +211,8 @@ class Interrupted(_Entry, frozen=True, kw_only=True):
     """The turns those had taken."""
     tool_calls: int = 0
     """The tool calls those had made."""
+    error: AgentError | None = None
+    """What went wrong, if it was a failure of the program's own code: a hook, or a validator."""
 
 
 class Resumed(_Entry, frozen=True, kw_only=True):
@@ -196,6 +255,9 @@ Entry: TypeAlias = (
     | ModelFailed
     | ToolsStarted
     | ToolFinished
+    | RequestReviewed
+    | CallsReviewed
+    | OutputChecked
     | CallRuled
     | ApprovalDecided
     | Interrupted

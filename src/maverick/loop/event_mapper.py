@@ -9,12 +9,15 @@ from maverick.exceptions import MalformedResponseError
 from maverick.loop.entries import (
     ApprovalDecided,
     CallRuled,
+    CallsReviewed,
     Edited,
     Entry,
     Interrupted,
     ModelCalled,
     ModelFailed,
     ModelReplied,
+    OutputChecked,
+    RequestReviewed,
     Resumed,
     RunStarted,
     Said,
@@ -97,7 +100,7 @@ class EventMapper:
         yield from self._closed_round()
         step = self._loop.step
         over = isinstance(step, Finish)
-        acted = isinstance(entry, ModelReplied | ToolFinished) and not self._compacting
+        acted = isinstance(entry, ModelReplied | ToolFinished | OutputChecked) and not self._compacting
         if self._open_turn and (over or (acted and isinstance(step, CallModel))):
             yield TurnEnd(**self._who, turn_number=self._open_turn)
             self._open_turn = 0
@@ -141,6 +144,15 @@ class EventMapper:
         if isinstance(step, AwaitApproval):
             for planned in step.calls:
                 yield self._ask(planned)
+
+    def _request_reviewed(self, entry: RequestReviewed) -> Iterator[AgentActivityEvent]:
+        for message in entry.added:
+            yield MessageAdded(**self._who, content=message.content)
+
+    def _calls_reviewed(self, entry: CallsReviewed) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
+        step = self._loop.step
+        for planned in step.calls if isinstance(step, AwaitApproval) else ():
+            yield self._ask(planned)
 
     def _compacted(self, step: Step | None) -> AgentActivityEvent:
         if (
@@ -264,6 +276,9 @@ class EventMapper:
         ModelCalled: _model_called,
         ModelReplied: _model_replied,
         ModelFailed: _model_failed,
+        RequestReviewed: _request_reviewed,
+        CallsReviewed: _calls_reviewed,
+        OutputChecked: _nothing,
         CallRuled: _call_ruled,
         ApprovalDecided: _approval_decided,
         ToolsStarted: _tools_started,

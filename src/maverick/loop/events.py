@@ -186,7 +186,7 @@ class PrefixChanged(ActivityEvent, frozen=True, kw_only=True):
 
 
 class MessageAdded(ActivityEvent, frozen=True, kw_only=True):
-    """A person added a message to the conversation."""
+    """A person, or a hook, added a message to the conversation."""
 
     type: ClassVar[str] = "message_added"
     content: str

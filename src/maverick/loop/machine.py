@@ -11,39 +11,31 @@ A driver records and feeds every entry, feeds the intents ``ModelCalled`` and ``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, cast
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
 from typing_extensions import TypeVar
 
-from maverick.exceptions import AgentError, ContextOverflowError, InvalidInputError, OutputValidationError
+from maverick.exceptions import ContextOverflowError, InvalidInputError
 from maverick.loop import entries, termination
 from maverick.loop.compaction import Compactor
-from maverick.loop.conversation import Conversation, request_tokens
-from maverick.loop.definition import AgentDefinition
+from maverick.loop.conversation import Conversation
 from maverick.loop.limits import Ledger
-from maverick.loop.output import repair_prompt
 from maverick.loop.policy import Verdict
-from maverick.loop.prefix import PrefixChange, PrefixReason
+from maverick.loop.prefix import PrefixReason
 from maverick.loop.request_builder import RequestBuilder
-from maverick.loop.result import (
-    RESUMABLE,
-    AgentResult,
-    AgentUsage,
-    ResultMetadata,
-    TerminateReason,
-    ToolRecord,
-)
-from maverick.loop.run_settings import RunSettings
-from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step
-from maverick.loop.tool_round import NO_TOOLS, RoundPlanner
-from maverick.model import Message, Request, Response, StopReason, Tool, Usage
+from maverick.loop.result import TerminateReason
+from maverick.loop.state import LoopState
+from maverick.loop.steps import AwaitApproval, CallModel, CheckOutput, Finish, ReviewCalls, RunTools, Step
+from maverick.loop.tool_round import RoundPlanner
+from maverick.model import Message, StopReason
 
 T = TypeVar("T", default=str)
 
+_UNDER_WAY = (CallModel, ReviewCalls, RunTools, AwaitApproval, CheckOutput)
 
-class AgentLoop(Generic[T]):
+
+class AgentLoop(LoopState[T]):
     """One run of an agent, without I/O.
 
     Args:
@@ -51,36 +43,6 @@ class AgentLoop(Generic[T]):
         tools: Its tools by name, as they are today. Recorded entries were decided with the tools of their time.
         max_depth: How deep agents may be nested in each other.
     """
-
-    def __init__(
-        self, definition: AgentDefinition[T], tools: Mapping[str, Tool], *, max_depth: int = 5
-    ) -> None:
-        self.definition = definition
-        self.step: Step | None = None
-        """What to do next; ``None`` until the run has started."""
-        self.turn = 0
-        self.text = ""
-        """The newest text of the model."""
-        self.conversation = Conversation("", ())
-        self.prefix_change: PrefixChange | None = None
-        """How the newest request of a turn fails to extend the one before it, if it does."""
-        self.ledger = Ledger()
-        self.tool_round = NO_TOOLS
-        """The tool calls of the turn; empty when there are none."""
-        self.closed_round = NO_TOOLS
-        """The last tool calls that got all their results."""
-        self._tools = tools
-        self._max_depth = max_depth
-        self._records: list[ToolRecord] = []
-        self._repairs = 0
-        self._answered: str | None = None
-        """The model that answered last, as its provider names it; ``None`` before the first answer."""
-        self._reopened = 0
-        """The attempts already made at a turn that was stopped to make room for it."""
-        self._in_flight = False
-        """Whether the model was called and has not answered yet."""
-        self._now = self._before = self._paused = 0.0
-        """The time of this entry and of the one before it; the seconds in which no driver worked on the run."""
 
     def feed(self, entry: entries.Entry) -> Step:
         """Take in what happened and say what to do next.
@@ -105,10 +67,9 @@ class AgentLoop(Generic[T]):
             return entry.limits.seconds
         return max(entry.limits.seconds - self._elapsed, 0.0)
 
-    # What happened ----------------------------------------------------------------------------------------------
-
     def _on_run_started(self, entry: entries.RunStarted, _: None) -> Step:
         self._start = entry
+        self._first = entry.messages[entry.earlier] if entry.earlier else None
         self._requests = RequestBuilder(self.definition, self._tools, entry)
         self.ledger = Ledger(entry.limits, entry.info.price, entry.info.least_output)
         self.conversation = Conversation(self._requests.system, entry.messages)
@@ -127,7 +88,7 @@ class AgentLoop(Generic[T]):
             # It was decided for a model that can read less than today's, or that condenses in another way.
             self._compactor.ask_again()
             return self._ask_to_condense(native=entry.native) or step
-        self.prefix_change = self.conversation.sending()
+        self.prefix_change, self.reviewed = self.conversation.sending(), True
         if step.compaction:
             return CallModel(self._request(self._requests.settings.max_tokens), entry.turn, entry.attempt)
         return step
@@ -145,10 +106,14 @@ class AgentLoop(Generic[T]):
             if not step.request.compact:
                 return self._condense(response.content)
             return self._next_turn() if self._compactor.take_block(response) else self._summarize()
+        self.reviewed = False
+        if entry.refusal:
+            return self._refuse(entry.refused_by, entry.refusal)
         response, calls = self.conversation.answer(response, self.turn)
         self.text = response.content or self.text
         if calls:
             self.tool_round = self._planner.plan(self.turn, calls, response.stop_reason, self._elapsed)
+            self.tool_round.in_review = entry.review
         if self.ledger.limits.cost_usd is not None and response.usage.cost_usd is None:
             return self._finish(
                 TerminateReason.ERROR, termination.no_price(response.model or self._requests.config.model)
@@ -178,6 +143,42 @@ class AgentLoop(Generic[T]):
         # What was about this conversation, or may pass, does not say that the provider cannot condense.
         self._compactor.native &= error.retryable or isinstance(error, ContextOverflowError)
         return self._summarize() if step.request.compact else self._condense("")
+
+    def _on_request_reviewed(self, entry: entries.RequestReviewed, step: CallModel) -> Step:
+        if self._in_flight or self.reviewed:
+            raise InvalidInputError("A request is reviewed once, before it is sent.", field="entry")
+        if entry.refusal:
+            return self._refuse(entry.by, entry.refusal)
+        first = 0 if self._first is None else self.conversation.place_of(self._first)
+        self.conversation.revise(entry.since, entry.messages, entry.added)
+        self._first = self.conversation.history[first] if first else None
+        self.reviewed = True
+        if step.compaction:
+            self._compactor.ask_again()
+        return self._ask_anew(step)
+
+    def _on_calls_reviewed(self, entry: entries.CallsReviewed, _: ReviewCalls) -> Step:
+        tools = self.tool_round
+        if not all(tools.may_rule(review.index) for review in entry.calls):
+            raise InvalidInputError("A tool call that is not run cannot be reviewed.", field="calls")
+        tools.in_review = False
+        for review in entry.calls:
+            if review.refusal:
+                tools.refuse(review.index, review.refusal)
+            elif review.call is not None:
+                tools.change(review.index, review.call)
+        return self._ask_or_run()
+
+    def _on_output_checked(self, entry: entries.OutputChecked, step: CheckOutput | Finish) -> Step:
+        output = self.definition.output_config
+        if isinstance(step, Finish) and output is None and step.listens:  # the agent is not at hand
+            return step
+        if isinstance(step, Finish) or output is None:
+            raise InvalidInputError("There is no output to check.", field="entry")
+        if entry.retry:
+            return self._repair(output.format.rejected(self.text, entry.retry))
+        made = output.format.restore(entry.output) if entry.output else output.format.parse(self.text)
+        return self._finish(TerminateReason.COMPLETE, output=made)
 
     def _on_call_ruled(self, entry: entries.CallRuled, step: RunTools | AwaitApproval) -> Step:
         tools = self.tool_round
@@ -225,9 +226,10 @@ class AgentLoop(Generic[T]):
             if isinstance(step, CallModel):
                 self.ledger.charge(self._estimated_usage(entry.partial_text, step))
             self.conversation.say_partly(entry.partial_text)
+        self._unchecked = step if isinstance(step, CheckOutput) else None
         if entry.reason is TerminateReason.TIMEOUT:
             return self._stop_at(entry.reason)
-        return self._finish(entry.reason, termination.interrupted(entry, step))
+        return self._finish(entry.reason, entry.error or termination.interrupted(entry, step))
 
     def _on_resumed(self, entry: entries.Resumed, step: Step) -> Step:
         self._paused += max(self._now - self._before, 0.0)
@@ -238,18 +240,13 @@ class AgentLoop(Generic[T]):
             self.conversation.rewrite(self.conversation.history, changed)
             if isinstance(step, CallModel):  # what was asked is not what is asked now
                 self._compactor.ask_again()
-                if not step.compaction:
-                    self._reopened = step.attempt - (not self._in_flight)
-                return self._next_turn()
+                return self._ask_anew(step)
         if isinstance(step, Finish):
-            reason = step.result.terminate_reason
-            spent = reason is TerminateReason.MAX_TOOL_CALLS and self.ledger.tool_call_room() == 0
-            return step if spent or reason not in RESUMABLE else self._next_turn()
-        if isinstance(step, CallModel) and self._in_flight:
-            return replace(step, attempt=step.attempt + 1, delay=0.0)
+            return self._reopen(step)
         if isinstance(step, CallModel):
-            is_new = step.attempt == 1 and not step.compaction
-            return self._next_turn() if is_new else step
+            return self._call_again(step)
+        if isinstance(step, CheckOutput):
+            return step
         if self.tool_round.started:
             self.tool_round.reopened = True
             return step
@@ -258,12 +255,14 @@ class AgentLoop(Generic[T]):
 
     def _on_edited(self, entry: entries.Edited, step: CallModel) -> Step:
         self.conversation.edit(entry.parts or entry.content, keeps_media=entry.keeps_media)
+        self.reviewed = False
         return replace(step, request=replace(step.request, messages=self.conversation.history))
 
     def _on_said(self, entry: entries.Said, step: CallModel | Finish) -> Step:
         if self._in_flight or not step.listens:
             raise InvalidInputError("Words can be taken in only between two turns.", field="entry")
         self.conversation.interject(Message.user(entry.parts or entry.content))
+        self.reviewed = False
         self._reopened = step.attempt - 1 if isinstance(step, CallModel) else 0
         return self._next_turn()
 
@@ -272,137 +271,16 @@ class AgentLoop(Generic[T]):
         entries.ModelCalled: ((CallModel,), _on_model_called),
         entries.ModelReplied: ((CallModel,), _on_model_replied),
         entries.ModelFailed: ((CallModel,), _on_model_failed),
+        entries.RequestReviewed: ((CallModel,), _on_request_reviewed),
+        entries.CallsReviewed: ((ReviewCalls,), _on_calls_reviewed),
+        entries.OutputChecked: ((CheckOutput, Finish), _on_output_checked),
         entries.CallRuled: ((RunTools, AwaitApproval), _on_call_ruled),
         entries.ApprovalDecided: ((AwaitApproval,), _on_approval_decided),
         entries.ToolsStarted: ((RunTools,), _on_tools_started),
         entries.ToolFinished: ((RunTools,), _on_tool_finished),
-        entries.Interrupted: ((CallModel, RunTools, AwaitApproval), _on_interrupted),
-        entries.Resumed: ((CallModel, RunTools, AwaitApproval, Finish), _on_resumed),
+        entries.Interrupted: (_UNDER_WAY, _on_interrupted),
+        entries.Resumed: ((*_UNDER_WAY, Finish), _on_resumed),
         entries.Edited: ((CallModel,), _on_edited),
         entries.Said: ((CallModel, Finish), _on_said),
     }
     """For each kind of entry, the steps it may follow and what it does."""
-
-    # What to do next --------------------------------------------------------------------------------------------
-
-    def _next_turn(self) -> Step:
-        if not self._reopened and (reason := self.ledger.breach(self._elapsed)) is not None:
-            return self._stop_at(reason)
-        asked = self._requests.settings.max_tokens
-        if self.conversation.is_full(asked) and (summary := self._ask_to_condense()) is not None:
-            return summary
-        room = self.ledger.answer_room(asked, self.conversation.tokens)
-        if isinstance(room, TerminateReason):
-            return self._stop_at(room)
-        request = self._request(room)
-        attempts, self._reopened = self._reopened, 0
-        return CallModel(request, self.turn, attempts + 1) if attempts else CallModel(request, self.turn + 1)
-
-    def _ask_or_run(self) -> Step:
-        tools = self.tool_round
-        return AwaitApproval(self.turn, tools) if tools.waiting else RunTools(self.turn, tools)
-
-    def _conclude(self, response: Response) -> Step:
-        if self.definition.output_config is not None:  # text beside earlier tool calls is not a value
-            self.text = response.content
-        match response.stop_reason:
-            case StopReason.PAUSE:
-                return self._next_turn()
-            case StopReason.REFUSAL:
-                return self._finish(TerminateReason.REFUSED, termination.refused(response))
-            case StopReason.MAX_TOKENS | StopReason.CONTEXT_OVERFLOW:
-                return self._finish(TerminateReason.MAX_TOKENS, termination.cut_off(response.stop_reason))
-        return self._deliver(self.text)
-
-    def _deliver(self, answer: str) -> Step:
-        """End with the answer, if it is what the definition declares; ask for a better one otherwise."""
-        output = self.definition.output_config
-        if output is None:
-            return self._finish(TerminateReason.COMPLETE)
-        try:
-            return self._finish(TerminateReason.COMPLETE, output=output.format.parse(answer))
-        except OutputValidationError as error:
-            if self._repairs >= self._requests.settings.max_repairs:
-                return self._finish(TerminateReason.COMPLETE, error)
-            self._repairs += 1
-            self.conversation.interject(Message.user(repair_prompt(error)))
-            return self._next_turn()
-
-    def _ask_to_condense(self, *, native: bool | None = None) -> CallModel | None:
-        """Ask for the older turns to be condensed, unless there are none or it cannot be afforded."""
-        request = self._compactor.request(self.turn, self._request(0), self.ledger, native=native)
-        return None if request is None else CallModel(request, self.turn, compaction=True)
-
-    def _summarize(self) -> Step:
-        """Condense the conversation without the provider, which could not do it."""
-        self._compactor.ask_again()
-        return self._ask_to_condense(native=False) or self._condense("")
-
-    def _condense(self, summary: str) -> Step:
-        self._compactor.condense(summary)
-        return self._next_turn()
-
-    def _stop_at(self, reason: TerminateReason) -> Finish:
-        return self._finish(reason, termination.limit_reached(reason, self.ledger.limits))
-
-    def _finish(
-        self, reason: TerminateReason, error: AgentError | None = None, output: T | None = None
-    ) -> Finish:
-        self._close_round()
-        return Finish(self.outcome(reason, error, output))
-
-    def outcome(
-        self, reason: TerminateReason, error: AgentError | None = None, output: T | None = None
-    ) -> AgentResult[T]:
-        """The result of a run that stands where this one stands."""
-        start, typed = self._start, self.definition.output_config is not None
-        self.conversation.history.derived[RunSettings] = self._requests.settings.binding(start.system)
-        return AgentResult(
-            success=error is None,
-            output=cast("T", self.text) if error is None and not typed else output,
-            metadata=ResultMetadata(
-                run_id=start.run_id,
-                trace_id=start.trace_id,
-                agent=start.agent,
-                model=self._answered or self._requests.config.model,
-            ),
-            errors=[] if error is None else [error],
-            usage=AgentUsage.of(self.ledger.usage, round(self._elapsed * 1000)),
-            raw_content=self.text,
-            terminate_reason=reason,
-            turn_count=self.turn,
-            messages=self.conversation.history,
-            tool_calls=self._records,
-            validated=error is None or not typed,
-            earlier=self.conversation.place_of(start.messages[start.earlier]) if start.earlier else 0,
-        )
-
-    # The pieces -------------------------------------------------------------------------------------------------
-
-    def _apply(self, settings: RunSettings | None) -> PrefixReason | None:
-        """Go on with these settings; says why the next request does not extend the last one, if it does not."""
-        changed = self._requests.apply(settings, answered=self._answered is not None)
-        self.conversation.offer_tools(self._requests.offer.tokens)
-        self.conversation.size = self._requests.settings.context_window or self._start.info.context_window
-        return changed
-
-    def _estimated_usage(self, answer: str, step: CallModel) -> Usage:
-        asked = request_tokens(step.request) if step.compaction else self.conversation.tokens
-        return self.ledger.estimated_usage(asked, answer, step.request.config.max_tokens or 0)
-
-    def _close_round(self) -> None:
-        """Put the results into the history, in the order of the calls; an unfinished call is cancelled."""
-        tools = self.tool_round
-        if tools.calls:
-            self.tool_round, self.closed_round = NO_TOOLS, tools
-            share = self.conversation.result_share(len(tools.calls))
-            for message, record in tools.close(self._now, share):
-                self.conversation.say(message)
-                self._records.append(record)
-
-    def _request(self, max_tokens: int) -> Request:
-        return self._requests.request(self.conversation.history, max_tokens)
-
-    @property
-    def _elapsed(self) -> float:
-        return max(self._now - self._start.at - self._paused, 0.0)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from typing_extensions import TypeForm, TypeVar
 
 from maverick.exceptions import InvalidInputError, OutputValidationError
+from maverick.model import ToolContext
 from maverick.model.request import ANSWER
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
 T = TypeVar("T", default=str)
+
+OutputValidator: TypeAlias = Callable[[T, ToolContext[Any]], T | Awaitable[T | None] | None]
+"""Checks an output of the declared type: returns ``None`` or another output, or raises ``RetryOutput`` to have the model
+asked for a better one. It may be ``async``."""
 
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL | re.IGNORECASE)
 _MOST_PROBLEMS_SHOWN = 8
@@ -80,6 +85,18 @@ class OutputFormat(Generic[T]):
             if isinstance(answer, dict) and answer.keys() == {ANSWER}:
                 return [json.dumps(answer[ANSWER])]
         return []
+
+    def rejected(self, text: str, why: str) -> OutputValidationError:
+        """The error of an answer that a validator did not accept."""
+        return OutputValidationError(f"The {self.name} was not accepted: {why}", raw_output=text)
+
+    def dump(self, output: T) -> str:
+        """The output as JSON, for :meth:`restore`."""
+        return self._adapter.dump_json(output, by_alias=True, round_trip=True).decode()
+
+    def restore(self, dumped: str) -> T:
+        """The output that was dumped."""
+        return self._adapter.validate_json(dumped)
 
 
 def repair_prompt(error: OutputValidationError) -> str:

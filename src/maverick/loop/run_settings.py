@@ -76,6 +76,8 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
     """The model that the agent names; empty when it names none."""
     output: str | None = None
     """A hash of what the answer has to be, if anything; ``None`` in runs that were made before it was recorded."""
+    checks_output: bool = False
+    """Whether validators are asked about an answer of the declared type."""
 
     def binding(self, system: str) -> tuple[str, ...]:
         """What a signed thought is valid with, besides the messages before it: the model first."""
@@ -105,4 +107,5 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
             run.max_calls_per_turn,
             model.model or "",
             "" if output is None else hash_output(output.output_name, output.format.json_schema),
+            output is not None and bool(output.validators),
         )

@@ -65,6 +65,24 @@ def approval_id(run_id: str, turn: int, index: int) -> str:
     return f"{run_id}:{turn}:{index}"
 
 
+class ReviewCalls(Struct, frozen=True):
+    """Ask the hooks about the calls and report :class:`CallsReviewed`."""
+
+    turn: int
+    tools: ToolRound
+
+    @property
+    def calls(self) -> Sequence[PlannedCall]:
+        """The calls that may be run."""
+        return [planned for planned in self.tools.calls if not planned.refusal]
+
+
+class CheckOutput(Struct, frozen=True):
+    """Ask the output's validators about an answer and report :class:`OutputChecked`."""
+
+    output: Any
+
+
 class AwaitApproval(Struct, frozen=True):
     """Ask a person about each of these calls and report :class:`ApprovalDecided`."""
 
@@ -93,4 +111,4 @@ class Finish(Struct, frozen=True):
         return self.result.terminate_reason is TerminateReason.COMPLETE
 
 
-Step: TypeAlias = CallModel | RunTools | AwaitApproval | Finish
+Step: TypeAlias = CallModel | ReviewCalls | RunTools | AwaitApproval | CheckOutput | Finish

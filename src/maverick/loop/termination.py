@@ -6,6 +6,7 @@ from maverick.exceptions import (
     AbortedError,
     AgentError,
     ApprovalRequiredError,
+    HookRefusedError,
     InvalidInputError,
     LimitExceededError,
     RefusalError,
@@ -96,6 +97,11 @@ def refused(response: Response) -> AgentError:
     """The model declined."""
     said = " What it said is the result's raw_content." if response.content else ""
     return RefusalError(f"The model declined to answer.{said} Rephrase the task or use another model.")
+
+
+def refused_by_hook(hook: str, reason: str) -> AgentError:
+    """A hook did not let the model be called, or its answer pass."""
+    return HookRefusedError(f"The hook {hook} stopped the run: {reason}", hook=hook, reason=reason)
 
 
 def cut_off(reason: StopReason) -> AgentError:

@@ -89,7 +89,7 @@ class ToolRound:
     Ruling on a call, asking about it and settling it each cost the same however many calls there are.
     """
 
-    __slots__ = ("_results", "calls", "over_limit", "reopened", "started", "turn", "waiting")
+    __slots__ = ("_results", "calls", "in_review", "over_limit", "reopened", "started", "turn", "waiting")
 
     def __init__(self, turn: int = 0, calls: Iterable[PlannedCall] = ()) -> None:
         self.turn = turn
@@ -99,6 +99,8 @@ class ToolRound:
         """The calls that a person is still to decide on, in order."""
         self.over_limit = False
         """Whether a call was refused because the limit of tool calls is reached."""
+        self.in_review = False
+        """Whether hooks are still to be asked about the calls."""
         self.started = False
         self.reopened = False
         """Whether the run was left while the calls ran, and is resumed: they may be ruled on once more."""
@@ -156,6 +158,10 @@ class ToolRound:
         refusal = f"Not run again: {why} {_MAY_HAVE_ACTED}" if self.started else f"Not run: {why}"
         self.calls[index] = replace(self.calls[index], refusal=refusal, begun=self.started)
         self.agree(index)
+
+    def change(self, index: int, call: ToolCall) -> None:
+        """Decide that another call is made than the model asked for; its arguments differ."""
+        self.calls[index] = replace(self.calls[index], call=call)
 
     def ask(self, index: int, question: str) -> None:
         """Decide that a person is to be asked about a call, and why."""

@@ -23,6 +23,7 @@ from maverick.exceptions import (
 from maverick.journal.approvals import MayApprove
 from maverick.loop.entries import (
     ApprovalDecided,
+    CallsReviewed,
     Entry,
     Interrupted,
     ModelCalled,
@@ -35,14 +36,24 @@ from maverick.loop.entries import (
 from maverick.loop.limits import Ledger
 from maverick.loop.policy import Policy
 from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOutcome
-from maverick.loop.steps import AwaitApproval, CallModel, Finish, RunTools, Step, approval_id
+from maverick.loop.steps import (
+    AwaitApproval,
+    CallModel,
+    CheckOutput,
+    Finish,
+    ReviewCalls,
+    RunTools,
+    Step,
+    approval_id,
+)
 from maverick.loop.tool_round import PlannedCall
-from maverick.model import ExecutionMetrics, Request, Response, TextDelta
+from maverick.model import ExecutionMetrics, History, Request, Response, TextDelta
 from maverick.model.client import RunScope, run_scope
 from maverick.providers.deadlines import RequestTimeout, deadlines_of
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest, Approver, ask
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.gates import ApprovalGate, PermissionGate, fitting
+from maverick.runtime.hooks import HookChain, check_output
 from maverick.runtime.interruption import AbortSignal, Interruption, RunInterrupted, RunParked
 from maverick.runtime.replay import follow
 from maverick.runtime.run import Run
@@ -66,6 +77,7 @@ class Driver(Generic[T]):
         approval_expires_in: float | None,
         may_approve: MayApprove | None,
         permissions: Policy | None,
+        hooks: HookChain | None,
         start_agent: StartAgent,
         entries: Sequence[Entry] = (),
     ) -> None:
@@ -79,8 +91,11 @@ class Driver(Generic[T]):
         self._resumed_gate = self._gate if entries else None
         """The gate of a resumed run: a person may have decided while it was parked."""
         self._permissions = PermissionGate(run, permissions)
+        self._hooks = hooks
         self._start_agent = start_agent
         self._partial: list[str] = []
+        self._passed: History | None = None
+        """The conversation that the hooks let pass."""
         self._lost = Ledger()
         """What subagents had used when they were cut short."""
         self._scope: RunScope | None = None
@@ -141,10 +156,10 @@ class Driver(Generic[T]):
                             step = await self.run.record(ruled)
                     case RunTools():
                         step = await self._run_tools(step)
-                    case AwaitApproval():
-                        step = await self._ask_person(step)
+                    case AwaitApproval() | ReviewCalls() | CheckOutput():
+                        step = await self._consult(step)
         except RunInterrupted as stop:
-            step = await self._interrupt(stop.reason, stop.message)
+            step = await self._interrupt(stop.reason, stop.message, stop.error)
         except RunParked as parked:
             return self.run.leave(self.run.loop.outcome(TerminateReason.AWAITING_APPROVAL, parked.error))
         except asyncio.CancelledError:
@@ -157,6 +172,8 @@ class Driver(Generic[T]):
     async def _call_model(self, step: CallModel) -> Step:
         if step.delay:
             await self._interruption.guard(asyncio.sleep(_jittered(step)), idle=True)
+        if self._hooks is not None and (review := await self._review_request(step)) is not None:
+            return await self.run.record(review)
         recorded = await self.run.record(
             ModelCalled(
                 at=self.run.clock.now(),
@@ -179,7 +196,44 @@ class Driver(Generic[T]):
             return await self.run.record(ModelFailed(at=self.run.clock.now(), error=_foreign(error)))
         self._metrics.record(response.usage)
         self._partial.clear()
-        return await self.run.record(ModelReplied(at=self.run.clock.now(), response=response))
+        if self._hooks is None or step.compaction:
+            return await self.run.record(ModelReplied(at=self.run.clock.now(), response=response))
+        return await self.run.record(await self._review_response(response))
+
+    async def _review_request(self, step: CallModel) -> Entry | None:
+        """What the hooks decide about a request; they are asked once about the conversation as it stands."""
+        hooks, history = self._hooks, self.run.loop.conversation.history
+        if hooks is None or self._passed is history:
+            return None
+        turn = step.turn + 1 if step.compaction else step.turn
+        ctx = self.run.context(turn, self._interruption.deadline)
+        review = await self._interruption.guard(hooks.review_request(self.run, step, ctx))
+        self._passed = history if review is None else None
+        return review
+
+    async def _review_response(self, response: Response) -> Entry:
+        assert self._hooks is not None  # noqa: S101 - there are some to ask
+        ctx = self.run.context(self.run.loop.turn, self._interruption.deadline)
+        try:
+            return await self._interruption.guard(self._hooks.review_response(self.run, response, ctx))
+        except RunInterrupted:
+            self._lost.charge(response.usage)
+            raise
+
+    async def _consult(self, step: AwaitApproval | ReviewCalls | CheckOutput) -> Step:
+        """Ask a person, the hooks or the output's validators."""
+        deadline = self._interruption.deadline
+        match step:
+            case AwaitApproval():
+                return await self._ask_person(step)
+            case CheckOutput(output=output):
+                ctx = self.run.context(self.run.loop.turn, deadline)
+                checked = await self._interruption.guard(check_output(self.run, output, ctx))
+                return await self.run.record(checked)
+        if self._hooks is None:  # the run was begun with some, and is resumed without
+            return await self.run.record(CallsReviewed(at=self.run.clock.now()))
+        reviewing = self._hooks.review_calls(self.run, step, deadline)
+        return await self.run.record(await self._interruption.guard(reviewing))
 
     async def _ask_model(self, request: Request) -> Response:
         limit = self.run.loop.definition.model_config.request_timeout_ms
@@ -202,7 +256,7 @@ class Driver(Generic[T]):
 
     async def _run_tools(self, step: RunTools) -> Step:
         tools, deadline = self.run.loop.tool_round, self._interruption.deadline
-        runner = ToolRunner(self.run, step.turn, deadline, self._start_agent, self._lost)
+        runner = ToolRunner(self.run, step.turn, deadline, self._start_agent, self._lost, self._hooks)
         if self._resumed_gate is not None:
             await self._resumed_gate.withdraw_refused()
         if not tools.started:
@@ -286,7 +340,9 @@ class Driver(Generic[T]):
             log_failure(logging.WARNING, "approval_failed", error, self.run.ids | {"tool": call.tool_name})
             return _NOT_ASKED
 
-    async def _interrupt(self, reason: TerminateReason, message: str) -> Finish:
+    async def _interrupt(
+        self, reason: TerminateReason, message: str, error: AgentError | None = None
+    ) -> Finish:
         """End the run, unless it has just ended by itself."""
         step = self.run.loop.step
         if not isinstance(step, Finish):
@@ -300,6 +356,7 @@ class Driver(Generic[T]):
                     usage=self._lost.usage,
                     turns=self._lost.turns,
                     tool_calls=self._lost.tool_calls,
+                    error=error,
                 )
             )
         assert isinstance(step, Finish)  # noqa: S101 - an interrupted run is over

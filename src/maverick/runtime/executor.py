@@ -27,6 +27,7 @@ from maverick.runtime import replay
 from maverick.runtime.approver import ApprovalAnswer, Approver, as_json, check_edited
 from maverick.runtime.event_log import Listener, listeners_of
 from maverick.runtime.event_stream import EventStream
+from maverick.runtime.hooks import HookChain, Hooks
 from maverick.runtime.interruption import AbortSignal
 from maverick.runtime.prepared_agent import AgentPreparer
 from maverick.runtime.run import RunClock
@@ -56,6 +57,8 @@ class AgentExecutor:
         deps: What tools find in ``ToolContext.deps``, in runs that are not given their own.
         may_approve: Says who may decide on a request, for :meth:`approve` and :meth:`deny`; by default the run's own user.
             An agreement that another process has written to the journal counts only if it says so too.
+        hooks: What acts around model calls and tool calls, subagents' included: objects of classes derived from
+            :class:`~maverick.Hooks`, asked in this order.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class AgentExecutor:
         settings: AgentConfig | None = None,
         deps: object = None,
         may_approve: MayApprove | None = None,
+        hooks: Sequence[Hooks] = (),
     ) -> None:
         if client is not None and not callable(getattr(client, "run", None)):
             raise InvalidInputError(
@@ -96,6 +100,7 @@ class AgentExecutor:
             "settings": settings,
             "deps": deps,
             "may_approve": may_approve,
+            "hooks": hooks,
         }
         """The arguments it was created with."""
         registry = ToolRegistry() if tool_registry is None else tool_registry
@@ -114,6 +119,7 @@ class AgentExecutor:
             may_approve,
             permissions,
             max_depth,
+            HookChain(hooks) if hooks else None,
         )
 
     @classmethod

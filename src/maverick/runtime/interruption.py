@@ -55,12 +55,13 @@ class AbortSignal:
 
 
 class RunInterrupted(Exception):  # noqa: N818 - not an error: how an interruption travels up to the driver
-    """The run was stopped; ``reason`` and ``message`` say why."""
+    """The run was stopped; ``reason`` and ``message`` say why, and ``error`` where code of the program's own failed."""
 
-    def __init__(self, reason: TerminateReason, message: str) -> None:
+    def __init__(self, reason: TerminateReason, message: str, error: AgentError | None = None) -> None:
         super().__init__(message)
         self.reason = reason
         self.message = message
+        self.error = error
 
 
 class RunParked(Exception):  # noqa: N818 - not an error: how a run that waits leaves its driver

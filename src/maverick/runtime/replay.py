@@ -17,7 +17,7 @@ from maverick.journal.damage import damaged_run
 from maverick.journal.records import DAMAGED, Lease, check_here
 from maverick.journal.words import words_for
 from maverick.loop.definition import AgentDefinition, AgentTool
-from maverick.loop.entries import Edited, Entry, ModelCalled, RunStarted, Said
+from maverick.loop.entries import Edited, Entry, ModelCalled, RequestReviewed, RunStarted, Said
 from maverick.loop.event_mapper import EventMapper
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
@@ -225,6 +225,8 @@ def forked(
     prefix: list[Entry] = [new_start, *entries[1 : begun[0]]]
     if edit is None:
         return prefix
+    while isinstance(prefix[-1], RequestReviewed):  # of a request that is not the one that is made
+        prefix.pop()
     at = prefix[-1].at
     if isinstance(edit, str):
         return [*prefix, Edited(at=at, content=edit, keeps_media=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any, Generic
 
 from msgspec.structs import replace
@@ -17,7 +18,8 @@ from maverick.loop.events import AgentActivityEvent
 from maverick.loop.machine import AgentLoop
 from maverick.loop.result import AgentResult, TerminateReason
 from maverick.loop.steps import CallModel, Finish, RunTools, Step
-from maverick.model import LLMClient, Opaque, TextDelta, ThinkingDelta
+from maverick.loop.tool_round import PlannedCall
+from maverick.model import LLMClient, Opaque, TextDelta, ThinkingDelta, ToolContext
 from maverick.runtime.event_log import Listener, ids_of, log_failure
 from maverick.runtime.interruption import AbortSignal
 from maverick.runtime.run_writer import RunWriter
@@ -90,6 +92,29 @@ class Run(Generic[T]):
             "trace_id": self.start.trace_id,
             "agent": "/".join(self.start.agent),
         }
+
+    def context(
+        self,
+        turn: int,
+        deadline: float | None,
+        planned: PlannedCall | None = None,
+        session: object = None,
+    ) -> ToolContext[Any]:
+        """What a tool, a hook or a validator may know of the run, and of the call it is about."""
+        start = self.start
+        key = f"{start.run_id}/{turn}"
+        return ToolContext(
+            run_id=start.run_id,
+            trace_id=start.trace_id,
+            agent=start.agent,
+            turn=turn,
+            call_id="" if planned is None else planned.call.id,
+            idempotency_key=key if planned is None else f"{key}/{planned.index}",
+            deadline=inf if deadline is None else deadline,
+            user_id=start.user_id,
+            session=session,
+            deps=self.deps,
+        )
 
     @property
     def watched(self) -> bool:

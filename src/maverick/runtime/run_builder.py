@@ -25,6 +25,7 @@ from maverick.runtime import replay
 from maverick.runtime.approver import Approver
 from maverick.runtime.driver import Driver
 from maverick.runtime.event_log import Listener
+from maverick.runtime.hooks import HookChain
 from maverick.runtime.prepared_agent import AgentPreparer, PreparedAgent
 from maverick.runtime.run import Run, RunClock
 from maverick.runtime.run_writer import RunWriter
@@ -55,6 +56,7 @@ class RunBuilder:
     may_approve: MayApprove | None
     permissions: Policy | None
     max_depth: int
+    hooks: HookChain | None
 
     def driver(
         self,
@@ -88,6 +90,7 @@ class RunBuilder:
             self.approval_expires_in,
             self.may_approve,
             self.permissions,
+            self.hooks,
             partial(self._subagent, attendance=attendance),
             entries=entries,
         )

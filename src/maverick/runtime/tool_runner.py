@@ -20,6 +20,7 @@ from maverick.model import Effect, Outcome, Part, StructuredResult, Text, ToolCo
 from maverick.model.server_tools import shows_findings
 from maverick.model.untrusted import is_marked, mark_untrusted
 from maverick.runtime.event_log import log_failure
+from maverick.runtime.hooks import CallResult, HookChain
 from maverick.runtime.interruption import AbortSignal, RunParked
 from maverick.runtime.run import Run
 from maverick.runtime.toolset import ReadyTool
@@ -63,7 +64,13 @@ class ToolRunner:
     """Runs the tool calls of one turn of a run."""
 
     def __init__(
-        self, run: Run[Any], turn: int, deadline: float | None, start_agent: StartAgent, lost: Ledger
+        self,
+        run: Run[Any],
+        turn: int,
+        deadline: float | None,
+        start_agent: StartAgent,
+        lost: Ledger,
+        hooks: HookChain | None = None,
     ) -> None:
         self._recovering = run.loop.tool_round.started
         """Whether the calls had begun in a process that stopped."""
@@ -77,6 +84,7 @@ class ToolRunner:
         self._transactions: dict[int, Transaction] = {}
         self._rolling_back: set[asyncio.Future[None]] = set()
         self._lost = lost
+        self._hooks = hooks if hooks is not None and hooks.after_tool else None
 
     def timeout(self, planned: PlannedCall) -> float | None:
         """The seconds a call may take; a subagent's own limits say how long it may."""
@@ -167,10 +175,11 @@ class ToolRunner:
         finally:
             watchdog.leave(task)
         end_if_forked(self._process)
+        if self._hooks is not None:
+            ctx = self._context(planned, ready, session)
+            outcome, content, data, parts = await self._reviewed(planned, ctx, outcome, content, data, parts)
         content = _marked(ready, content)
-        if parts and ready.untrusted:  # the marked text names what follows it
-            parts = (Text(content), *(part for part in parts if not isinstance(part, Text)))
-        return self._finished(planned, outcome, content, began, data, parts)
+        return self._finished(planned, outcome, content, began, data, _marked_parts(ready, content, parts))
 
     async def _run_transaction(self, planned: PlannedCall, ready: ReadyTool, began: float) -> ToolFinished:
         """Run a tool whose effect and result are written together, or not at all."""
@@ -218,8 +227,11 @@ class ToolRunner:
         if found.happened is None:
             return self._finished(planned, ToolOutcome.UNKNOWN, _UNKNOWN)
         if found.happened:
-            content = _marked(ready, cap(found.result, ready.max_output))
-            return self._finished(planned, ToolOutcome.FINISHED, content)
+            content, outcome = cap(found.result, ready.max_output), ToolOutcome.FINISHED
+            if self._hooks is not None:
+                ctx = self._context(planned, ready)
+                outcome, content, _, _ = await self._reviewed(planned, ctx, outcome, content)
+            return self._finished(planned, outcome, _marked(ready, content))
         if self._may_be_under_way(ready):
             return self._finished(planned, ToolOutcome.UNKNOWN, _UNDER_WAY)
         return None
@@ -253,17 +265,37 @@ class ToolRunner:
         if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and child.run.writer is not None:
             raise RunParked(result.errors[0])
         outcome = ToolOutcome.FINISHED if result.success else ToolOutcome.FAILED
+        content = _answered(planned.call.tool_name, result)
+        if self._hooks is not None:
+            ctx = self._context(planned, self._run.toolset.ready[planned.call.tool_name])
+            outcome, content, _, _ = await self._reviewed(planned, ctx, outcome, content)
         ledger = child.run.loop.ledger
         return ToolFinished(
             at=self._run.clock.now(),
             index=planned.index,
             outcome=outcome,
-            content=_answer(planned.call.tool_name, result),
+            content=_marked_answer(planned.call.tool_name, result, content),
             duration_ms=_milliseconds(began),
             usage=ledger.usage,
             turns=ledger.turns,
             tool_calls=ledger.tool_calls,
         )
+
+    async def _reviewed(
+        self,
+        planned: PlannedCall,
+        ctx: ToolContext[Any],
+        outcome: ToolOutcome,
+        content: str,
+        data: dict[str, Any] | None = None,
+        parts: tuple[Part, ...] = (),
+    ) -> tuple[ToolOutcome, str, dict[str, Any] | None, tuple[Part, ...]]:
+        """The result of a call, as the hooks leave it, before it is marked and recorded."""
+        assert self._hooks is not None  # noqa: S101 - there are some to ask
+        result = CallResult(outcome is not ToolOutcome.FINISHED, content, data, parts)
+        result = await self._hooks.review_result(self._run, planned.call, result, ctx)
+        outcome = ToolOutcome.FAILED if result.failed else ToolOutcome.FINISHED
+        return outcome, result.content, result.data, result.parts
 
     def _finished(
         self,
@@ -285,19 +317,8 @@ class ToolRunner:
         )
 
     def _context(self, planned: PlannedCall, ready: ReadyTool, session: object = None) -> ToolContext[Any]:
-        start = self._run.start
-        return ToolContext(
-            run_id=start.run_id,
-            trace_id=start.trace_id,
-            agent=start.agent,
-            turn=self._turn,
-            call_id=planned.call.id,
-            idempotency_key=f"{start.run_id}/{self._turn}/{planned.index}",
-            deadline=min(asyncio.get_running_loop().time() + ready.timeout, self._deadline),
-            user_id=start.user_id,
-            session=session,
-            deps=self._run.deps,
-        )
+        deadline = min(asyncio.get_running_loop().time() + ready.timeout, self._deadline)
+        return self._run.context(self._turn, deadline, planned, session)
 
 
 def _description(error: BaseException) -> str:
@@ -313,9 +334,15 @@ def _marked(ready: ReadyTool, text: str) -> str:
     return mark_untrusted(ready.tool.name, text) if ready.untrusted else text
 
 
-def _answer(name: str, result: AgentResult[Any]) -> str:
+def _marked_parts(ready: ReadyTool, marked: str, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts of a result; a marked text names what follows it."""
+    if not parts or not ready.untrusted:
+        return parts
+    return (Text(marked), *(part for part in parts if not isinstance(part, Text)))
+
+
+def _marked_answer(name: str, result: AgentResult[Any], text: str) -> str:
     """A subagent's answer for its caller; one that has read untrusted content is untrusted too."""
-    text = _answered(name, result)
     has_read = any(is_marked(record.result) for record in result.tool_calls) or any(
         is_marked(message.content) or shows_findings(message.parts) for message in result.messages
     )

@@ -18,12 +18,15 @@ from maverick.journal.store import ENDED
 from maverick.loop.entries import (
     ApprovalDecided,
     CallRuled,
+    CallsReviewed,
     Edited,
     Entry,
     Interrupted,
     ModelCalled,
     ModelFailed,
     ModelReplied,
+    OutputChecked,
+    RequestReviewed,
     Resumed,
     RunStarted,
     Said,
@@ -69,6 +72,24 @@ def _ruled(entry: CallRuled) -> str:
     return f"tool {entry.index}, the permissions say {entry.verdict.value}: {entry.reason}"
 
 
+def _request_reviewed(entry: RequestReviewed) -> str:
+    return f"the hook {entry.by} {entry.decision}"
+
+
+def _calls_reviewed(entry: CallsReviewed) -> str:
+    decided = [
+        f"tool {review.index} refused by {review.by}: {review.refusal}"
+        if review.call is None
+        else f"tool {review.index} changed by {review.by}: {shown_call(review.call.tool_name, review.call.arguments)}"
+        for review in entry.calls
+    ]
+    return f"the hooks reviewed the tool calls. {'; '.join(decided)}".rstrip(". ")
+
+
+def _output_checked(entry: OutputChecked) -> str:
+    return f"the output was not accepted: {entry.retry}" if entry.retry else "the output was accepted"
+
+
 def _decided(entry: ApprovalDecided) -> str:
     verb = "approved" if entry.approved else "denied"
     edited = "" if entry.arguments is None else f" with {json_text(entry.arguments)}"
@@ -94,6 +115,9 @@ _WORDS: Mapping[type, Callable[[Any], str]] = {
     ModelFailed: _failed,
     ToolsStarted: _tools_started,
     ToolFinished: _finished,
+    RequestReviewed: _request_reviewed,
+    CallsReviewed: _calls_reviewed,
+    OutputChecked: _output_checked,
     CallRuled: _ruled,
     ApprovalDecided: _decided,
     Interrupted: _interrupted,
