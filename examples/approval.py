@@ -12,8 +12,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from maverick import AgentExecutor, SqliteJournal, ToolContext, define_agent, tool
-from maverick.model import LLMClient
+from maverick import AgentExecutor, LLMClient, SqliteJournal, ToolContext, define_agent, tool
 
 MANAGERS = {"bea", "carl"}
 

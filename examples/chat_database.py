@@ -6,8 +6,7 @@ import asyncio
 import sqlite3
 import sys
 
-from maverick import AgentExecutor, define_agent, dump_messages, load_messages
-from maverick.model import LLMClient
+from maverick import AgentExecutor, LLMClient, define_agent, dump_messages, load_messages
 
 assistant = define_agent("assistant", "You are a friendly assistant.", model="claude:claude-sonnet-5-5")
 

@@ -10,8 +10,7 @@ from typing import Self
 
 from pydantic import BaseModel, model_validator
 
-from maverick import AgentExecutor, define_agent
-from maverick.model import LLMClient
+from maverick import AgentExecutor, LLMClient, define_agent
 
 
 class Item(BaseModel):

@@ -6,8 +6,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from maverick import AgentExecutor, RunConfig, connect, define_agent
-from maverick.model import LLMClient
+from maverick import AgentExecutor, LLMClient, RunConfig, connect, define_agent
 from maverick.providers.wrappers import FallbackClient, LimitedClient, RateLimiter
 
 support = define_agent("support", "Answer in one sentence.", limits=RunConfig(max_cost_usd=0.05))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from maverick import AgentExecutor, SqliteJournal, ToolContext, define_agent, tool
-from maverick.model import LLMClient
+from maverick import AgentExecutor, LLMClient, SqliteJournal, ToolContext, define_agent, tool
 
 
 @tool(effect="transactional")

@@ -6,8 +6,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from maverick import AgentExecutor, ApprovalRequest, define_agent
-from maverick.model import LLMClient
+from maverick import AgentExecutor, ApprovalRequest, LLMClient, define_agent
 from maverick.tools import Permissions
 from maverick.tools.mcp import MCPToolset, ServerAddress
 

@@ -13,8 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from maverick import AgentExecutor, RunConfig, define_agent, messages_from_anthropic, tool
-from maverick.model import LLMClient
+from maverick import AgentExecutor, LLMClient, RunConfig, define_agent, messages_from_anthropic, tool
 
 STOCK = {"nails": 120, "screws": 8}
 

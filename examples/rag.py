@@ -7,8 +7,7 @@ import sqlite3
 import sys
 from dataclasses import dataclass
 
-from maverick import AgentExecutor, ToolContext, define_agent, tool
-from maverick.model import LLMClient
+from maverick import AgentExecutor, LLMClient, ToolContext, define_agent, tool
 
 
 @dataclass

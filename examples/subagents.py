@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from maverick import AgentExecutor, RunConfig, RunEnd, ToolCallStart, define_agent, tool
+from maverick import AgentExecutor, LLMClient, RunConfig, RunEnd, ToolCallStart, define_agent, tool
 from maverick.loop.events import AgentActivityEvent
-from maverick.model import LLMClient
 
 
 @tool(effect="pure")

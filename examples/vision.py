@@ -7,8 +7,7 @@ import sys
 
 from pydantic import BaseModel
 
-from maverick import AgentExecutor, Image, ModelConfig, define_agent
-from maverick.model import LLMClient
+from maverick import AgentExecutor, Image, LLMClient, ModelConfig, define_agent
 
 
 class Shelf(BaseModel):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         TurnEnd,
         TurnStart,
     )
-    from maverick.model import Document, Image, Message, Outcome, Text, ToolContext
+    from maverick.model import Document, Image, LLMClient, Message, Outcome, Text, ToolContext
     from maverick.model.serialization import dump_messages, load_messages
     from maverick.providers import connect
     from maverick.providers.foreign_messages import messages_from_anthropic, messages_from_openai
@@ -80,7 +80,7 @@ _HOMES = {
         "TurnStart",
     ),
     "maverick.journal": ("PostgresJournal", "SqliteJournal"),
-    "maverick.model": ("Document", "Image", "Message", "Outcome", "Text", "ToolContext"),
+    "maverick.model": ("Document", "Image", "LLMClient", "Message", "Outcome", "Text", "ToolContext"),
     "maverick.model.serialization": ("dump_messages", "load_messages"),
     "maverick.providers": ("connect",),
     "maverick.providers.foreign_messages": ("messages_from_anthropic", "messages_from_openai"),
@@ -107,6 +107,7 @@ __all__ = [
     "Image",
     "Input",
     "InputConfig",
+    "LLMClient",
     "MaverickConfig",
     "MaverickError",
     "Message",

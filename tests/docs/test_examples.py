@@ -26,6 +26,8 @@ from media_files import png
 
 EXAMPLES = ROOT / "examples"
 
+pytestmark = pytest.mark.requirement("F-EXAMPLES")
+
 PROGRAMS = {
     "hello.py": ["42", "2 turns"],
     "limits_and_abort.py": ["max_turns: ", "max_tool_calls: ", "timeout: ", "aborted: ", "seen enough"],
