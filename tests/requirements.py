@@ -442,6 +442,13 @@ _MET_BY_USERS = {
     "MCP-SHOWN": "Settings and doctor tell of MCP servers: where from, whether they could be used, and no secret.",
 }
 
+_DISTRIBUTION = {
+    "DIST-WHEEL": "The wheel works without the repository: the command, the page, prices, and types for type checkers.",
+    "DIST-TOUR": "What the README shows works with the built wheel, without the repository.",
+    "DIST-EXTRAS": "Whatever needs an extra that is not installed says how to install it, and nothing else.",
+    "PLATFORM-IMPORT": "What Windows does not have is needed by nothing but what says so: agents run without it.",
+}
+
 _MACHINE = {
     "MACHINE-BARE": "With Python, git and make alone the suite passes: tests that need another program are skipped.",
     "MACHINE-SKIPS": "A test run says in a line what was skipped for want of a program, and how to install it.",
@@ -515,6 +522,7 @@ REQUIREMENTS: Mapping[str, str] = (
     | _TRACES
     | _MET_BY_USERS
     | _TIME
+    | _DISTRIBUTION
     | _MACHINE
     | _ATTACKS_ON_RUNS
     | _HOSTILE_WORKSPACES

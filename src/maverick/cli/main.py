@@ -45,8 +45,8 @@ class Command(NamedTuple):
         """Explain how to install what the command needs, if it is missing."""
         try:
             yield
-        except ModuleNotFoundError:
-            if not self.extra:
+        except ModuleNotFoundError as error:
+            if not self.extra and error.name not in sys.stdlib_module_names:
                 raise
             from maverick.config.installation import extra_needed  # here, since it is rarely needed
 

@@ -30,7 +30,10 @@ def on_ctrl_c(action: Callable[[], object], *, twice_kills: bool = False) -> Ite
         signal.signal(signal.SIGINT, former)
 
 
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)
+"""What comes when the terminal is gone; Windows does not have it."""
+ENDING = (signal.SIGTERM, *([HANGUP] if HANGUP else []))
+"""What asks a process to end."""
 
 
 @contextmanager
@@ -52,13 +55,13 @@ def on_stop_signals(stop: Callable[[], object]) -> Iterator[list[int]]:
 
     def stop_for(number: int, _: FrameType | None = None) -> None:
         came.append(number)
-        if number == signal.SIGHUP:
+        if number == HANGUP:
             _let_go_of_closed(terminals)
         stop()
 
     former = {
         number: signal.signal(number, stop_for)
-        for number in _ENDING
+        for number in ENDING
         if signal.getsignal(number) is not signal.SIG_IGN
     }
     try:

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
+from maverick.cli.stop_signals import ENDING, HANGUP
 from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
@@ -85,8 +86,8 @@ async def _show(options: argparse.Namespace, config: MaverickConfig) -> int:
         await app.run_async()
         if app.failure is not None:
             raise app.failure
-        if signal.SIGHUP in signals:
-            return SIGNALLED + signal.SIGHUP  # the terminal is gone
+        if HANGUP and HANGUP in signals:
+            return SIGNALLED + HANGUP  # the terminal is gone
         screen = Screen.of_process(interactive=True)
         console = Console(journal, screen, named_journal=options.journal)
         for session in app.stopped:
@@ -103,8 +104,9 @@ def _quit_on_signals(app: MaverickApp) -> list[signal.Signals]:
         received.append(number)
         app.call_later(app.action_quit)
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, leave, number)
+    with suppress(NotImplementedError):  # event loops on Windows have no signals
+        for number in ENDING:
+            asyncio.get_running_loop().add_signal_handler(number, leave, number)
     return received
 
 

@@ -7,7 +7,7 @@ import asyncio
 import sys
 from dataclasses import asdict
 
-from maverick.chat import Database
+from maverick.chat.database import Database
 from maverick.cli.exit_codes import FAILURE, SUCCESS
 from maverick.cli.formatting import Column, counted, lay_out, terminal_width
 from maverick.cli.json_text import json_text

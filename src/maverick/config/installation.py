@@ -24,7 +24,7 @@ def extra_needed(extra: str, purpose: str) -> Iterator[None]:
         purpose: What it is needed for; the message begins with it.
 
     Raises:
-        AgentError: A package is missing; its ``kind`` is ``invalid``.
+        AgentError: A package is missing, or this system does not have it; its ``kind`` is ``invalid``.
     """
     try:
         yield
@@ -32,10 +32,12 @@ def extra_needed(extra: str, purpose: str) -> Iterator[None]:
         package = (error.name or "").partition(".")[0]
         if package in ("", "maverick"):
             raise
+        if package in sys.stdlib_module_names:
+            fault = "which Python does not have on this system. Use Linux, macOS, or WSL on Windows."
+        else:
+            fault = f"which is not installed. Run: {install_command(extra)}"
         raise AgentError(
-            f"{purpose} needs the package {package!r}, which is not installed. Run: {install_command(extra)}",
-            kind=ErrorKind.INVALID,
-            cause=error,
+            f"{purpose} needs the package {package!r}, {fault}", kind=ErrorKind.INVALID, cause=error
         ) from error
 
 

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from errno import ENOSYS
 from pathlib import Path
 from typing import BinaryIO, NotRequired, Self, TypeAlias, TypedDict, Unpack
 
@@ -153,6 +154,8 @@ class Program:
             OSError: It could not be started; ``filename`` says whether that is because of the folder.
             ValueError: An argument or a variable is not one.
         """
+        if not hasattr(socket, "send_fds"):
+            raise OSError(ENOSYS, "Maverick starts programs on Linux and macOS only", argv[0])
         env, cwd = options["env"], str(options["cwd"])
         for word in (*argv, *env, *env.values()):
             if b"\0" in os.fsencode(word):

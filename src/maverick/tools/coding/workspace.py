@@ -21,9 +21,12 @@ from maverick.config.programs import note_workspace
 from maverick.exceptions import ConfigError, ToolError
 from maverick.tools.coding.protection import ASKED, PROTECTED, what_runs_us
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_CONFINES = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
+"""Whether this system opens files relative to folders; Windows does not, and has no flags for it."""
+if _CONFINES:
+    _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Workspace:
@@ -47,9 +50,10 @@ class Workspace:
         protected: Iterable[str] = PROTECTED,
         asked: Iterable[str] = ASKED,
     ) -> None:
-        if os.open not in os.supports_dir_fd or os.rename not in os.supports_dir_fd:
+        if not _CONFINES:
             raise ConfigError(
-                "Coding tools need a system that opens files relative to folders: Linux or macOS."
+                "Coding tools need Linux or macOS: this system cannot open files relative to folders. "
+                "Run the agent there, or without these tools."
             )
         try:
             self.root = Path(root).resolve(strict=True)
