@@ -222,10 +222,10 @@ def plain(query: str) -> str:
     [
         (plain, "@tool"),
         (AgentDefinition("helper", "Helps."), "as_tool()"),
-        (3, "name, description, parameters and execute"),
+        (3, "it has no name, description, parameters, execute"),
         (NoParameters(), '"type": "object"'),
         (Clock, "Clock"),
-        (None, "name, description, parameters and execute"),
+        (None, "it has no name, description, parameters, execute"),
         ("", "1 to 128 letters"),
         ("two words", "1 to 128 letters"),
         ("Bash(ls)", "1 to 128 letters"),

@@ -1,6 +1,6 @@
 """Mistakes in imports and definitions."""
 
-# mypy: disable-error-code="call-arg,arg-type,call-overload,attr-defined,var-annotated,misc"
+# mypy: disable-error-code="call-arg,arg-type,call-overload,attr-defined,var-annotated,misc,list-item"
 # These are mistakes.
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from pydantic import BaseModel
 
 from maverick import (
     AgentDefinition,
+    InputConfig,
     ModelConfig,
+    OutputConfig,
+    PromptConfig,
     RunConfig,
     tool,
 )
@@ -90,3 +93,79 @@ def a_model_setting_among_the_limits() -> None:
 @mistake("name: expected", "letters, digits", "'weather reporter'")
 def a_name_with_a_space() -> None:
     define(name="weather reporter")
+
+
+@mistake("model_config: expected a ModelConfig", "ModelConfig(model=", "got 'claude:claude-sonnet-5-5'")
+def a_model_in_place_of_its_settings() -> None:
+    define(model_config="claude:claude-sonnet-5-5")
+
+
+@mistake("no provider named 'anthropic'", "write 'claude:…'")
+def a_provider_by_the_name_of_its_company() -> None:
+    ModelConfig(model="anthropic:claude-sonnet-5-5")
+
+
+@mistake("does not say which provider", "'openai:gpt-6.1-sol'")
+def a_model_without_a_provider() -> None:
+    ModelConfig(model="gpt-6.1-sol")
+
+
+@mistake("effort", "'low', 'medium', 'high' or 'max'", "got 'extreme'")
+def an_effort_that_does_not_exist() -> None:
+    ModelConfig(model="claude:claude-opus-5-5", effort="extreme")
+
+
+@mistake("run_config.max_turns", "at least 1", "got 0")
+def no_turns() -> None:
+    RunConfig(max_turns=0)
+
+
+@mistake("run_config.max_cost_usd", "above 0", "got -1")
+def a_negative_budget() -> None:
+    RunConfig(max_cost_usd=-1)
+
+
+@mistake("initial_messages", "such as ['Hello!']", "got 'Report on Brest.'")
+def one_message_in_place_of_a_list() -> None:
+    PromptConfig(initial_messages="Report on Brest.")
+
+
+@mistake("initial_messages[0]", "Message.user(…)")
+def messages_as_dictionaries() -> None:
+    PromptConfig(initial_messages=[{"role": "user", "content": "Hi!"}])
+
+
+@mistake("'${user-name}' is not a variable", "Write ${name}")
+def a_variable_that_is_no_name() -> None:
+    define(prompt_config=PromptConfig(system_prompt="You help ${user-name}."))
+
+
+@mistake("no input named 'city'", "Put ${city} into a prompt")
+def braces_without_a_dollar() -> None:
+    define(prompt_config=PromptConfig(initial_messages=["Report on {city}."])).render({"city": "Brest"})
+
+
+@mistake("${city} is not declared in input_config", "declared are: town")
+def a_variable_that_is_not_declared() -> None:
+    define(
+        prompt_config=PromptConfig(initial_messages=["Report on ${city}."]),
+        input_config=InputConfig({"town": str}),
+    )
+
+
+@mistake("output_config: expected an OutputConfig", "OutputConfig(", "got the class Report")
+def a_type_in_place_of_an_output_config() -> None:
+    define(output_config=Report)
+
+
+@mistake("output_config.schema", "give the class", "Report")
+def an_instance_in_place_of_a_type() -> None:
+    OutputConfig(output_name="report", schema=Report(summary="sunny"))
+
+
+@mistake("output_config.schema", "Plain", "BaseModel")
+def a_class_that_is_no_model() -> None:
+    class Plain:
+        summary: str
+
+    OutputConfig(output_name="report", schema=Plain)

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from maverick.exceptions import MaverickError
-from mistakes import definitions  # noqa: F401 - fills the catalog
+from mistakes import definitions, running, tools  # noqa: F401 - they fill the catalog
 from mistakes.catalog import MISTAKES
 
 PYTHONS_OWN = (TypeError, ImportError, AttributeError)
 """Where Python itself demands its own type: wrong arguments, names that are not there."""
 
 RAW = re.compile(
-    r"No module named|pydantic|aiohttp|msgspec|httpx|sqlite3|asyncpg|yaml\.|Errno|object at 0x|Traceback|"
+    r"No module named|pydantic[._-]|aiohttp|msgspec|httpx|sqlite3|asyncpg|yaml\.|Errno|object at 0x|Traceback|"
     r"unexpected keyword|positional argument|NoneType|unable to open|Expecting value|Input should be",
     re.IGNORECASE,
 )

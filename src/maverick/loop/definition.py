@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Generic, NoReturn
@@ -17,7 +17,7 @@ from typing_extensions import TypeForm, TypeVar
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.loop.inputs import Input, MessageTemplate, Template, bind_inputs, inputs_schema
 from maverick.loop.limits import Limits
-from maverick.loop.model_config import ModelConfig, check_text, check_type, check_whole, reject
+from maverick.loop.model_config import ModelConfig, check_text, check_type, check_whole, reject, shown
 from maverick.loop.output import OutputFormat, OutputValidator
 from maverick.misuse import explain_arguments
 from maverick.model import Message, Tool
@@ -41,12 +41,13 @@ class PromptConfig:
     def __post_init__(self) -> None:
         check_type("prompt_config.system_prompt", self.system_prompt, str)
         if isinstance(self.initial_messages, str) or not isinstance(self.initial_messages, Sequence):
-            reject("prompt_config.initial_messages", "a list of messages", self.initial_messages)
+            reject("prompt_config.initial_messages", "a list, such as ['Hello!']", self.initial_messages)
         if not self.initial_messages:
             reject("prompt_config.initial_messages", "a list of at least one message", self.initial_messages)
         for index, message in enumerate(self.initial_messages):
             if not isinstance(message, Message):
-                check_text(f"prompt_config.initial_messages[{index}]", message)
+                where = f"prompt_config.initial_messages[{index}]"
+                check_text(where, message, "a non-empty string, or Message.user(…) or Message.assistant(…)")
         object.__setattr__(self, "initial_messages", tuple(self.initial_messages))
 
 
@@ -103,7 +104,7 @@ class ToolConfig:
 
     def __post_init__(self) -> None:
         if isinstance(self.tools, str) or not isinstance(self.tools, Sequence):
-            reject("tool_config.tools", "a list of tools", self.tools)
+            reject("tool_config.tools", "a list of tools, such as [get_weather]", self.tools)
         object.__setattr__(self, "tools", tuple(self.tools))
         names: set[str] = set()
         for index, tool in enumerate(self.tools):
@@ -203,17 +204,10 @@ class AgentDefinition(Generic[T]):
         if not _AGENT_NAME.fullmatch(self.name):
             reject("name", "a letter, then up to 63 letters, digits, '_' or '-'", self.name)
         check_text("description", self.description)
-        for part, kind in (
-            ("prompt_config", PromptConfig),
-            ("model_config", ModelConfig),
-            ("run_config", RunConfig),
-            ("tool_config", ToolConfig),
-        ):
-            check_type(part, getattr(self, part), kind)
-        if self.input_config is not None:
-            check_type("input_config", self.input_config, InputConfig)
-        if self.output_config is not None:
-            check_type("output_config", self.output_config, OutputConfig)
+        for part, kind in _PARTS.items():
+            given = getattr(self, part)
+            if given is not None or part not in ("input_config", "output_config"):
+                check_type(part, given, kind, _EXAMPLES.get(part, ""))
         self._parse_prompts()
 
     def _parse_prompts(self) -> None:
@@ -284,6 +278,14 @@ _PARTS = {
     "tool_config": ToolConfig,
     "input_config": InputConfig,
     "output_config": OutputConfig,
+}
+_EXAMPLES = {
+    "prompt_config": "PromptConfig(system_prompt='Be brief.')",
+    "model_config": "ModelConfig(model='claude:claude-sonnet-5-5')",
+    "run_config": "RunConfig(max_turns=10)",
+    "tool_config": "ToolConfig(tools=[get_weather])",
+    "input_config": "InputConfig({'city': str})",
+    "output_config": "OutputConfig(output_name='report', schema=Report)",
 }
 _OTHER_NAMES = {
     "instructions": "system_prompt",
@@ -362,4 +364,9 @@ def _not_a_tool(where: str, thing: object) -> str:
     if callable(thing):
         title = getattr(thing, "__name__", "the function")
         return f"{where}: {title} is a plain function; decorate it with @tool."
-    return f"{where}: {thing!r} is not a tool: it needs name, description, parameters and execute(args)."
+    if isinstance(thing, Coroutine):
+        thing.close()
+        name = getattr(thing, "__name__", "tool")
+        return f"{where}: {name}(…) is a call of the tool. Give the tool itself: {name}, without parentheses."
+    lacks = [name for name in ("name", "description", "parameters", "execute") if not hasattr(thing, name)]
+    return f"{where}: {shown(thing)} is not a tool: it has no {', '.join(lacks)}. Decorate a function with @tool."

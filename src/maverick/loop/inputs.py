@@ -94,7 +94,7 @@ class Input:
         try:
             return self._validator.validate_python(value)
         except ValidationError as error:
-            problem = error.errors(include_url=False)[0]["msg"]
+            problem = error.errors(include_url=False)[0]["msg"].replace("Input should be", "expected")
             raise InvalidInputError(
                 f"inputs.{name}: {problem}, got {value!r}.", field=f"inputs.{name}"
             ) from error
@@ -193,9 +193,9 @@ def bind_inputs(declared: Mapping[str, Input], given: Mapping[str, Any]) -> dict
         )
     for name in given:
         if name not in declared:
-            raise InvalidInputError(
-                f"inputs: {describe_unknown('input', name, list(declared))}", field=f"inputs.{name}"
-            )
+            text = describe_unknown("input", name, list(declared))
+            text += "" if declared else f" Put ${{{name}}} into a prompt where it is to stand."
+            raise InvalidInputError(f"inputs: {text}", field=f"inputs.{name}")
     missing = sorted(
         name for name, spec in declared.items() if name not in given and spec.default is REQUIRED
     )

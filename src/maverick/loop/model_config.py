@@ -23,15 +23,27 @@ _NEED_A_MODEL = (
 """Providers that have several models and choose none by themselves."""
 
 
+_MOST_SHOWN = 200
+
+
 def reject(field: str, expected: str, value: object) -> NoReturn:
     """Refuse the value of a field."""
-    raise InvalidInputError(f"{field}: expected {expected}, got {value!r}.", field=field)
+    raise InvalidInputError(f"{field}: expected {expected}, got {shown(value)}.", field=field)
 
 
-def check_text(field: str, value: object) -> None:
+def shown(value: object) -> str:
+    """A value as it was written, but not a page of it."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    text = repr(value)
+    # What has no form of its own would be shown as an address in memory, and an agent as all of its settings.
+    return text if len(text) <= _MOST_SHOWN and " object at 0x" not in text else f"a {type(value).__name__}"
+
+
+def check_text(field: str, value: object, expected: str = "a non-empty string") -> None:
     """Refuse what is no text, or an empty one."""
     if not isinstance(value, str) or not value.strip():
-        reject(field, "a non-empty string", value)
+        reject(field, expected, value)
 
 
 def check_whole(field: str, value: object, *, minimum: int, optional: bool = False) -> None:
@@ -42,10 +54,18 @@ def check_whole(field: str, value: object, *, minimum: int, optional: bool = Fal
         reject(field, f"a whole number of at least {minimum}", value)
 
 
-def check_type(field: str, value: object, kind: type) -> None:
-    """Refuse what is of another type."""
+def check_type(field: str, value: object, kind: type, instead: str = "") -> None:
+    """Refuse what is of another type.
+
+    Args:
+        field: What it was given as.
+        value: What was given.
+        kind: What is expected.
+        instead: How to write it.
+    """
     if not isinstance(value, kind):
-        reject(field, f"a {kind.__name__}", value)
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        reject(field, f"{article} {kind.__name__}{instead and f', such as {instead}'}", value)
 
 
 @dataclass(frozen=True, slots=True)

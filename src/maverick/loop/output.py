@@ -44,8 +44,7 @@ class OutputFormat(Generic[T]):
             self.json_schema: Mapping[str, Any] = self._adapter.json_schema()
         except (PydanticUserError, SchemaError) as error:
             raise InvalidInputError(
-                f"output_config.schema: {schema!r} cannot be described to a model. "
-                "Use a Pydantic model or a type Pydantic knows.",
+                f"output_config.schema: {_unfit(schema)}",
                 field="output_config.schema",
                 cause=error,
             ) from error
@@ -97,6 +96,17 @@ class OutputFormat(Generic[T]):
     def restore(self, dumped: str) -> T:
         """The output that was dumped."""
         return self._adapter.validate_json(dumped)
+
+
+def _unfit(schema: object) -> str:
+    """Why something cannot be the type of an answer, and what can."""
+    kind = type(schema)
+    if isinstance(schema, type):
+        name = schema.__name__
+        return f"{name} cannot be described to a model. Make it a Pydantic model (class {name}(BaseModel)) or a dataclass."
+    if kind.__module__ == "builtins":
+        return f"expected a type, got {schema!r}. Give a Pydantic model, a dataclass, or a type such as list[str]."
+    return f"expected a type, got a {kind.__name__}. To have answers like this one, give the class: {kind.__name__}."
 
 
 def repair_prompt(error: OutputValidationError) -> str:

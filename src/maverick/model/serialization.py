@@ -54,7 +54,10 @@ def load_messages(data: bytes | str) -> list[Message]:
         loaded = msgspec.convert(json.loads(data), _Conversation, dec_hook=_decode_blob)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(
-            f"These are not messages that dump_messages() has written: {error}.", field="data", cause=error
+            "data: expected what dump_messages() has written, whole and unchanged. Messages of a vendor's SDK are taken over "
+            "with messages_from_anthropic(…) and messages_from_openai(…).",
+            field="data",
+            cause=error,
         ) from error
     if loaded.version > _VERSION:
         raise InvalidInputError(

@@ -66,6 +66,8 @@ def _plain(value: Any) -> _Block:  # noqa: ANN401 - whatever a program has
 def _blocks(content: Any) -> Sequence[_Block]:  # noqa: ANN401 - any JSON
     if content is None:
         return ()
+    if not isinstance(content, str | list | tuple):
+        raise ValueError(f"its content is a {type(content).__name__}, not a text or a list of blocks")  # noqa: TRY004 - as above
     return [{"type": "text", "text": content}] if isinstance(content, str) else [_plain(b) for b in content]
 
 

@@ -156,6 +156,11 @@ class ScriptedClient(Client):
         self.requests: list[Request] = []
         """Every request that was made, in order."""
         self._info = info
+        if isinstance(script, str):
+            raise InvalidInputError(
+                f"script: expected a list of turns, got a text. Write ScriptedClient([reply({script!r})]).",
+                field="script",
+            )
         self._function = script if callable(script) else None
         self._turns = () if callable(script) else _numbered_through(script)
         self._played = 0

@@ -38,6 +38,11 @@ _FIGURES = (
 
 def listeners_of(on_activity: Listener | None) -> list[Listener]:
     """The listeners of a run: the caller's, and the log if it is enabled."""
+    if on_activity is not None and not callable(on_activity):
+        raise InvalidInputError(
+            f"on_activity: expected a function that takes an event, such as print, got {on_activity!r}.",
+            field="on_activity",
+        )
     if inspect.iscoroutinefunction(on_activity) or inspect.iscoroutinefunction(
         getattr(on_activity, "__call__", None)  # noqa: B004 - an object whose __call__ is async
     ):

@@ -20,11 +20,18 @@ from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.policy import Policy
 from maverick.loop.result import AgentResult
-from maverick.misuse import explain_arguments
 from maverick.model import ExecutionMetrics, LLMClient, Message, Part
 from maverick.model.history import check_conversation
 from maverick.runtime import replay
 from maverick.runtime.approver import ApprovalAnswer, Approver, as_json, check_edited
+from maverick.runtime.arguments import (
+    check_client,
+    check_definition,
+    check_parts,
+    check_run,
+    checked_run_id,
+    explain_calls,
+)
 from maverick.runtime.event_log import Listener, listeners_of
 from maverick.runtime.event_stream import EventStream
 from maverick.runtime.hooks import HookChain, Hooks
@@ -76,17 +83,8 @@ class AgentExecutor:
         may_approve: MayApprove | None = None,
         hooks: Sequence[Hooks] = (),
     ) -> None:
-        if client is not None and not callable(getattr(client, "run", None)):
-            raise InvalidInputError(
-                f"client: expected what connect(…) returns, got {client!r}. Write connect({client!r}), or name the model "
-                "in the definition.",
-                field="client",
-            )
-        if journal is not None and not isinstance(journal, Journal):
-            raise InvalidInputError(
-                f"journal: expected a SqliteJournal(…) or a PostgresJournal(…), got {journal!r}.",
-                field="journal",
-            )
+        check_client(client)
+        check_parts(tool_registry, journal, approve, permissions, max_depth)
         self.metrics = ExecutionMetrics()
         """The tokens of all model calls this executor has made."""
         self.options: Mapping[str, Any] = {
@@ -183,14 +181,8 @@ class AgentExecutor:
             JournalError: The run could not be written to its journal; nothing is done that is not.
             RunExistsError: There is a run of this id.
         """
-        if not isinstance(definition, AgentDefinition):
-            raise InvalidInputError(
-                f"definition: expected an AgentDefinition, got {definition!r}.", field="definition"
-            )
-        if if_exists not in ("raise", "resume"):
-            raise InvalidInputError(
-                f"if_exists: expected 'raise' or 'resume', got {if_exists!r}.", field="if_exists"
-            )
+        check_definition(definition)
+        check_run(signal, user_id, if_exists)
         if if_exists == "resume" and run_id is not None and await self._has(run_id):
             return await self.resume(
                 run_id, definition, signal=signal, on_activity=on_activity, user_id=user_id, deps=deps
@@ -201,7 +193,7 @@ class AgentExecutor:
         start = agent.start(
             inputs,
             at=clock.now(),
-            run_id=_checked_or_new(run_id),
+            run_id=checked_run_id(run_id),
             trace_id=trace_id or current_trace_id() or os.urandom(16).hex(),
             user_id=user_id,
             journaled=self._journal is not None,
@@ -320,6 +312,8 @@ class AgentExecutor:
             LeaseLostError: Another process resumed the run at the same time.
         """
         journal = self._kept_runs()
+        check_definition(definition)
+        check_run(signal, user_id, "resume")
         self._known[definition.name] = definition
         if user_id is not None and (await journal.get(run_id)).user_id != user_id:
             raise RunNotFoundError(run_id=run_id)
@@ -332,6 +326,7 @@ class AgentExecutor:
     ) -> AsyncGenerator[AgentActivityEvent[T], None]:
         """The events of a run as it happened, from the journal alone."""
         journal = self._kept_runs()
+        check_definition(definition)
         for event in await replay.replayed(
             journal, run_id, definition, self._agents.registry, self._runs.max_depth
         ):
@@ -367,8 +362,9 @@ class AgentExecutor:
             InvalidInputError: The run has no such turn.
         """
         journal = self._kept_runs()
+        check_definition(definition)
         agent = self._agents.prepare(definition)
-        new_run_id = _checked_or_new(new_run_id)
+        new_run_id = checked_run_id(new_run_id)
         entries = replay.forked(
             run_id,
             await replay.load(journal, run_id),
@@ -524,25 +520,4 @@ class AgentExecutor:
         return self._journal
 
 
-def _instead(name: str) -> str:
-    """What to write in place of an argument that an executor does not have."""
-    if name in ("prompt", "input", "message", "question", "query", "user_prompt"):
-        return "inputs={'prompt': …}"
-    if name == "model":
-        return "AgentExecutor(connect(…)), or name the model in the definition's ModelConfig"
-    return "ToolConfig(tools=[…]) in the definition" if name == "tools" else ""
-
-
-for _method in ("__init__", "execute", "stream", "resume", "replay", "fork", "approve", "deny", "say"):
-    explain_arguments(AgentExecutor, _method, hint=_instead)
-
-
-def _checked_or_new(run_id: str | None) -> str:
-    if not run_id:
-        return f"run_{os.urandom(8).hex()}"
-    if "/" in run_id:
-        raise InvalidInputError(
-            f"run_id: {run_id!r} has a '/', which is how the runs of subagents are named. Use another character.",
-            field="run_id",
-        )
-    return run_id
+explain_calls(AgentExecutor)

@@ -170,7 +170,7 @@ class ToolRunner:
         except MaverickError as error:
             outcome, content = ToolOutcome.FAILED, cap(str(error), ready.max_output)
         except BaseException as error:  # noqa: BLE001 - not even SystemExit of a tool may end the run or the process
-            outcome, content = ToolOutcome.FAILED, cap(_description(error), ready.max_output)
+            outcome, content = ToolOutcome.FAILED, cap(self._explained(error, ready), ready.max_output)
             log_failure(logging.DEBUG, "tool_failed", error, self._run.ids | {"tool": planned.call.tool_name})
         finally:
             watchdog.leave(task)
@@ -296,6 +296,26 @@ class ToolRunner:
         result = await self._hooks.review_result(self._run, planned.call, result, ctx)
         outcome = ToolOutcome.FAILED if result.failed else ToolOutcome.FINISHED
         return outcome, result.content, result.data, result.parts
+
+    def _explained(self, error: BaseException, ready: ReadyTool) -> str:
+        """An error of a tool in its own words; and what to do about it, where it is a typical mistake."""
+        trace = error.__traceback__
+        if (
+            isinstance(error, TypeError)
+            and trace is not None
+            and trace.tb_next is None
+            and "await" in str(error)
+        ):
+            return f"The execute() of the tool {ready.tool.name!r} is not async. Write: async def execute(self, args)"
+        if (
+            isinstance(error, AttributeError)
+            and error.name is not None
+            and error.obj is None
+            and ready.takes_context
+            and self._run.deps is None
+        ):
+            return f"{_description(error)}. The run has no deps: give them with execute(…, deps=…)."
+        return _description(error)
 
     def _finished(
         self,

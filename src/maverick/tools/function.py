@@ -53,10 +53,8 @@ class FunctionTool(Generic[P, R]):
         sequential: bool = False,
         local_names: Mapping[str, Any] | None = None,
     ) -> None:
-        if not callable(function):
-            raise InvalidToolError(
-                f"A tool is made from a function, not from {function!r}.", tool_name=name or repr(function)
-            )
+        if not callable(function) or isinstance(function, type):
+            raise InvalidToolError(_no_function(function), tool_name=name or repr(function))
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
         documented, notes = read_docstring(function)
         self.description = description if description is not None else documented
@@ -212,6 +210,14 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     if function is not None:
         return FunctionTool(function, local_names=local_names)
     return lambda decorated: FunctionTool(decorated, local_names=local_names, **options)
+
+
+def _no_function(given: object) -> str:
+    if isinstance(given, str):
+        return f"@tool({given!r}) names no function. To name the tool, write @tool(name={given!r})."
+    if isinstance(given, type):
+        return f"{given.__name__} cannot be a tool: it is a class. Decorate the method that does the work with @tool."
+    return f"A tool is made from a function, not from a {type(given).__name__}. Write @tool above a function."
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

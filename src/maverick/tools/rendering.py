@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterator
 from typing import Any, cast
 
 from maverick.exceptions import ToolError
@@ -115,8 +115,14 @@ def text_of(value: object) -> str:
     try:
         return to_json(value, inf_nan_mode="constants").decode()
     except (PydanticSerializationError, UnicodeError, RecursionError, ValueError) as error:
+        if isinstance(value, Coroutine):
+            value.close()
+            raise ToolError(
+                "The tool returned a coroutine that was not awaited. Write: return await …"
+            ) from error
         raise ToolError(
-            f"The tool returned a {type(value).__name__}, which cannot be turned into text. Return a string or JSON values."
+            f"The tool returned a {type(value).__name__}, which cannot be turned into text. Return a string, JSON values, a "
+            "dataclass or a Pydantic model."
         ) from error
 
 

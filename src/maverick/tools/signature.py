@@ -178,7 +178,10 @@ class ToolSignature:
                     f"such as {parameter.name}: str"
                 )
             if parameter.kind not in _BY_NAME:
-                raise self._refuse(f"it cannot take {parameter}: a model gives each argument by name")
+                raise self._refuse(
+                    f"it cannot take {parameter}: a model gives each argument by name. Write out its parameters, such as "
+                    "(city: str, days: int = 1)"
+                )
             if _is_context(annotation):
                 self.context_name = parameter.name
                 continue
@@ -209,7 +212,7 @@ class ToolSignature:
             return get_type_hints(target, localns=dict(local_names), include_extras=True)
         except (NameError, AttributeError, SyntaxError, TypeError) as error:
             raise self._refuse(
-                f"an annotation cannot be understood ({error}); import what it names where the function is defined",
+                f"an annotation cannot be understood ({error}). Import what it names where the function is defined",
                 error,
             ) from error
 

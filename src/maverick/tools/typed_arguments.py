@@ -7,7 +7,7 @@ from typing import Annotated, Any, NotRequired, cast
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
-from pydantic_core import to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import TypedDict
 
 from maverick.exceptions import InvalidToolError, ToolError
@@ -41,13 +41,22 @@ class TypedArguments:
             """The JSON Schema of the arguments."""
         except PydanticUserError as error:
             raise InvalidToolError(
-                f"{tool_name!r} cannot be a tool: a parameter cannot be described to a model: {error.message}.",
+                f"{tool_name!r} cannot be a tool: {_culprit(types)}, which a model cannot write. Use JSON values, a dataclass "
+                "or a Pydantic model; what the program itself provides comes with a ToolContext (ctx.deps).",
                 tool_name=tool_name,
                 cause=error,
             ) from error
         self.schema.setdefault("properties", {})
         for name, default in defaults.items():
-            self.schema["properties"][name]["default"] = to_jsonable_python(default, fallback=repr)
+            try:
+                self.schema["properties"][name]["default"] = to_jsonable_python(default)
+            except PydanticSerializationError as error:
+                raise InvalidToolError(
+                    f"{tool_name!r} cannot be a tool: the default of its parameter {name!r} is a {type(default).__name__}, "
+                    "which has no JSON form. Make it None, and set it in the function.",
+                    tool_name=tool_name,
+                    cause=error,
+                ) from error
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments as the types that were declared.
@@ -67,6 +76,16 @@ class TypedArguments:
                 f"The arguments do not fit {self._tool_name}: {problems}. Correct them and call it again.",
                 tool_name=self._tool_name,
             ) from error
+
+
+def _culprit(types: Mapping[str, Any]) -> str:
+    """Which parameter has a type without a JSON Schema."""
+    for name, annotation in types.items():
+        try:
+            TypeAdapter(annotation).json_schema()
+        except PydanticUserError:
+            return f"its parameter {name!r} is of the type {getattr(annotation, '__name__', annotation)}"
+    return "a parameter is of a type"
 
 
 def _untitled(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,111 @@
+"""What an executor is called with, checked: a wrong argument is met with what to write in its place."""
+
+from __future__ import annotations
+
+import os
+from typing import NoReturn
+
+from maverick.exceptions import InvalidInputError
+from maverick.journal import Journal
+from maverick.loop.definition import AgentDefinition
+from maverick.loop.model_config import check_whole, shown
+from maverick.misuse import explain_arguments
+from maverick.runtime.interruption import AbortSignal
+from maverick.tools import ToolRegistry
+
+_PROMPTS = ("prompt", "input", "message", "question", "query", "user_prompt")
+_INSTEAD = {
+    "model": "AgentExecutor(connect(…)), or name the model in the definition's ModelConfig",
+    "tools": "ToolConfig(tools=[…]) in the definition",
+} | dict.fromkeys(_PROMPTS, "inputs={'prompt': …}")
+"""What to write in place of arguments that an executor does not have."""
+
+
+def explain_calls(executor: type) -> None:
+    """Let the methods of an executor say what they take when they are called with anything else."""
+    for method in ("__init__", "execute", "stream", "resume", "replay", "fork", "approve", "deny", "say"):
+        explain_arguments(executor, method, hint=lambda name: _INSTEAD.get(name, ""))
+
+
+def check_client(client: object) -> None:
+    """Refuse what is not a client."""
+    if isinstance(client, AgentDefinition):
+        _refuse(
+            "client", "The agent is given to execute(), not to the executor: AgentExecutor().execute(agent)"
+        )
+    if client is not None and (isinstance(client, type) or not callable(getattr(client, "run", None))):
+        instead = (
+            f"Write connect({client!r})" if isinstance(client, str) else "Write connect('provider:model')"
+        )
+        _refuse(
+            "client",
+            f"expected what connect(…) returns, got {shown(client)}. {instead}, or name the model in the definition",
+        )
+
+
+def check_parts(
+    tool_registry: object, journal: object, approve: object, permissions: object, max_depth: object
+) -> None:
+    """Refuse other parts of an executor that are not what they should be."""
+    if tool_registry is not None and not isinstance(tool_registry, ToolRegistry):
+        _refuse(
+            "tool_registry",
+            f"expected a ToolRegistry, got {shown(tool_registry)}. Give the tools to the agent: ToolConfig(tools=[…])",
+        )
+    if journal is not None and not isinstance(journal, Journal):
+        _refuse("journal", f"expected a SqliteJournal(…) or a PostgresJournal(…), got {shown(journal)}")
+    if approve is not None and not callable(approve):
+        _refuse("approve", f"expected a function that asks a person, got {shown(approve)}")
+    if permissions is not None and (
+        isinstance(permissions, type) or not callable(getattr(permissions, "decide", None))
+    ):
+        _refuse("permissions", f"expected Permissions(…) of maverick.tools, got {shown(permissions)}")
+    check_whole("max_depth", max_depth, minimum=0)
+
+
+def check_definition(definition: object) -> None:
+    """Refuse what is not a definition."""
+    if isinstance(definition, AgentDefinition):
+        return
+    if isinstance(definition, str):
+        _refuse(
+            "definition",
+            f"expected an AgentDefinition, got {definition!r}. Give the definition itself; an agent that is registered by "
+            "name is made with registry.create() of maverick.agents",
+        )
+    _refuse(
+        "definition",
+        f"expected an AgentDefinition, got {shown(definition)}. Define one with AgentDefinition(…)",
+    )
+
+
+def check_run(signal: object, user_id: object, if_exists: object) -> None:
+    """Refuse arguments of a run that are not what they should be."""
+    if signal is not None and not isinstance(signal, AbortSignal):
+        _refuse("signal", f"expected an AbortSignal, got {shown(signal)}. Create one with AbortSignal()")
+    if user_id is not None and not isinstance(user_id, str):
+        _refuse("user_id", f"expected a string, got {user_id!r}. Write str(…) around it")
+    if if_exists not in ("raise", "resume"):
+        _refuse("if_exists", f"expected 'raise' or 'resume', got {if_exists!r}")
+
+
+def checked_run_id(run_id: str | None) -> str:
+    """The id of a run, or a new one.
+
+    Raises:
+        InvalidInputError: It cannot be the id of a run.
+    """
+    if run_id is None or run_id == "":
+        return f"run_{os.urandom(8).hex()}"
+    if not isinstance(run_id, str):
+        _refuse("run_id", f"expected a string, got {shown(run_id)}. Write str(…) around it")
+    if "/" in run_id:
+        _refuse(
+            "run_id",
+            f"{run_id!r} has a '/', which is how the runs of subagents are named. Use another character",
+        )
+    return run_id
+
+
+def _refuse(field: str, why: str) -> NoReturn:
+    raise InvalidInputError(f"{field}: {why}.", field=field)
