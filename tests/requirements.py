@@ -471,6 +471,7 @@ _HOSTILE_WORKSPACES = {
 
 _ERRORS = {
     "ERR-TEACH": "A typical mistake is met with an error that names the cause and the fix, in our own words.",
+    "ERR-TRACEBACKS": "Code of the user's that fails leaves its traceback in standard logging, without what was said.",
     "ERR-SESSIONS": "An executor that no one closes leaves no session open, whether its program ends or is interrupted.",
 }
 

@@ -172,3 +172,32 @@ def test_an_exception_is_part_of_its_line_and_any_value_has_a_form() -> None:
     assert line["message"] == "It failed: thing"
     assert "RuntimeError: broken" in line["exception"]
     assert line["odd"].startswith("<object")
+
+
+@pytest.mark.requirement("ERR-TRACEBACKS")
+async def test_a_tool_that_raises_leaves_its_traceback_in_standard_logging_and_nothing_of_what_was_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @tool
+    async def charge(card: str) -> str:
+        """Charge a card."""
+        try:
+            return {"visa": SECRET}[card]
+        except KeyError as error:
+            raise RuntimeError(f"cannot charge {card}") from error
+
+    client = ScriptedClient([call("charge", card="4111"), reply("Sorry.")])
+    with caplog.at_level(logging.WARNING):
+        await AgentExecutor(client).execute(agent(charge), run_id="run_7")
+
+    (record,) = [record for record in caplog.records if record.exc_info]
+    assert record.levelno == logging.WARNING
+    assert "tool_failed" in record.getMessage()
+    assert "tool: charge" in record.getMessage()
+    assert "run_id: run_7" in record.getMessage()
+    written = logging.Formatter().format(record)
+    assert "KeyError" in written
+    assert "in charge" in written
+    assert written.splitlines()[-1] == "RuntimeError"
+    assert "4111" not in written
+    assert SECRET not in written

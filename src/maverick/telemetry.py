@@ -24,10 +24,40 @@ _RUN_SECOND_BUCKETS = [0.01 * 4**power for power in range(11)]
 _TURN_BUCKETS = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144]
 
 
-def log(level: int, message: str, fields: dict[str, Any]) -> None:
-    """Write one structured line, if this level is enabled."""
+def log(
+    level: int,
+    message: str,
+    fields: dict[str, Any],
+    *,
+    text: str = "",
+    error: BaseException | None = None,
+) -> None:
+    """Write one structured line, if this level is enabled.
+
+    Args:
+        level: The level of the standard library.
+        message: What happened, as a name that programs look for.
+        fields: Ids and figures.
+        text: What happened and what to do about it, for people; it takes the place of the name in plain logs.
+        error: An error whose traceback belongs to it. Its message is left out: it may quote what was said, or a key.
+    """
     if logger.isEnabledFor(level):
-        logger.log(level, message, extra={FIELDS: fields})
+        found = None if error is None else _without_message(error)
+        extra = {FIELDS: {"event": message, **fields} if text else fields}
+        logger.log(level, text or message, exc_info=found, extra=extra)
+
+
+def _without_message(error: BaseException, depth: int = 10) -> BaseException:
+    """A stand-in for an error, with its type and its traceback, and those of its causes."""
+    kind = type(error)
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    stand_in: BaseException = type(kind.__name__, (Exception,), names)()
+    stand_in.__traceback__ = error.__traceback__
+    if depth and error.__cause__ is not None:
+        stand_in.__cause__ = _without_message(error.__cause__, depth - 1)
+    elif depth and error.__context__ is not None and not error.__suppress_context__:
+        stand_in.__context__ = _without_message(error.__context__, depth - 1)
+    return stand_in
 
 
 class JsonFormatter(logging.Formatter):
@@ -35,12 +65,16 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as a line of JSON."""
+        fields = dict(getattr(record, FIELDS, {}))
+        text = record.getMessage()
+        event = fields.pop("event", text)
         line: dict[str, Any] = {
             "time": record.created,
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
-            **getattr(record, FIELDS, {}),
+            "message": event,
+            **({} if event == text else {"text": text}),
+            **fields,
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

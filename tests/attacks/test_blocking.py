@@ -36,7 +36,7 @@ class Notes(logging.Handler):
         self.heard = threading.Event()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.getMessage() == "tool_blocks_event_loop":
+        if getattr(record, FIELDS, {}).get("event") == "tool_blocks_event_loop":
             self.blocked.append(getattr(record, FIELDS))
             self.heard.set()
 

@@ -56,14 +56,6 @@ def a_parameter_that_no_model_can_write() -> None:
         return f"{query} {database}"
 
 
-@mistake("default of its parameter 'database'", "no JSON form", "Make it None")
-def a_default_that_no_model_can_read() -> None:
-    @tool
-    def find(query: str, database: Any = Database()) -> str:  # noqa: B008 - a mistake
-        """Find something."""
-        return f"{query} {database}"
-
-
 @mistake("'Querry' is not defined", "Import what it names")
 def a_type_that_does_not_exist() -> None:
     @tool
@@ -174,7 +166,7 @@ async def bytes_from_a_tool() -> str:
     return await result_of(shoot)
 
 
-@mistake("returned a Database", "Return a string, JSON values")
+@mistake("of the type Database", "Return a string or JSON values")
 async def an_object_from_a_tool() -> str:
     @tool
     async def connect_database() -> Any:

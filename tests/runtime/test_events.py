@@ -26,6 +26,7 @@ from maverick.loop.events import (
 )
 from maverick.model import Request, Response, StopReason, Thought, Usage
 from maverick.providers.scripted import Script, TurnLike
+from maverick.telemetry import JsonFormatter
 from maverick.testing import ScriptedClient, call, calls, reply, turn
 from scenario import agent, watch
 
@@ -288,7 +289,7 @@ async def test_a_listener_that_fails_is_logged_with_the_run_and_harms_nothing(
     assert len(records) >= 9
     failure = records[0].__dict__["maverick"]
     assert failure["error"] == "RuntimeError"
-    assert "in broken" in failure["where"]
+    assert "in broken" in JsonFormatter().format(records[0])
     assert {record.__dict__["maverick"]["run_id"] for record in records} == {"run_7"}
     assert {record.__dict__["maverick"]["trace_id"] for record in records} == {"trace_7"}
 

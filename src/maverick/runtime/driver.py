@@ -193,6 +193,7 @@ class Driver(Generic[T]):
         except AgentError as error:
             return await self.run.record(ModelFailed(at=self.run.clock.now(), error=error))
         except Exception as error:  # noqa: BLE001 - a client from elsewhere may raise anything (promise P8)
+            log_failure(logging.WARNING, "client_failed", error, self.run.ids)
             return await self.run.record(ModelFailed(at=self.run.clock.now(), error=_foreign(error)))
         self._metrics.record(response.usage)
         self._partial.clear()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import traceback
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -62,9 +61,10 @@ def log_event(event: AgentActivityEvent) -> None:
 
 
 def log_failure(level: int, message: str, error: BaseException, fields: dict[str, Any]) -> None:
-    """Write down that code of the user's failed, and where; not its message, which may quote what was said."""
-    where = "".join(traceback.format_tb(error.__traceback__))
-    log(level, message, fields | {"error": type(error).__name__, "where": where})
+    """Write down that code of the user's failed, with its traceback; not its message, which may quote what was said."""
+    fields = {"error": type(error).__name__, **fields}
+    about = ", ".join(f"{name}: {value}" for name, value in fields.items())
+    log(level, message, fields, text=f"{message} ({about})", error=error)
 
 
 def ids_of(event: AgentActivityEvent) -> dict[str, Any]:

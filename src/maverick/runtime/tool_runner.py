@@ -171,7 +171,9 @@ class ToolRunner:
             outcome, content = ToolOutcome.FAILED, cap(str(error), ready.max_output)
         except BaseException as error:  # noqa: BLE001 - not even SystemExit of a tool may end the run or the process
             outcome, content = ToolOutcome.FAILED, cap(self._explained(error, ready), ready.max_output)
-            log_failure(logging.DEBUG, "tool_failed", error, self._run.ids | {"tool": planned.call.tool_name})
+            log_failure(
+                logging.WARNING, "tool_failed", error, self._run.ids | {"tool": planned.call.tool_name}
+            )
         finally:
             watchdog.leave(task)
         end_if_forked(self._process)

@@ -137,11 +137,14 @@ def _report(suspects: Iterable[_Running], seconds: float) -> None:
     """Name those who may have blocked the event loop: one if it is known, else all that ran."""
     named = list(suspects)
     for running in named:
-        fields = {"tool": running.call.tool_name, "tool_call_id": running.call.id, "suspects": len(named)}
+        tool = running.call.tool_name
+        fields = {"tool": tool, "tool_call_id": running.call.id, "suspects": len(named)}
         log(
             logging.WARNING,
             "tool_blocks_event_loop",
             running.run.ids | fields | {"seconds": round(seconds, 1)},
+            text=f"The tool {tool!r} {'has' if len(named) == 1 else 'may have'} blocked the event loop for {seconds:.1f} s, "
+            "and every other run with it. Write it without async, so that it runs in a thread, or await what takes long.",
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,12 +65,7 @@ def log_in_full(message: str, error: BaseException, **ids: Any) -> None:
     for name in ("kind", "status", "request_id", "retry_after"):
         if (value := getattr(error, name, None)) is not None:
             fields[name] = str(value)
-    where: list[str] = []
-    cause: BaseException | None = error
-    while cause is not None and len(where) < 10:
-        where.append(f"{type(cause).__name__}\n{''.join(traceback.format_tb(cause.__traceback__))}".rstrip())
-        cause = cause.__cause__ or cause.__context__
-    log(logging.ERROR, message, {**fields, "where": "\ncaused by ".join(where)})
+    log(logging.ERROR, message, fields, text=f"{message}: {error}", error=error)
 
 
 class RequestRefusedError(AgentError):

@@ -54,7 +54,9 @@ class FunctionTool(Generic[P, R]):
         local_names: Mapping[str, Any] | None = None,
     ) -> None:
         if not callable(function) or isinstance(function, type):
-            raise InvalidToolError(_no_function(function), tool_name=name or repr(function))
+            raise InvalidToolError(
+                _no_function(function), tool_name=name or str(getattr(function, "__name__", function))
+            )
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
         documented, notes = read_docstring(function)
         self.description = description if description is not None else documented

@@ -121,8 +121,8 @@ def text_of(value: object) -> str:
                 "The tool returned a coroutine that was not awaited. Write: return await …"
             ) from error
         raise ToolError(
-            f"The tool returned a {type(value).__name__}, which cannot be turned into text. Return a string, JSON values, a "
-            "dataclass or a Pydantic model."
+            f"The tool returned a value of the type {type(value).__name__}, which cannot be turned into text. Return a "
+            "string or JSON values; dataclasses and Pydantic models work too."
         ) from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any, NotRequired, cast
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
@@ -48,15 +49,9 @@ class TypedArguments:
             ) from error
         self.schema.setdefault("properties", {})
         for name, default in defaults.items():
-            try:
+            # What has no JSON form, as a mark for "not given" has none, is nothing for a model to know.
+            with suppress(PydanticSerializationError):
                 self.schema["properties"][name]["default"] = to_jsonable_python(default)
-            except PydanticSerializationError as error:
-                raise InvalidToolError(
-                    f"{tool_name!r} cannot be a tool: the default of its parameter {name!r} is a {type(default).__name__}, "
-                    "which has no JSON form. Make it None, and set it in the function.",
-                    tool_name=tool_name,
-                    cause=error,
-                ) from error
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments as the types that were declared.
