@@ -337,6 +337,7 @@ _SERVER = {
     "SERVER-REVIVE": "An answer whose process is gone is made by the next one.",
     "SERVER-FLEET": "Workers of a fleet make the answers: one is finished, once, whichever server or worker is killed.",
     "SERVER-APPROVALS": "What the user has to confirm is listed, and confirmed or denied once.",
+    "SERVER-AGENTS": "Any agent is served: with its inputs and output, its tools and their approvals, and its history.",
     "SERVER-CONVERSATIONS": "Conversations are listed, read, renamed, exported and deleted.",
     "SERVER-TASKS": "Tasks are added, read, changed and deleted, and the last change is undone.",
     "SERVER-UPDATES": "Every page of a user hears of what changes.",

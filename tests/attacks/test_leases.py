@@ -23,16 +23,16 @@ from conformance.journals.shelf import (
     record,
 )
 from maverick import AgentExecutor
-from maverick.chat import AgentResult, Database
+from maverick.chat import Database
 from maverick.chat.conversations import ConversationBusyError
 from maverick.chat.migrations import migrate
 from maverick.exceptions import LeaseLostError, RunNotFoundError
 from maverick.journal import Approval, ApprovalStatus, Journal, RunStatus
 from maverick.server.answer_body import AnswerStatus
-from maverick.server.answer_store import AnswerJob, AnswerStore, Question
-from maverick.server.limits import ServerLimits
+from maverick.server.answer_job import AnswerJob, Question, Reply
 from maverick.server.schema import SERVER
 from postgres import postgres_server, postgres_url
+from server.chat_server import answer_store
 
 __all__ = ["postgres_server", "postgres_url"]
 
@@ -184,8 +184,8 @@ async def test_many_takeovers_of_runs_with_subagents_do_not_wait_for_each_other(
 def test_of_two_processes_that_made_an_answer_the_first_one_keeps_it(tmp_path: Path) -> None:
     database = Database(tmp_path / "chat.db")
     migrate(database.engine, SERVER)
-    store = AnswerStore(database.session, ServerLimits())
-    first = store.admit("ana", Question("hello"), None, 0)
+    store = answer_store(database)
+    first = store.admit("ana", Question("hello"), None)
     assert isinstance(first, AnswerJob)
     conversation = first.record.conversation_id
     record, taken_over = store.get("ana", first.record.run_id)
@@ -193,15 +193,15 @@ def test_of_two_processes_that_made_an_answer_the_first_one_keeps_it(tmp_path: P
     assert isinstance(taken_over, AnswerJob)
 
     def save(made: AnswerJob, words: str) -> str:
-        said = AgentResult(success=True, response=words, tool_calls=[])
-        return store.save("ana", made, said, AnswerStatus.COMPLETE, 1, 0).response
+        said = Reply(status=AnswerStatus.COMPLETE, response=words)
+        return store.save("ana", made, said, 1).response
 
     assert save(taken_over, "Hello!") == "Hello!"
-    second = store.admit("ana", Question("and now?", conversation), None, 0)
+    second = store.admit("ana", Question("and now?", conversation), None)
     assert save(first, "Hello again!") == "Hello!"
 
     assert isinstance(second, AnswerJob)
     with pytest.raises(ConversationBusyError):  # whoever came late has let nobody in
-        store.admit("ana", Question("and then?", conversation), None, 0)
+        store.admit("ana", Question("and then?", conversation), None)
     assert [said.content for said in second.context.message_history] == ["hello", "Hello!"]
     database.close()

@@ -18,9 +18,10 @@ from chat_database import prepared
 from maverick.chat import AgentRunner, Database, MCPToolServer
 from maverick.chat.prompt import CHAT_LIMITS
 from maverick.journal import Journal
-from maverick.loop import RunConfig
+from maverick.loop import AgentDefinition, RunConfig
 from maverick.model import LLMClient, Request, Response, StreamItem, TextDelta
 from maverick.providers.client import Client
+from maverick.runtime import AgentExecutor
 from maverick.server import (
     ConnectionLimits,
     Principal,
@@ -30,6 +31,10 @@ from maverick.server import (
     client_protocol,
     create_app,
 )
+from maverick.server.agents import Agents
+from maverick.server.answer_store import AnswerStore
+from maverick.server.answerers import TaskChat
+from maverick.server.served_agent import MakeExecutor
 
 if TYPE_CHECKING:
     from maverick.fleet import Fleet
@@ -39,6 +44,12 @@ PATIENCE = 30
 SECRET = CANARY.encode()
 LINES = ("This is line one.\n", "This is line two.\n", "This is line three.\n", "This is line four.")
 """What a model may say, each a sentence that is over when it is said."""
+
+
+def answer_store(database: Database) -> AnswerStore:
+    """The answers of a server that has the task chat."""
+    runner = AgentRunner(database.session, MCPToolServer(database.session))
+    return AnswerStore(database.session, ServerLimits(), Agents([TaskChat(runner)]))
 
 
 class ChatServer:
@@ -55,6 +66,9 @@ class ChatServer:
         allowed_hosts: The names it may be called by.
         connections: How patient it is with slow clients.
         fleet: The fleet whose workers answer.
+        agents: Agents that are served in place of the task chat.
+        executor: What runs them.
+        with_tasks: Whether the task chat is served, too.
     """
 
     def __init__(
@@ -70,6 +84,9 @@ class ChatServer:
         allowed_hosts: Sequence[str] = (),
         connections: ConnectionLimits | None = None,
         fleet: Fleet | None = None,
+        agents: Sequence[AgentDefinition[Any]] = (),
+        executor: AgentExecutor | MakeExecutor | None = None,
+        with_tasks: bool = False,
     ) -> None:
         self._protocol = client_protocol(connections)
         self.database = Database(prepared(location))
@@ -82,8 +99,11 @@ class ChatServer:
             limits=run_config,
         )
         self.app = create_app(
-            runner,
+            None if agents and not with_tasks else runner,
             self.database,
+            agents=agents,
+            journal=journal,
+            executor=executor,
             verifier=verifier or self.signer,
             signup=True,
             limits=limits,

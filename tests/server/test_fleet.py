@@ -25,8 +25,10 @@ from maverick.fleet.worker import Worker
 from maverick.journal import PostgresJournal
 from maverick.model import LLMClient
 from maverick.server import ServerLimits
+from maverick.server.agents import Agents
 from maverick.server.answer_maker import AnswerMaker
 from maverick.server.answer_store import AnswerStore
+from maverick.server.answerers import TaskChat
 from maverick.server.fleet_answers import CHAT, chat_drive
 from maverick.server.limits import AdmissionQueue
 from server.chat_server import LINES, PATIENCE, ChatServer, Event, Person, SlowModel
@@ -55,7 +57,8 @@ class ChatFleet:
             runner = AgentRunner(
                 database.session, MCPToolServer(database.session), client=client, journal=fleet.journal
             )
-            maker = AnswerMaker(runner, AnswerStore(database.session, ServerLimits()), AdmissionQueue(8))
+            agents = Agents([TaskChat(runner)])
+            maker = AnswerMaker(agents, AnswerStore(database.session, ServerLimits()), AdmissionQueue(8))
             worker = Worker(fleet, {CHAT: chat_drive(maker)})
             task = asyncio.create_task(worker.run())
             try:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from maverick.chat import AgentResult, Database
+from maverick.chat import Database
 from maverick.chat.migrations import migrate
-from maverick.server import ServerLimits
 from maverick.server.answer_body import AnswerBody, AnswerStatus
-from maverick.server.answer_store import AnswerJob, AnswerStore, Question, later_event
+from maverick.server.answer_job import AnswerJob, Question, Reply
+from maverick.server.answer_store import later_event
 from maverick.server.errors import RequestRefusedError
 from maverick.server.schema import SERVER
-from server.chat_server import LINES, PATIENCE, ChatServer, Event, Person, SlowModel
+from server.chat_server import LINES, PATIENCE, ChatServer, Event, Person, SlowModel, answer_store
 
 
 @dataclass
@@ -133,13 +133,13 @@ async def test_whoever_waits_at_a_server_that_shuts_down_is_told_to_ask_again(pa
 def test_an_answer_that_was_asked_for_last_year_can_be_saved(location: str) -> None:
     database = Database(location)
     migrate(database.engine, SERVER)
-    store = AnswerStore(database.session, ServerLimits())
-    asked = store.admit("ana", Question("hello"), None, 0)
+    store = answer_store(database)
+    asked = store.admit("ana", Question("hello"), None)
     assert isinstance(asked, AnswerJob)
     number = later_event(asked.asked_at - timedelta(days=365))
-    said = AgentResult(success=True, response="Hello!", tool_calls=[])
+    said = Reply(status=AnswerStatus.COMPLETE, response="Hello!")
 
-    store.save("ana", asked, said, AnswerStatus.COMPLETE, number, 0)
+    store.save("ana", asked, said, number)
 
     record, answer = store.get("ana", asked.record.run_id)
     assert isinstance(answer, AnswerBody)

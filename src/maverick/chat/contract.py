@@ -59,7 +59,7 @@ class AgentContext:
     def __post_init__(self) -> None:
         for name in ("user_id", "conversation_id"):
             value = getattr(self, name)
-            if not isinstance(value, str) or not value.strip() or not _is_writable(value):
+            if not isinstance(value, str) or not value.strip() or not is_storable_name(value):
                 raise InvalidInputError(
                     f"{name}: expected a text that is not empty, got {value!r}.", field=name
                 )
@@ -132,7 +132,7 @@ class AnswerTimeoutError(TimeoutError):
         self.result = result
 
 
-def _is_writable(text: str) -> bool:
+def is_storable_name(text: str) -> bool:
     """Whether every database accepts it: no NULs, no lone surrogates."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 

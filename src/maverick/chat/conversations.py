@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, bindparam, case, delete, insert, null, or_, select, update
 from sqlmodel import Session, SQLModel, col
@@ -14,6 +14,7 @@ from sqlmodel import select as select_rows
 
 from maverick.chat.contract import ToolCallRecord
 from maverick.chat.tables import (
+    TASKS_AGENT,
     Attachment,
     ChatMessage,
     Confirmation,
@@ -52,6 +53,7 @@ _BEGIN = (
             else_=_conversations.c.title,
         ),
     )
+    .returning(_conversations.c.agent, _conversations.c.inputs)
 )
 _END = (
     update(_conversations)
@@ -62,6 +64,17 @@ _END = (
             (_conversations.c.active_run == bindparam("run"), null()), else_=_conversations.c.active_run
         ),
     )
+)
+_LAST_ANSWER = (
+    select(_messages.c.run_id)
+    .where(
+        _messages.c.user_id == bindparam("owner"),
+        _messages.c.conversation_id == bindparam("conversation"),
+        _messages.c.id < bindparam("before", type_=BigInteger),
+        _messages.c.role == "assistant",
+    )
+    .order_by(_messages.c.id.desc())
+    .limit(1)
 )
 _ACTIVE_RUN = select(_conversations.c.active_run).where(*_of_user)
 _CREATE = insert(_conversations)
@@ -84,6 +97,15 @@ _RECALL = (
 )
 _NEVER = 2**62
 """A number no message has."""
+
+
+class Begun(NamedTuple):
+    """A conversation that a run may write into."""
+
+    conversation_id: str
+    agent: str
+    inputs: dict[str, Any] | None
+    """What its agent was given with the first message."""
 
 
 class ConversationBusyError(Exception):
@@ -191,6 +213,7 @@ class ConversationStore:
                 "role": message.role,
                 "content": message.content,
                 "timestamp": message.created_at,
+                **({} if message.output is None else {"output": message.output}),
                 "tool_calls": [
                     call.model_dump(include={"tool_name", "parameters", "result", "duration_ms"})
                     for call in calls.get(message.id or 0, ())
@@ -228,7 +251,8 @@ class ConversationStore:
         *,
         create: bool = False,
         displaced: str | None = None,
-    ) -> str | None:
+        agent: str = TASKS_AGENT,
+    ) -> Begun | None:
         """Let a run write into a conversation; ``None`` if the user has no such conversation.
 
         Args:
@@ -238,9 +262,7 @@ class ConversationStore:
             at: When.
             create: Whether one that is not there is made.
             displaced: A run that is known to be dead, whose right to write is over.
-
-        Returns:
-            The conversation.
+            agent: The agent that answers in a new conversation.
 
         Raises:
             ConversationBusyError: Another run writes into it.
@@ -248,25 +270,67 @@ class ConversationStore:
         title = storable(message)[:_TITLE_LENGTH]
         if conversation_id is not None:
             values = {"conversation": conversation_id, "run": run_id, "at": at, "displaced": displaced}
-            if self._execute(_BEGIN, {**values, "first_words": title}).rowcount:
-                return conversation_id
+            begun = self._execute(_BEGIN, {**values, "first_words": title}).first()
+            if begun is not None:
+                return Begun(conversation_id, begun.agent, begun.inputs)
             found = self._execute(_ACTIVE_RUN, {"conversation": conversation_id}).first()
             if found is not None:
                 raise ConversationBusyError(found.active_run)
             if not create:
                 return None
         conversation_id = conversation_id or str(uuid.uuid4())
-        values = {"id": conversation_id, "title": title, "active_run": run_id, "created_at": at}
+        values = {
+            "id": conversation_id,
+            "title": title,
+            "active_run": run_id,
+            "created_at": at,
+            "agent": agent,
+        }
         self._session.connection().execute(_CREATE, {**values, "user_id": self._user_id, "updated_at": at})
-        return conversation_id
+        return Begun(conversation_id, agent, None)
+
+    def keep_inputs(self, conversation_id: str, inputs: Mapping[str, Any]) -> None:
+        """Keep what the agent of a conversation was given with its first message."""
+        statement = update(_conversations).where(*_of_user).values(inputs=dict(inputs))
+        self._execute(statement, {"conversation": conversation_id})
+
+    def last_answer(self, conversation_id: str, *, before: int = _NEVER) -> str | None:
+        """The run of the last answer before a message, if there was one."""
+        values = {"conversation": conversation_id, "before": before}
+        found = self._execute(_LAST_ANSWER, values).first()
+        return None if found is None else found.run_id
 
     def end(
-        self, conversation_id: str, run_id: str, answer: str, at: datetime, calls: Iterable[ToolCallRecord]
+        self,
+        conversation_id: str,
+        run_id: str,
+        answer: str,
+        at: datetime,
+        calls: Iterable[ToolCallRecord],
+        *,
+        output: Any = None,  # noqa: ANN401 - any JSON
+        again: bool = False,
+        goes_on: bool = False,
     ) -> int | None:
-        """Write a run's answer down and let others write; returns the message's number, if the conversation is there."""
-        if not self._execute(_END, {"conversation": conversation_id, "run": run_id, "at": at}).rowcount:
+        """Write a run's answer down and let others write; returns the message's number, if the conversation is there.
+
+        Args:
+            conversation_id: The conversation.
+            run_id: The run.
+            answer: What it says.
+            at: When.
+            calls: The tools that were called for it.
+            output: The answer as JSON values, if it has a type.
+            again: Whether a part of it was written down before, which it replaces.
+            goes_on: Whether the run has more to write: then no other may.
+        """
+        writer = None if goes_on else run_id
+        if not self._execute(_END, {"conversation": conversation_id, "run": writer, "at": at}).rowcount:
             return None
-        return self.say(conversation_id, "assistant", answer, run_id, at, calls)
+        if again:
+            said = (*self._in(conversation_id), col(ChatMessage.run_id) == run_id)
+            self._forget(*said, col(ChatMessage.role) == "assistant")
+        return self.say(conversation_id, "assistant", answer, run_id, at, calls, output=output)
 
     def say(
         self,
@@ -277,6 +341,7 @@ class ConversationStore:
         at: datetime,
         calls: Iterable[ToolCallRecord] = (),
         attachments: Iterable[Image | Document] = (),
+        output: Any = None,  # noqa: ANN401 - any JSON
     ) -> int:
         """Write down what was said, and the tools that were called for it; returns the number of the message."""
         said: dict[str, Any] = {
@@ -287,6 +352,8 @@ class ConversationStore:
             "run_id": run_id,
             "created_at": at,
         }
+        if output is not None:
+            said["output"] = output
         media = [(storable(part.name), part) for part in attachments]
         if media:
             said["attachments"] = [{"name": name, "media_type": part.media_type} for name, part in media]
@@ -319,7 +386,9 @@ class ConversationStore:
             return None
         messages = self.history(conversation_id)
         return {
-            **conversation.model_dump(mode="json", include={"id", "title", "created_at", "updated_at"}),
+            **conversation.model_dump(
+                mode="json", include={"id", "title", "agent", "created_at", "updated_at"}
+            ),
             "messages": [{**said, "timestamp": said["timestamp"].isoformat()} for said in messages],
         }
 
@@ -336,13 +405,15 @@ class ConversationStore:
 
     def _forget_messages(self, conversation_id: str, first: int = 0) -> None:
         """Remove messages from a number on, with their tool calls and attachments."""
-        later = (*self._in(conversation_id), col(ChatMessage.id) >= first)
-        gone = select(col(ChatMessage.id)).where(*later)
+        self._forget(*self._in(conversation_id), col(ChatMessage.id) >= first)
+
+    def _forget(self, *which: Any) -> None:
+        gone = select(col(ChatMessage.id)).where(*which)
         for table in (ToolCall, Attachment):
             self._session.execute(
                 delete(table).where(col(table.user_id) == self._user_id, col(table.message_id).in_(gone))
             )
-        self._session.execute(delete(ChatMessage).where(*later))
+        self._session.execute(delete(ChatMessage).where(*which))
 
     def _in(self, conversation_id: str) -> tuple[Any, Any]:
         return (

@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 from sqlmodel import Session
 
-from maverick.chat.migrations import CHAT, migrate
+from maverick.chat.migrations import CHAT, Schema, migrate
 from maverick.config import load_config
 from maverick.config.settings import DEFAULT_DATABASE
 from maverick.exceptions import InvalidInputError, StorageError
@@ -38,6 +38,7 @@ class Database:
 
     def __init__(self, location: str | Path = DEFAULT_DATABASE) -> None:
         self._location = location
+        self._schemas = [CHAT]
         self._engine: Engine | None = None
         self._lock = threading.Lock()
 
@@ -53,7 +54,8 @@ class Database:
             if self._engine is None:
                 engine = _engine_of(self._location)
                 try:
-                    migrate(engine, CHAT)
+                    for schema in self._schemas:
+                        migrate(engine, schema)
                 except SQLAlchemyError as error:
                     engine.dispose()
                     raise StorageError(
@@ -62,6 +64,14 @@ class Database:
                     ) from error
                 self._engine = engine
             return self._engine
+
+    def include(self, schema: Schema) -> None:
+        """Have other tables in it, too, from when it is opened."""
+        with self._lock:
+            if schema not in self._schemas:
+                self._schemas.append(schema)
+                if self._engine is not None:
+                    migrate(self._engine, schema)
 
     def session(self) -> Session:
         """A fresh session; close it when done."""

@@ -179,6 +179,15 @@ _ATTACHMENTS = Migration(
     postgres=owned_by_user("attachments"),
 )
 
+_AGENTS = Migration(
+    statements=(
+        "ALTER TABLE conversations ADD COLUMN agent VARCHAR NOT NULL DEFAULT 'tasks'",
+        "ALTER TABLE conversations ADD COLUMN inputs JSON",
+        "ALTER TABLE messages ADD COLUMN output JSON",
+    ),
+)
+"""A conversation belongs to an agent; all there were belong to the chat's."""
+
 CHAT = Schema(
     "chat",
     (
@@ -188,6 +197,7 @@ CHAT = Schema(
         _RUNS_HAVE_ONE_LEASE,
         _SAME_STATES_AS_APPROVALS,
         _ATTACHMENTS,
+        _AGENTS,
     ),
 )
 """The tables of :mod:`maverick.chat.tables`."""

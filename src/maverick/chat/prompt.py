@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from maverick.chat.tables import TASKS_AGENT
 from maverick.loop import AgentDefinition, ModelConfig, PromptConfig, RunConfig, ToolConfig
 from maverick.model import Tool
 
@@ -56,7 +57,7 @@ def chat_agent(
     """
     needed = ANSWER_TOKENS + (THINKING_TOKENS if thinks else 0)
     return AgentDefinition(
-        name="tasks",
+        name=TASKS_AGENT,
         description="Helps one person with their list of tasks.",
         prompt_config=PromptConfig(system_prompt=_SYSTEM_PROMPT),
         model_config=ModelConfig(model=model, max_tokens=max_tokens or needed),

@@ -270,7 +270,7 @@ class AgentRunner:
                     "prompt": [*attachments, message] if attachments else message,
                     "today": f"{self._today():%A, %Y-%m-%d}",
                 },
-                messages=_messages(context),
+                messages=text_history(context),
                 run_id=run_id,
                 user_id=context.user_id,
                 signal=stop,
@@ -282,7 +282,7 @@ class AgentRunner:
                 run_id, agent, accept_changes=True, signal=stop, on_activity=events.put
             )
         made = [record for record in result.tool_calls if record.outcome is not ToolOutcome.DENIED]
-        calls = [_record(record) for record in made]
+        calls = [tool_call_record(record) for record in made]
         events.tools_ran(record.tool_name for record in made)
         if result.success:
             text.finish(result.raw_content)
@@ -350,7 +350,7 @@ def _run_id(context: AgentContext, request_id: str | None) -> str:
     return f"chat_{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
 
 
-def _messages(context: AgentContext) -> list[Message]:
+def text_history(context: AgentContext) -> list[Message]:
     """The conversation as the model sees it: beginning with the user, and not all of a long one."""
     messages = [
         Message(
@@ -376,7 +376,8 @@ def _caller(context: ToolContext) -> Mapping[str, Any]:
     return MCPToolServer.caller_meta(context.user_id or "", context.idempotency_key, _conversation_id.get())
 
 
-def _record(made: ToolRecord) -> ToolCallRecord:
+def tool_call_record(made: ToolRecord) -> ToolCallRecord:
+    """A tool call of a run, as it is kept with the answer."""
     parameters = {name: value for name, value in made.arguments.items() if name != "user_id"}
     result = _parsed(made) if made.data is None else made.data
     return ToolCallRecord(made.tool_name, parameters, result, made.duration_ms)

@@ -15,6 +15,8 @@ from maverick.journal import ApprovalStatus
 
 TITLE_LENGTH = 255
 DESCRIPTION_LENGTH = 1000
+TASKS_AGENT = "tasks"
+"""The name of the chat agent, whose conversations are older than those of others."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -72,6 +74,12 @@ class Conversation(SQLModel, table=True):
     title: str = ""
     active_run: str | None = None
     """The run that writes into it, if there is one."""
+    agent: str = TASKS_AGENT
+    """The agent that answers in it."""
+    inputs: dict[str, Any] | None = Field(
+        default=None, sa_column=Column(JSON(none_as_null=True), nullable=True)
+    )
+    """The inputs its agent was given with the first message, if it takes any besides words."""
     created_at: datetime = _time()
     updated_at: datetime = _time()
 
@@ -93,6 +101,8 @@ class ChatMessage(SQLModel, table=True):
         default=None, sa_column=Column(JSON(none_as_null=True), nullable=True)
     )
     """The names and media types of what was sent with it, if anything was."""
+    output: Any = Field(default=None, sa_column=Column(JSON(none_as_null=True), nullable=True))
+    """The answer as JSON values, if its agent declares a type of output."""
 
 
 class Attachment(SQLModel, table=True):

@@ -7,7 +7,6 @@ import asyncio
 import ipaddress
 import logging
 import os
-import secrets
 import socket
 import sys
 import threading
@@ -27,12 +26,12 @@ from maverick.cli.exit_codes import FAILURE, SUCCESS
 from maverick.cli.settings import load_settings
 from maverick.config import MaverickConfig
 from maverick.config.installation import extra_needed
-from maverick.config.loading import own_folder
-from maverick.exceptions import ConfigError, InvalidInputError
+from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 from maverick.providers import Client
 from maverick.server import OidcVerifier, ServerLimits, TokenSigner, Verifier, client_protocol, create_app
+from maverick.server.tokens import own_secret
 from maverick.telemetry import configure_logging
 
 if TYPE_CHECKING:
@@ -40,9 +39,7 @@ if TYPE_CHECKING:
 
 _Made: TypeAlias = tuple[FastAPI, str, Sequence[Client | Journal]]
 """An app, a line that says who answers, and what is closed after it."""
-_SECRET_VARIABLE = "MAVERICK_SERVER_SECRET"  # noqa: S105 - the name of a variable, and no secret
 _METRICS_VARIABLE = "MAVERICK_SERVER_METRICS_TOKEN"
-_SECRET_FILE = "server.key"  # noqa: S105 - the name of a file
 PACE = 0.02
 """Seconds between two words of the offline model, for a person who watches."""
 _KEEP_ALIVE = 75
@@ -206,40 +203,13 @@ def chat_runner(
 
 def _verifier(options: argparse.Namespace) -> Verifier:
     if not options.oidc_issuer:
-        return TokenSigner(_secret())
+        return TokenSigner(own_secret())
     if not options.oidc_audience:
         raise InvalidInputError(
             "--oidc-audience: name what the tokens of the sign-in service are meant for.",
             field="oidc_audience",
         )
     return OidcVerifier(options.oidc_issuer, options.oidc_audience)
-
-
-def _secret() -> bytes:
-    """What tokens are signed with: as set, or made once and kept where only its owner can read it."""
-    given = os.environ.get(_SECRET_VARIABLE, "")
-    if given:
-        return given.encode()
-    path = own_folder() / _SECRET_FILE
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(48))
-    except FileExistsError:
-        pass  # made by an earlier start
-    except OSError as error:
-        raise _unreadable(error) from error
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise _unreadable(error) from error
-
-
-def _unreadable(error: OSError) -> ConfigError:
-    return ConfigError(
-        f"The key that signs tokens cannot be kept in ~/.maverick/{_SECRET_FILE}: {error.strerror}. "
-        f"Make the file accessible, or set {_SECRET_VARIABLE} to at least 32 random characters."
-    )
 
 
 def _is_only_here(host: str) -> bool:

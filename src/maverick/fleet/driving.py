@@ -32,7 +32,7 @@ from maverick.fleet.request import RunRequest
 from maverick.fleet.store import FleetRecord, FleetState
 from maverick.fleet.workflow import DRIVE, Drive, DriveEnd
 from maverick.journal.store import ENDED
-from maverick.loop import AgentDefinition, AgentResult, TerminateReason
+from maverick.loop import AgentDefinition, TerminateReason
 from maverick.loop.fingerprint import Fingerprint
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener, log_failure
@@ -49,8 +49,8 @@ class OwnDrive(NamedTuple):
     It drives a run to its end; a run that has ended before has its outcome seen to again.
     """
 
-    drive: Callable[[FleetRecord, AbortSignal, Listener], Awaitable[None]]
-    """Given the run, what stops it, and whom to tell of its events."""
+    drive: Callable[[FleetRecord, AbortSignal, Listener], Awaitable[bool]]
+    """Given the run, what stops it, and whom to tell of its events; says whether it waits for a person's decision."""
 
 
 class Offer(NamedTuple):
@@ -226,7 +226,7 @@ class RunDriver:
             attempt.signal.hand_over()
         try:
             with self.broadcast.listening(record.run_id) as listener:
-                result = await self._run(record, request, attempt.signal, listener)
+                waits = await self._run(record, request, attempt.signal, listener)
         except RunHandedOverError:
             await self._leave(attempt)
             raise _again("The run was handed over.", "handed_over", _AT_ONCE) from None
@@ -240,7 +240,7 @@ class RunDriver:
             log_failure(logging.ERROR, "run_not_driven", error, {"run_id": attempt.run_id})
             await self._leave(attempt, FleetState.ENDED, error=str(error))
             return Drive(DriveEnd.ENDED)
-        if result is None or result.terminate_reason is not TerminateReason.AWAITING_APPROVAL:
+        if not waits:
             await self._leave(attempt, FleetState.ENDED)
             return Drive(DriveEnd.ENDED)
         await self._leave(attempt, FleetState.PARKED, waits_for="a person's decision")
@@ -249,11 +249,11 @@ class RunDriver:
 
     async def _run(
         self, record: FleetRecord, request: RunRequest, signal: AbortSignal, listener: Listener
-    ) -> AgentResult[Any] | None:
+    ) -> bool:
+        """Drive a run; says whether it waits for a person's decision."""
         offer = self._agents[record.agent]
         if isinstance(offer, OwnDrive):
-            await offer.drive(record, signal, listener)
-            return None
+            return await offer.drive(record, signal, listener)
         try:
             found = await self._fleet.journal.get(record.run_id)
         except RunNotFoundError:
@@ -263,27 +263,29 @@ class RunDriver:
         ):  # it was made since the fleet was asked for one
             raise InvalidInputError(f"run_id: there is another run {record.run_id!r}.", field="run_id")
         if found is not None and found.status in ENDED:
-            return None
+            return False
         async with self._executor(record.agent, offer, record.user_id) as executor:
             if found is not None:
-                return await executor.resume(
+                result = await executor.resume(
                     record.run_id,
                     offer.definition,
                     signal=signal,
                     on_activity=listener,
                     accept_changes=record.accept_changes,
                 )
-            for blob in request.blobs:
-                await self._fleet.journal.load_blob(blob, record.run_id)
-            return await executor.execute(
-                offer.definition,
-                inputs=request.all_inputs,
-                run_id=record.run_id,
-                user_id=record.user_id,
-                trace_id=request.trace_id,
-                signal=signal,
-                on_activity=listener,
-            )
+            else:
+                for blob in request.blobs:
+                    await self._fleet.journal.load_blob(blob, record.run_id)
+                result = await executor.execute(
+                    offer.definition,
+                    inputs=request.all_inputs,
+                    run_id=record.run_id,
+                    user_id=record.user_id,
+                    trace_id=request.trace_id,
+                    signal=signal,
+                    on_activity=listener,
+                )
+        return result.terminate_reason is TerminateReason.AWAITING_APPROVAL
 
     @asynccontextmanager
     async def _executor(self, agent: str, offer: Offer, user_id: str | None) -> AsyncIterator[AgentExecutor]:

@@ -1,4 +1,4 @@
-"""The Chat API and its web page, over HTTP.
+"""Agents over HTTP: an API to chat with them, and its web page.
 
 Each name is loaded when it is first used, since FastAPI and the database are heavy.
 """
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from maverick.server.app import create_app
     from maverick.server.limits import ServerLimits
     from maverick.server.oidc import OidcVerifier
+    from maverick.server.served_agent import ServedAgent
     from maverick.server.slow_clients import ConnectionLimits, client_protocol
     from maverick.server.tokens import Principal, TokenSigner, Verifier
 
@@ -21,6 +22,7 @@ _HOME_OF = {
     "ConnectionLimits": "maverick.server.slow_clients",
     "OidcVerifier": "maverick.server.oidc",
     "Principal": "maverick.server.tokens",
+    "ServedAgent": "maverick.server.served_agent",
     "ServerLimits": "maverick.server.limits",
     "TokenSigner": "maverick.server.tokens",
     "Verifier": "maverick.server.tokens",
@@ -32,6 +34,7 @@ __all__ = [
     "ConnectionLimits",
     "OidcVerifier",
     "Principal",
+    "ServedAgent",
     "ServerLimits",
     "TokenSigner",
     "Verifier",

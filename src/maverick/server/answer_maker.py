@@ -8,18 +8,18 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from maverick.chat import AgentRunner, AnswerTimeoutError
-from maverick.exceptions import AgentError, MaverickError
-from maverick.loop.events import AgentActivityEvent, RunEnd
+from maverick.exceptions import MaverickError
 from maverick.runtime import AbortSignal
 from maverick.runtime.event_log import Listener, log_failure
+from maverick.server.agents import Agents
 from maverick.server.answer_body import AnswerBody, AnswerStatus
-from maverick.server.answer_store import AnswerJob, AnswerStore
-from maverick.server.errors import log_in_full, reason_of
+from maverick.server.answer_job import AnswerJob, Reply
+from maverick.server.answer_store import AnswerStore
 from maverick.server.limits import AdmissionQueue
 from maverick.tools.threads import run_in_thread
 
 STOPPED = "the user stopped it"
+_GONE = "This server does not have the agent of this conversation any more. Please start a new one."
 _LOOK_AGAIN = 1.0
 """Seconds between two checks for requests to stop."""
 
@@ -32,8 +32,8 @@ class _Work(NamedTuple):
 class AnswerMaker:
     """Makes any number of answers at once, and saves them."""
 
-    def __init__(self, runner: AgentRunner, store: AnswerStore, queue: AdmissionQueue) -> None:
-        self.runner = runner
+    def __init__(self, agents: Agents, store: AnswerStore, queue: AdmissionQueue) -> None:
+        self.agents = agents
         self.store = store
         self._queue = queue
         self._at_work: dict[str, _Work] = {}
@@ -66,41 +66,14 @@ class AnswerMaker:
             RunHandedOverError: The run was left to another process.
             StorageError: The answer could not be saved.
         """
-        end: RunEnd | None = None
-
-        def hear(event: AgentActivityEvent) -> None:
-            nonlocal end
-            if isinstance(event, RunEnd) and len(event.agent) == 1:
-                end = event
-            if on_activity is not None:
-                on_activity(event)
-
-        failure: AgentError | None
-        with self._watched(user_id, job.record.run_id, signal):
-            try:
-                result = await self.runner.run(
-                    job.context,
-                    job.message,
-                    run_id=run_id,
-                    signal=signal,
-                    attachments=job.attachments,
-                    on_activity=hear,
-                    filtered=filtered,
-                )
-                failure = end.result.errors[0] if end is not None and end.result.errors else None
-            except AnswerTimeoutError as error:
-                result, failure = error.result, error  # the run itself may only know that it was stopped
-        status, reason = AnswerStatus.COMPLETE, ""
-        if not result.is_answer:
-            status = AnswerStatus.STOPPED if signal.aborted else AnswerStatus.FAILED
-        if status is AnswerStatus.FAILED and failure is not None:
-            reason = reason_of(failure)
-            log_in_full("answer_failed", failure, run_id=job.record.run_id)
-        cost = 0.0 if end is None else end.result.usage.total_cost_usd or 0.0
+        answerer = self.agents.find(job.agent)
+        if answerer is None:
+            reply = Reply(status=AnswerStatus.FAILED, response="", reason=_GONE)
+        else:
+            with self._watched(user_id, job.record.run_id, signal):
+                reply = await answerer.answer(job, run_id, signal, on_activity, filtered=filtered)
         async with self._queue.leave():
-            return await run_in_thread(
-                self.store.save, user_id, job, result, status, last_event(), cost, reason
-            )
+            return await run_in_thread(self.store.save, user_id, job, reply, last_event())
 
     async def aclose(self) -> None:
         """Stop looking for requests to stop."""

@@ -31,11 +31,13 @@ class AnswerRecord:
     """The number of its last event, if it has ended."""
     reason: str = ""
     """Why it failed, if it did."""
+    cost_usd: float = 0.0
+    """What it has cost so far."""
 
 
 _text = cache(text)
 """Parses a statement once; each is a literal below."""
-_COLUMNS = "run_id, conversation_id, request_hash, request_key, status, last_event, reason"
+_COLUMNS = "run_id, conversation_id, request_hash, request_key, status, last_event, reason, cost_usd"
 _DAY = bindparam("day", type_=Date)
 _SPENT = text("SELECT cost_usd FROM spending WHERE user_id = :user_id AND day = :day").bindparams(_DAY)
 _SPEND = text(
@@ -75,18 +77,50 @@ class AnswerRecords:
         """The answer to the user's request with this key, if there was one."""
         return self._first("request_key = :request_key", request_key=request_key)
 
-    def finish(self, run_id: str, status: AnswerStatus, last_event: int, reason: str = "") -> bool:
+    def finish(
+        self, run_id: str, status: AnswerStatus, last_event: int, reason: str = "", *, cost_usd: float = 0.0
+    ) -> bool:
         """End an answer; returns whether it was in progress, so that only one of two processes ends it."""
         finished = self._execute(
-            "UPDATE answers SET status = :status, last_event = :last_event, reason = :reason "
+            "UPDATE answers SET status = :status, last_event = :last_event, reason = :reason, cost_usd = :cost_usd "
             "WHERE user_id = :user_id AND run_id = :run_id AND status = :running",
             run_id=run_id,
             status=status.value,
             last_event=last_event,
             reason=reason,
+            cost_usd=cost_usd,
             running=AnswerStatus.RUNNING.value,
         )
         return bool(finished.rowcount)
+
+    def reopen(self, run_id: str) -> bool:
+        """Have an answer go on that waited for a decision; returns whether it waited."""
+        reopened = self._execute(
+            "UPDATE answers SET status = :running WHERE user_id = :user_id AND run_id = :run_id AND status = :waiting",
+            run_id=run_id,
+            running=AnswerStatus.RUNNING.value,
+            waiting=AnswerStatus.WAITING.value,
+        )
+        return bool(reopened.rowcount)
+
+    def lock(self) -> None:
+        """Let the user's other requests wait until the end of the transaction, whichever process has them."""
+        if self._session.get_bind().dialect.name == "postgresql":  # SQLite has one writer at a time anyway
+            self._execute("SELECT pg_advisory_xact_lock(4004005, hashtext(:user_id))")
+
+    def running(self) -> list[str]:
+        """The answers in progress."""
+        query = "SELECT run_id FROM answers WHERE user_id = :user_id AND status = 'running'"
+        return list(self._execute(query).scalars())
+
+    def waiting(self) -> dict[str, tuple[str, str]]:
+        """The answers that wait for a decision: the conversation of each, and its agent."""
+        query = (
+            "SELECT run_id, conversation_id, agent FROM answers JOIN conversations "
+            "ON conversations.user_id = answers.user_id AND conversations.id = answers.conversation_id "
+            "WHERE answers.user_id = :user_id AND status = 'waiting'"
+        )
+        return {row.run_id: (row.conversation_id, row.agent) for row in self._execute(query)}
 
     def request_stop(self, run_id: str) -> None:
         """Ask the process that makes an answer to stop it."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, Protocol
+import contextlib
+from typing import Protocol
 
 from maverick.chat.conversations import ConversationBusyError
-from maverick.server.answer_body import AnswerBody
+from maverick.server.answer_body import AnswerBody, AnswerStatus
+from maverick.server.answer_job import AnswerJob, Question
 from maverick.server.answer_records import AnswerRecord
-from maverick.server.answer_store import AnswerJob, AnswerStore, Question
-from maverick.server.errors import RequestRefusedError
+from maverick.server.answer_store import AnswerStore, TooManyAnswersError
+from maverick.server.approvals import Approvals
+from maverick.server.errors import RequestRefusedError, too_many
 from maverick.server.events import Answer
-from maverick.server.limits import AdmissionQueue, ConcurrencyLimit
+from maverick.server.limits import AdmissionQueue
 from maverick.server.updates import CONVERSATIONS, Updates
 from maverick.tools.threads import run_in_thread
 
@@ -52,12 +54,12 @@ class AnswerService:
         store: AnswerStore,
         *,
         queue: AdmissionQueue,
-        in_progress: ConcurrencyLimit,
+        approvals: Approvals,
         updates: Updates,
     ) -> None:
         self.source = source
+        self.approvals = approvals
         self._store = store
-        self._in_progress = in_progress
         self._updates = updates
         self._queue = queue
         self._answers: dict[tuple[str, str], Answer] = {}
@@ -69,41 +71,60 @@ class AnswerService:
         Raises:
             RequestRefusedError: The user has no such conversation, it is being answered, or a limit is reached.
         """
-        self._in_progress.acquire(user_id)
-        try:
-            async with self._queue.enter():
-                found = await self._admit(user_id, question, request_key)
-        except BaseException:
-            self._in_progress.release(user_id)
-            raise
+        async with self._queue.enter():
+            found = await self._admit(user_id, question, request_key)
         if isinstance(found, AnswerRecord):
-            self._in_progress.release(user_id)
             return await self.find(user_id, found.run_id)
         record = found.record
         answer = Answer(user_id, record.run_id, conversation_id=record.conversation_id)
-        self._answers[user_id, record.run_id] = answer
-        self._spawn(answer, self.source.follow(answer, found), takes_place=True)
+        self._spawn(answer, found)
         self._updates.publish(user_id, CONVERSATIONS)
         return answer
 
+    @property
+    def count(self) -> int:
+        """How many answers are followed here."""
+        return len(self._tasks)
+
     async def find(self, user_id: str, run_id: str) -> Answer:
-        """An answer of the user, whichever process makes it.
+        """An answer of the user, whichever process makes it. One that can go on after a decision does.
 
         Raises:
             RequestRefusedError: The user has no such answer.
         """
-        if (user_id, run_id) in self._answers:
-            return self._answers[user_id, run_id]
+        if (followed := self._followed(user_id, run_id)) is not None:
+            return followed
         record, kept = await run_in_thread(self._store.get, user_id, run_id)
-        if (user_id, run_id) in self._answers:  # another request has asked for it in the meantime
-            return self._answers[user_id, run_id]
+        if (followed := self._followed(user_id, run_id)) is not None:  # another request has asked for it
+            return followed
         answer = Answer(user_id, run_id, conversation_id=record.conversation_id)
+        if isinstance(kept, AnswerBody) and record.status == AnswerStatus.WAITING:
+            asked = await self.approvals.waits_for(user_id, run_id)
+            if asked is None:
+                return await self.go_on(user_id, run_id)
+            kept = kept.model_copy(update={"approval": asked})
         if isinstance(kept, AnswerBody):
             answer.conclude(kept, record.last_event)
             answer.log.close()
             return answer
-        self._answers[user_id, run_id] = answer
-        self._spawn(answer, self.source.follow(answer, None))
+        self._spawn(answer)
+        return answer
+
+    async def go_on(self, user_id: str, run_id: str, *, stopped: bool = False) -> Answer:
+        """Go on with an answer that waited for a decision; or end it, if it is stopped.
+
+        Raises:
+            RequestRefusedError: The user has no such answer.
+        """
+        is_ours = await run_in_thread(self._store.reopen, user_id, run_id)
+        record, kept = await run_in_thread(self._store.get, user_id, run_id)
+        if not is_ours or isinstance(kept, AnswerBody):  # another process goes on with it
+            return await self.find(user_id, run_id)
+        answer = Answer(user_id, run_id, conversation_id=record.conversation_id)
+        if stopped:
+            await self.source.stop(answer)
+        self._spawn(answer, kept)
+        self._updates.publish(user_id, CONVERSATIONS)
         return answer
 
     async def stop(self, user_id: str, run_id: str) -> Answer:
@@ -116,17 +137,26 @@ class AnswerService:
         if not answer.log.is_closed:  # another process may be the one that makes it
             await run_in_thread(self._store.request_stop, user_id, run_id)
             await self.source.stop(answer)
+        elif answer.status == AnswerStatus.WAITING:
+            await run_in_thread(self._store.request_stop, user_id, run_id)
+            answer = await self.go_on(user_id, run_id, stopped=True)
         return answer
 
     async def stop_in(self, user_id: str, conversation_id: str) -> None:
-        """Stop the answers in a conversation that this process knows, and wait for their end.
+        """Stop the answers in a conversation that this process knows, or that wait, and wait for their end.
 
         Another process stops its answer when it finds that the conversation is gone.
         """
-        for answer in list(self._answers.values()):
-            if (answer.user_id, answer.conversation_id) == (user_id, conversation_id):
-                await self.stop(user_id, answer.run_id)
-                await answer.log.closed()
+        waiting = await run_in_thread(self._store.waiting, user_id)
+        known = [run for run, (where, _) in waiting.items() if where == conversation_id]
+        known += [
+            answer.run_id
+            for answer in self._answers.values()
+            if (answer.user_id, answer.conversation_id) == (user_id, conversation_id)
+        ]
+        for run_id in dict.fromkeys(known):
+            answer = await self.stop(user_id, run_id)
+            await answer.log.closed()
 
     async def aclose(self) -> None:
         """Leave all answers as they are; a client that asks for one again gets it from any process."""
@@ -137,24 +167,36 @@ class AnswerService:
             await asyncio.wait(tasks)
         await self.source.aclose()
 
-    def _spawn(self, answer: Answer, work: Coroutine[Any, Any, None], *, takes_place: bool = False) -> None:
+    def _followed(self, user_id: str, run_id: str) -> Answer | None:
+        """An answer that this process follows, or whose last word it knows."""
+        answer = self._answers.get((user_id, run_id))
+        is_last_word = answer is not None and not (
+            answer.log.is_closed and answer.status == AnswerStatus.WAITING
+        )
+        return answer if is_last_word else None
+
+    def _spawn(self, answer: Answer, job: AnswerJob | None = None) -> None:
+        """Follow an answer in a task of its own."""
+        key = (answer.user_id, answer.run_id)
+
+        def forget() -> None:
+            if self._answers.get(key) is answer:  # it may have gone on since
+                del self._answers[key]
+
         def end(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)
-            if takes_place:
-                self._in_progress.release(answer.user_id)
             answer.log.close()
-            # For clients that reconnect.
-            key = (answer.user_id, answer.run_id)
-            asyncio.get_running_loop().call_later(_KEPT, self._answers.pop, key, None)
+            asyncio.get_running_loop().call_later(_KEPT, forget)  # kept for clients that reconnect
 
-        task = asyncio.create_task(work)
+        self._answers[key] = answer
+        task = asyncio.create_task(self.source.follow(answer, job))
         self._tasks.add(task)
         task.add_done_callback(end)  # not in the work itself, which may be cancelled before it begins
 
     async def _admit(
         self, user_id: str, question: Question, request_key: str | None
     ) -> AnswerJob | AnswerRecord:
-        asked = (user_id, question, request_key, self._in_progress.in_use(user_id) - 1)
+        asked = (user_id, question, request_key)
         try:
             try:
                 return await run_in_thread(self._store.admit, *asked)
@@ -166,13 +208,24 @@ class AnswerService:
             raise RequestRefusedError(
                 409, "busy", "This conversation is still being answered. Wait for the answer, or stop it."
             ) from busy
+        except TooManyAnswersError as error:
+            for run_id in error.run_ids:  # an answer that no process works on any more is gone on with
+                with contextlib.suppress(RequestRefusedError):
+                    await self.find(user_id, run_id)
+            raise too_many("Too many answers in progress. Wait for one, or stop one.", 1) from error
 
     async def _is_in_progress(self, user_id: str, run_id: str) -> bool:
         """Whether a process makes an answer, this one or another."""
-        if (user_id, run_id) in self._answers:
-            return not self._answers[user_id, run_id].log.is_closed
+        if (followed := self._followed(user_id, run_id)) is not None:
+            return not followed.log.is_closed
         try:
-            _, kept = await run_in_thread(self._store.get, user_id, run_id)
+            record, kept = await run_in_thread(self._store.get, user_id, run_id)
         except RequestRefusedError:
             return False
+        if record.status == AnswerStatus.WAITING:
+            raise RequestRefusedError(
+                409,
+                "waiting",
+                "This conversation waits for a decision. Approve or deny it first, or stop the answer.",
+            )
         return isinstance(kept, AnswerJob) and await self.source.is_in_progress(kept)

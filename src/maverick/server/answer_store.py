@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
-from maverick.chat import AgentContext, AgentResult, phrases
+from maverick.chat import AgentContext, phrases
 from maverick.chat.confirmations import ConfirmationStore, pending_confirmation
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import SessionFactory, act_for, owned_session
@@ -19,8 +18,9 @@ from maverick.chat.prompt import REMEMBERED_MESSAGES
 from maverick.chat.tables import ChatMessage, ToolCall, now, storable
 from maverick.exceptions import StorageError
 from maverick.journal import ApprovalStatus
-from maverick.model import Document, Image
+from maverick.server.agents import Agents
 from maverick.server.answer_body import AnswerBody, AnswerStatus, ApprovalBody, ToolCallBody
+from maverick.server.answer_job import AnswerJob, Question, Reply
 from maverick.server.answer_records import AnswerRecord, AnswerRecords
 from maverick.server.errors import RequestRefusedError, not_found, too_many
 from maverick.server.limits import ServerLimits
@@ -31,47 +31,12 @@ DENIAL = "No, leave it as it is."
 """The message of a user who does not agree."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What a user says, or decides."""
+class TooManyAnswersError(Exception):
+    """A user has as many answers in progress as they may."""
 
-    message: str
-    conversation_id: str | None = None
-    """The conversation; by default a new one."""
-    replaces: int | None = None
-    """The message of the user to take back, with everything after it."""
-    may_create: bool = False
-    """Whether to create a conversation that does not exist, under the id the client chose."""
-    approval_id: str | None = None
-    """The approval that this decides on."""
-    approved: bool = False
-    """Whether the user agrees."""
-    attachments: tuple[Image | Document, ...] = ()
-    """What is sent with the message."""
-
-    @classmethod
-    def deciding(cls, approval_id: str, *, approved: bool) -> Question:
-        """A decision on an approval, in the conversation that asked for it."""
-        return cls("", approval_id=approval_id, approved=approved)
-
-    def digest(self) -> str:
-        """A hash, to tell the same request sent again from another one."""
-        parts = (self.message, self.conversation_id, self.replaces, self.approval_id, self.approved)
-        hashes = [part.blob.sha256 for part in self.attachments if part.blob is not None]
-        said = "\0".join(str(part) for part in (*parts, *hashes))
-        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerJob:
-    """A question to answer, with all that is needed for it."""
-
-    record: AnswerRecord
-    context: AgentContext
-    message: str
-    user_message_id: int
-    asked_at: datetime
-    attachments: Sequence[Image | Document] = ()
+    def __init__(self, run_ids: Sequence[str]) -> None:
+        super().__init__(*run_ids)
+        self.run_ids = run_ids
 
 
 class AnswerStore:
@@ -80,17 +45,15 @@ class AnswerStore:
     All methods block: call them in a thread.
     """
 
-    def __init__(self, session_factory: SessionFactory, limits: ServerLimits) -> None:
+    def __init__(
+        self, session_factory: SessionFactory, limits: ServerLimits, agents: Agents | None = None
+    ) -> None:
         self._session_factory = session_factory
         self._limits = limits
+        self._agents = agents
 
     def admit(
-        self,
-        user_id: str,
-        question: Question,
-        request_key: str | None,
-        running: int,
-        displaced: str | None = None,
+        self, user_id: str, question: Question, request_key: str | None, displaced: str | None = None
     ) -> AnswerJob | AnswerRecord:
         """Save a question and start its answer; or find the answer, if the request was sent before.
 
@@ -98,49 +61,47 @@ class AnswerStore:
             user_id: The user.
             question: The question.
             request_key: The idempotency key of the request, if it has one.
-            running: How many answers are in progress for the user.
             displaced: An answer in the conversation that no process works on any more; it has failed.
 
         Raises:
             RequestRefusedError: The conversation is not the user's, or a limit is reached.
             ConversationBusyError: Another answer is in progress in the conversation.
+            TooManyAnswersError: The user has as many in progress as they may.
         """
         try:
-            return self._admit(user_id, question, request_key, running, displaced)
+            return self._admit(user_id, question, request_key, displaced)
         except StorageError as error:
             if not isinstance(error.cause, IntegrityError):
                 raise
         # It came twice at the same time: one of them has been saved by now.
-        return self._admit(user_id, question, request_key, running, displaced)
+        return self._admit(user_id, question, request_key, displaced)
 
     def _admit(
-        self, user_id: str, question: Question, request_key: str | None, running: int, displaced: str | None
+        self, user_id: str, question: Question, request_key: str | None, displaced: str | None
     ) -> AnswerJob | AnswerRecord:
+        assert self._agents is not None  # noqa: S101 - only a server admits questions
         with owned_session(self._session_factory, user_id, writes=True) as session:
             digest, records = question.digest(), AnswerRecords(session, user_id)
             known = None if request_key is None else records.of_key(request_key)
             if known is not None:
                 return _same(known, digest)
             at, run_id = now(), f"run_{secrets.token_hex(16)}"
-            limit = self._limits.spend_usd_per_day
-            if limit is not None:
-                reserved = (running + 1) * self._limits.answer_usd
-                if records.spent(at.date()) + reserved > limit:
-                    raise too_many(
-                        "Today's budget for answers is spent. It starts again at midnight UTC.", 3600
-                    )
+            self._check_limits(records, at.date(), displaced)
             question = _decided(session, user_id, question)
             conversations = ConversationStore(session, user_id)
-            conversation_id = conversations.begin(
+            agent = self._agents.of(question.agent or self._agents.default).name
+            begun = conversations.begin(
                 question.conversation_id,
                 run_id,
-                question.message,
+                question.shown,
                 at,
                 create=question.may_create,
                 displaced=displaced,
+                agent=agent,
             )
-            if conversation_id is None:
+            if begun is None:
                 raise not_found("conversation")
+            conversation_id = begun.conversation_id
             if displaced is not None and (
                 asked := _messages(session, user_id, conversation_id, displaced).get("user")
             ):
@@ -148,15 +109,41 @@ class AnswerStore:
             if question.replaces is not None and not conversations.rewind(conversation_id, question.replaces):
                 raise not_found("message")
             before = conversations.recall(conversation_id, REMEMBERED_MESSAGES)
+            inputs = self._agents.check(begun.agent, question, begun.inputs, is_first=not before)
+            if inputs and inputs != begun.inputs:
+                conversations.keep_inputs(conversation_id, inputs)
+            earlier = conversations.last_answer(conversation_id) if before else None
             number = conversations.say(
-                conversation_id, "user", question.message, run_id, at, attachments=question.attachments
+                conversation_id, "user", question.shown, run_id, at, attachments=question.attachments
             )
             ConfirmationStore(session, user_id, conversation_id).check_message(question.message)
             record = AnswerRecord(run_id, conversation_id, digest, request_key)
             records.add(record)
             context = AgentContext.from_request(user_id, conversation_id, before)
-            words = storable(question.message)
-            return AnswerJob(record, context, words, number, at, question.attachments)
+            words = storable(question.shown)
+            return AnswerJob(
+                record, context, words, number, at, question.attachments, begun.agent, inputs, earlier
+            )
+
+    def _check_limits(self, records: AnswerRecords, day: date, displaced: str | None) -> None:
+        """Make sure that the user may ask for another answer, whichever processes make the others."""
+        records.lock()
+        running = [run_id for run_id in records.running() if run_id != displaced]
+        if len(running) >= self._limits.answers:
+            raise TooManyAnswersError(running)
+        limit = self._limits.spend_usd_per_day
+        if limit is not None and records.spent(day) + (len(running) + 1) * self._limits.answer_usd > limit:
+            raise too_many("Today's budget for answers is spent. It starts again at midnight UTC.", 3600)
+
+    def reopen(self, user_id: str, run_id: str) -> bool:
+        """Have an answer go on that waited for a decision; returns whether it waited."""
+        with owned_session(self._session_factory, user_id, writes=True) as session:
+            return AnswerRecords(session, user_id).reopen(run_id)
+
+    def waiting(self, user_id: str) -> dict[str, tuple[str, str]]:
+        """The user's answers that wait for a decision: the conversation of each, and its agent."""
+        with owned_session(self._session_factory, user_id) as session:
+            return AnswerRecords(session, user_id).waiting()
 
     def request_stop(self, user_id: str, run_id: str) -> None:
         """Ask for an answer to be stopped, whichever process makes it."""
@@ -172,50 +159,50 @@ class AnswerStore:
                 found |= AnswerRecords(session, user_id).to_stop(run_ids)
         return found
 
-    def save(
-        self,
-        user_id: str,
-        job: AnswerJob,
-        result: AgentResult,
-        status: AnswerStatus,
-        last_event: int,
-        cost_usd: float,
-        reason: str = "",
-    ) -> AnswerBody:
+    def save(self, user_id: str, job: AnswerJob, reply: Reply, last_event: int) -> AnswerBody:
         """Save an answer and free its conversation; an answer that was saved before stays as it is."""
         record = job.record
-        body = AnswerBody(
-            run_id=record.run_id,
-            conversation_id=record.conversation_id,
-            status=status,
-            response=result.response,
-            reason=reason,
-        )
         with owned_session(self._session_factory, user_id, writes=True) as session:
             records, at = AnswerRecords(session, user_id), now()
-            # Only a tool asks; a question that was open before was settled by the message.
-            may_ask = result.tool_calls or not result.success
-            approval = _question(session, user_id, record.conversation_id) if may_ask else None
+            approval = _question(session, user_id, record.conversation_id) if reply.may_ask else None
+            if reply.approval is not None:
+                approval = ApprovalBody.of(reply.approval, job.agent, record.conversation_id)
+            body = AnswerBody(
+                run_id=record.run_id,
+                conversation_id=record.conversation_id,
+                status=reply.status,
+                response=reply.response,
+                reason=reply.reason,
+                output=reply.output,
+                tool_calls=[ToolCallBody.model_validate(call) for call in reply.tool_calls],
+                approval=approval,
+                user_message_id=job.user_message_id,
+            )
             # The event of an approval comes before the last one, and has a number too.
-            is_first = records.finish(record.run_id, status, last_event + (approval is not None), reason)
+            is_first = records.finish(
+                record.run_id,
+                reply.status,
+                last_event + (approval is not None),
+                reply.reason,
+                cost_usd=reply.cost_usd,
+            )
             if not is_first and (saved := records.get(record.run_id)) is not None:
                 return _body(session, user_id, saved)  # another process has made it, and counted its cost
-            if cost_usd:
-                records.spend(at.date(), cost_usd)
+            if more := reply.cost_usd - record.cost_usd:
+                records.spend(at.date(), more)
             if not is_first:
                 return body  # it was deleted in the meantime
             number = ConversationStore(session, user_id).end(
-                record.conversation_id, record.run_id, result.response, at, result.tool_calls
+                record.conversation_id,
+                record.run_id,
+                reply.response,
+                at,
+                reply.tool_calls,
+                output=reply.output,
+                again=job.goes_on,
+                goes_on=reply.status is AnswerStatus.WAITING,
             )
-        return body.model_copy(
-            update={
-                "tool_calls": [ToolCallBody.model_validate(call) for call in result.tool_calls],
-                "approval": approval,
-                "user_message_id": job.user_message_id,
-                "message_id": number,
-                "created_at": at,
-            }
-        )
+        return body.model_copy(update={"message_id": number, "created_at": at})
 
     def get(self, user_id: str, run_id: str) -> tuple[AnswerRecord, AnswerBody | AnswerJob]:
         """An answer as it is saved, or what is needed to make it if it is in progress.
@@ -235,8 +222,12 @@ class AnswerStore:
             conversations = ConversationStore(session, user_id)
             before = conversations.recall(record.conversation_id, REMEMBERED_MESSAGES, before=asked.id)
             sent = conversations.attachments(asked.id) if asked.attachments else ()
+            earlier = conversations.last_answer(record.conversation_id, before=asked.id)
+            found = conversations.get(record.conversation_id)
+        assert found is not None  # noqa: S101 - it has a message
         context = AgentContext.from_request(user_id, record.conversation_id, before)
-        return record, AnswerJob(record, context, asked.content, asked.id, asked.created_at, sent)
+        asked_for = (record, context, asked.content, asked.id, asked.created_at, sent)
+        return record, AnswerJob(*asked_for, found.agent, found.inputs, earlier)
 
 
 def later_event(asked_at: datetime) -> int:
@@ -284,6 +275,7 @@ def _body(session: Session, user_id: str, record: AnswerRecord) -> AnswerBody:
         status=AnswerStatus(record.status),
         response=phrases.TROUBLE if answer is None else answer.content,
         reason=record.reason,
+        output=None if answer is None else answer.output,
         tool_calls=[
             ToolCallBody.model_validate(call) for call in session.exec(made.order_by(col(ToolCall.id)))
         ],

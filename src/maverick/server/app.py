@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,21 +13,35 @@ from fastapi.staticfiles import StaticFiles
 import maverick
 from maverick.chat import AgentRunner, Database, MCPToolServer
 from maverick.chat.host_check import HostCheck
-from maverick.chat.migrations import migrate
+from maverick.exceptions import InvalidInputError
+from maverick.journal import Journal, SqliteJournal
+from maverick.loop import AgentDefinition
+from maverick.runtime import AgentExecutor
 from maverick.server.accounts import Accounts
+from maverick.server.agents import Agents
 from maverick.server.answer_maker import AnswerMaker
 from maverick.server.answer_service import AnswerService, AnswerSource
 from maverick.server.answer_store import AnswerStore
-from maverick.server.dependencies import ChatService, token_of
+from maverick.server.answerers import AgentAnswerer, Answerer, TaskChat
+from maverick.server.approvals import Approvals
+from maverick.server.authentication import (
+    Authenticate,
+    Authentication,
+    OwnAuthentication,
+    TokenAuthentication,
+)
+from maverick.server.dependencies import ChatService
 from maverick.server.errors import answer_refusals
 from maverick.server.limits import AdmissionQueue, ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
 from maverick.server.local_answers import LocalAnswers
 from maverick.server.metrics import ServerMetrics
 from maverick.server.middleware import BodyLimit, Observer
-from maverick.server.routes import chat, conversations, front_ends, operations, signing_in, tasks
+from maverick.server.routes import approving, chat, conversations, front_ends, operations, signing_in, tasks
 from maverick.server.schema import SERVER
-from maverick.server.tokens import SignOuts, TokenSigner, Verifier
+from maverick.server.served_agent import MakeExecutor, ServedAgent
+from maverick.server.tokens import SignOuts, TokenSigner, Verifier, own_secret
 from maverick.server.updates import Updates
+from maverick.tools.threads import run_in_thread
 
 if TYPE_CHECKING:
     from maverick.fleet import Fleet
@@ -46,69 +60,97 @@ class _Page(StaticFiles):
 
 
 def create_app(
-    runner: AgentRunner,
-    database: Database,
+    runner: AgentRunner | None = None,
+    database: Database | None = None,
     *,
-    verifier: Verifier,
+    agents: Sequence[AgentDefinition[Any] | ServedAgent] = (),
+    journal: Journal | None = None,
+    executor: AgentExecutor | MakeExecutor | None = None,
+    verifier: Verifier | None = None,
+    authenticate: Authenticate | None = None,
     signup: bool = False,
     limits: ServerLimits | None = None,
     metrics_token: str | None = None,
     allowed_hosts: Sequence[str] = (),
     fleet: Fleet | None = None,
 ) -> FastAPI:
-    """The Chat API and its web page.
+    """Agents to chat with, over HTTP: an API, its streams and approvals, and a web page.
 
     Args:
-        runner: Answers the messages; it is closed with the app.
-        database: Where everything is kept; the same as the runner's.
-        verifier: Verifies users. A :class:`TokenSigner` comes with accounts and passwords; an :class:`OidcVerifier`
-            accepts the tokens of an OpenID Connect provider.
+        runner: The task chat, if it is served; it is closed with the app.
+        database: Where conversations and accounts are kept: the runner's database; for agents, by default the journal's
+            Postgres database, or a file beside its file.
+        agents: The agents that are served. A conversation is with one of them; the first is the default.
+        journal: Where the runs of the agents are kept; by default the executor's journal.
+        executor: What runs the agents, or a function ``(definition, user_id)`` that returns what does for a user. By default
+            each definition's own model is connected to.
+        verifier: Verifies users by their tokens. A :class:`TokenSigner` comes with accounts and passwords, and is the
+            default; an :class:`OidcVerifier` accepts the tokens of an OpenID Connect provider.
+        authenticate: Says which user makes a request, instead: for an app that is part of another one.
         signup: Whether anyone may create an account.
         limits: The limits of each user.
         metrics_token: A token for collectors of metrics; users can read them too.
         allowed_hosts: The host names it answers to, besides ``localhost`` and addresses; ``"*"`` for every name.
         fleet: The fleet whose workers make the answers, on the same Postgres database; by default this process makes
             them. It is closed with the app.
+
+    Raises:
+        InvalidInputError: There is nothing to serve, or no place to keep it.
     """
     limits = limits or ServerLimits()
+    if verifier is not None and authenticate is not None:
+        raise InvalidInputError("authenticate: give this or a verifier, not both.", field="authenticate")
+    if authenticate is None and verifier is None:
+        verifier = TokenSigner(own_secret())
+    journal = journal or _journal_of(executor) or (None if fleet is None else fleet.journal)
+    served = Agents(_answerers(runner, agents, journal, executor))
+    database = database or _database_beside(journal)
+    database.include(SERVER)
     updates, metrics = Updates(), ServerMetrics()
-    in_progress = ConcurrencyLimit(limits.answers, "Too many answers in progress. Wait for one, or stop one.")
     streams = ConcurrencyLimit(limits.streams, "Too many open streams. Close a tab, then try again.")
     queue = AdmissionQueue(limits.waiting)
-    store = AnswerStore(database.session, limits)
+    store = AnswerStore(database.session, limits, served)
     source: AnswerSource
     if fleet is None:
-        source = LocalAnswers(AnswerMaker(runner, store, queue), updates, metrics)
+        source = LocalAnswers(AnswerMaker(served, store, queue), updates, metrics)
     else:
         from maverick.server.fleet_answers import FleetAnswers  # here, since it needs the extra temporal
 
-        source = FleetAnswers(fleet, runner, store, updates=updates, metrics=metrics)
-    answers = AnswerService(source, store, queue=queue, in_progress=in_progress, updates=updates)
-    metrics.add_gauge("maverick_answers_running", "Answers in progress.", lambda: in_progress.total)
+        source = FleetAnswers(fleet, served, store, updates=updates, metrics=metrics)
+    approvals = Approvals(served, store)
+    answers = AnswerService(source, store, queue=queue, approvals=approvals, updates=updates)
+    metrics.add_gauge("maverick_answers_running", "Answers in progress.", lambda: answers.count)
     metrics.add_gauge(
         "maverick_questions_waiting", "Questions that wait for the database.", lambda: queue.waiting
     )
     metrics.add_gauge("maverick_streams_open", "Open streams.", lambda: streams.total)
+    sign_outs = SignOuts(database.session)
+    authentication: Authentication
+    if authenticate is not None:
+        authentication = OwnAuthentication(authenticate)
+    elif verifier is not None:
+        authentication = TokenAuthentication(verifier, sign_outs)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        migrate(database.engine, SERVER)
+        await run_in_thread(lambda: database.engine)  # found to be wrong now, if it is
         yield
         await service.aclose()
 
     app = FastAPI(
         title="Maverick Chat",
         version=maverick.__version__,
-        summary="Conversations with an agent that keeps a user's tasks.",
+        summary="Conversations with agents.",
         lifespan=lifespan,
         docs_url=None,  # its page loads scripts from other sites
         redoc_url=None,
         openapi_url="/openapi.json",
     )
     service = app.state.service = ChatService(
-        session_factory=database.session,
-        runner=runner,
+        database=database,
+        agents=served,
         tools=MCPToolServer(database.session),
+        authentication=authentication,
         verifier=verifier,
         accounts=Accounts(database.session) if isinstance(verifier, TokenSigner) else None,
         signup=signup and isinstance(verifier, TokenSigner),
@@ -118,22 +160,65 @@ def create_app(
         metrics=metrics,
         requests=RateLimiter(limits.requests_per_minute),
         logins=LoginThrottle(limits.sign_ins_per_minute),
-        sign_outs=SignOuts(database.session),
+        sign_outs=sign_outs,
         streams=streams,
         metrics_token=metrics_token,
     )
     answer_refusals(app)
-    for module in (signing_in, chat, conversations, tasks, front_ends, operations):
+    for module in (signing_in, chat, approving, conversations, front_ends, operations):
         app.include_router(module.router)
-    app.include_router(chat.approvals)
+    if runner is not None:
+        app.include_router(tasks.router)
     app.mount("/", _Page(directory=_PAGE, html=True), name="page")
     with_media = limits.body_bytes + limits.attachment_bytes * 4 // 3
     app.add_middleware(
         BodyLimit,
         most=limits.body_bytes,
         most_signed_in={"/api/chat": with_media},
-        verify=lambda request: verifier.verify(token_of(request)),
+        verify=authentication.user,
     )
     app.add_middleware(HostCheck, names=allowed_hosts)
     app.add_middleware(Observer, metrics=metrics)
     return app
+
+
+def _answerers(
+    runner: AgentRunner | None,
+    agents: Sequence[AgentDefinition[Any] | ServedAgent],
+    journal: Journal | None,
+    executor: AgentExecutor | MakeExecutor | None,
+) -> Iterator[Answerer]:
+    if runner is not None:
+        yield TaskChat(runner)
+    for agent in agents:
+        if journal is None:
+            raise InvalidInputError(
+                "journal: the runs of served agents are kept in one. Pass journal=SqliteJournal(…) or "
+                "PostgresJournal(…).",
+                field="journal",
+            )
+        if isinstance(agent, ServedAgent):
+            yield AgentAnswerer(agent, journal)
+        elif isinstance(agent, AgentDefinition):
+            yield AgentAnswerer(ServedAgent.made(agent, journal, executor), journal)
+        else:
+            raise InvalidInputError(
+                f"agents: expected a list of AgentDefinitions, got {agent!r} in it.", field="agents"
+            )
+
+
+def _journal_of(executor: AgentExecutor | MakeExecutor | None) -> Journal | None:
+    return executor.options["journal"] if isinstance(executor, AgentExecutor) else None
+
+
+def _database_beside(journal: Journal | None) -> Database:
+    """Where conversations are kept whose runs are in a journal."""
+    if isinstance(journal, SqliteJournal):
+        path = Path(journal.path)
+        return Database(path.with_name(f"{path.stem}-chat{path.suffix or '.db'}"))
+    address = getattr(journal, "address", None)
+    if not isinstance(address, str):
+        raise InvalidInputError(
+            "database: name where conversations are kept: database=Database(…).", field="database"
+        )
+    return Database(address)

@@ -9,12 +9,14 @@ from fastapi import Depends, Header, Path, Request, Response
 from fastapi.security import HTTPBearer
 from pydantic import AfterValidator, Field
 
-from maverick.chat import AgentRunner, MCPToolServer
+from maverick.chat import Database, MCPToolServer
 from maverick.chat.database import SessionFactory
 from maverick.chat.prompt import MESSAGE_LENGTH
 from maverick.server.accounts import Accounts
+from maverick.server.agents import Agents
 from maverick.server.answer_service import AnswerService
-from maverick.server.errors import RefusalBody, RequestRefusedError, unauthorized
+from maverick.server.authentication import COOKIE, Authentication
+from maverick.server.errors import RefusalBody
 from maverick.server.event_stream import EVENT_STREAM, StreamFormat
 from maverick.server.limits import ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
 from maverick.server.metrics import ServerMetrics
@@ -26,10 +28,12 @@ from maverick.server.updates import Updates
 class ChatService:
     """The parts of the server that routes use."""
 
-    session_factory: SessionFactory
-    runner: AgentRunner
+    database: Database
+    agents: Agents
     tools: MCPToolServer
-    verifier: Verifier
+    authentication: Authentication
+    verifier: Verifier | None
+    """Verifies tokens; ``None`` where the application says who users are."""
     accounts: Accounts | None
     """The server's own accounts; ``None`` where another service signs users in."""
     signup: bool
@@ -45,11 +49,16 @@ class ChatService:
     metrics_token: str | None
     """A token for collectors of metrics; users can read them too."""
 
+    @property
+    def session_factory(self) -> SessionFactory:
+        """Makes sessions with the database."""
+        return self.database.session
+
     async def aclose(self) -> None:
         """End all streams. Answers in progress are left to this server's next start, or to another server."""
         self.updates.close()
         await self.answers.aclose()
-        await self.runner.aclose()
+        await self.agents.aclose()
 
 
 def _service(request: Request) -> ChatService:
@@ -60,9 +69,6 @@ def _service(request: Request) -> ChatService:
 Service = Annotated[ChatService, Depends(_service)]
 """The service, for a route."""
 
-
-COOKIE = "maverick_session"
-_SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 
 _bearer = HTTPBearer(
     auto_error=False, description="A token from POST /api/login, or from the OpenID Connect provider."
@@ -77,9 +83,7 @@ async def signed_in(
     Raises:
         RequestRefusedError: The request is not authenticated, or there were too many.
     """
-    token = token_of(request)
-    principal = await service.verifier.verify(token)
-    await service.sign_outs.check(principal, token)
+    principal = await service.authentication.user(request)
     service.requests.take(principal.user_id)
     return principal
 
@@ -94,53 +98,11 @@ def remember(response: Response, request: Request, signer: TokenSigner, token: s
         COOKIE,
         token,
         max_age=int(signer.lifetime),
-        path="/",
+        path=request.scope.get("root_path") or "/",
         httponly=True,
         samesite="strict",
         secure=request.url.scheme == "https",
     )
-
-
-def bearer_of(request: Request) -> str | None:
-    """The token in the request's header, if there is one."""
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" and token.strip() else None
-
-
-def token_of(request: Request) -> str:
-    """The token of a request, from its header or its cookie.
-
-    Raises:
-        RequestRefusedError: It has none, or another site made the browser send it.
-    """
-    token = bearer_of(request)
-    if token is not None:
-        return token
-    cookie = request.cookies.get(COOKIE)
-    if not cookie:
-        raise unauthorized("Not signed in. Sign in, or send a bearer token.")
-    if request.method not in _SAFE:
-        refuse_other_sites(request, known=True)
-    return cookie
-
-
-def refuse_other_sites(request: Request, *, known: bool = False) -> None:
-    """Refuse requests from pages of other sites (CSRF), by headers that browsers set and pages cannot change.
-
-    Args:
-        request: The request.
-        known: Whether the headers must prove that a page of this server made it; programs send none.
-
-    Raises:
-        RequestRefusedError: Another site made it.
-    """
-    origin = request.headers.get("Origin")
-    is_from_here = origin is not None and origin.partition("://")[2] == request.headers.get("Host")
-    says_so = origin is None and request.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin")
-    if not (is_from_here or (says_so and not known)):
-        raise RequestRefusedError(
-            403, "other_site", "This request comes from another site, which is not allowed."
-        )
 
 
 _ID = r"^[A-Za-z0-9_.:-]{1,100}$"

@@ -46,14 +46,14 @@ _BY_KIND = {
 _OTHER = "Something went wrong on the server. Its log has the details."
 
 
-def reason_of(error: AgentError) -> str:
+def reason_of(error: Exception) -> str:
     """Why there is no answer, in plain words; empty if the user stopped it."""
     if isinstance(error, AbortedError):
         return ""
     for kind, words in _BY_TYPE:
         if isinstance(error, kind):
             return words
-    return _BY_KIND.get(error.kind, _OTHER)
+    return _BY_KIND.get(error.kind, _OTHER) if isinstance(error, AgentError) else _OTHER
 
 
 def log_in_full(message: str, error: BaseException, **ids: Any) -> None:

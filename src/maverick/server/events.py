@@ -13,6 +13,7 @@ import msgspec
 from maverick.chat import phrases
 from maverick.loop.events import (
     AgentActivityEvent,
+    ApprovalRequested,
     ContentChunk,
     PrefixChanged,
     ServerToolUsed,
@@ -29,11 +30,12 @@ class EventName(StrEnum):
     """The events of a stream, and the data of each."""
 
     START = "start"
-    """It begins, or begins again: ``run_id``, ``conversation_id``. Discard what was received of it before."""
+    """It begins, or begins again: ``run_id``, ``conversation_id``. Discard what was received of it before, unless it
+    ``goes_on`` after a decision."""
     TEXT = "text"
     """More of its words, which stay: ``text``."""
     TOOL_START = "tool_start"
-    """A tool is called: ``id``, ``name``, ``arguments``."""
+    """A tool is called, or is to be once a person agrees: ``id``, ``name``, ``arguments``."""
     TOOL_END = "tool_end"
     """A tool has answered: ``id``, ``outcome``, ``result``, ``duration_ms``."""
     SERVER_TOOL = "server_tool"
@@ -43,7 +45,7 @@ class EventName(StrEnum):
     NOTE = "note"
     """A line about the answer, such as that its prompt is no longer cached: ``text``."""
     APPROVAL = "approval"
-    """The user is asked to confirm: ``id``, ``conversation_id``, ``tool_name``, ``question``, ``phrase``, ``expires_at``."""
+    """A person is asked: ``id``, ``tool_name``, ``question``, ``arguments``, ``phrase``, ``expires_at`` and more."""
     DONE = "done"
     """It is over: ``status``, ``response`` and all else of the answer as it is kept. The last event."""
 
@@ -155,9 +157,10 @@ class Answer:
             )
         return newest.data
 
-    def begin(self) -> None:
-        """Say that it begins, or begins again."""
-        self.log.append(EventName.START, {"run_id": self.run_id, "conversation_id": self.conversation_id})
+    def begin(self, *, goes_on: bool = False) -> None:
+        """Say that it begins, or begins again; or that it goes on after a decision."""
+        data = {"run_id": self.run_id, "conversation_id": self.conversation_id}
+        self.log.append(EventName.START, {**data, "goes_on": True} if goes_on else data)
 
     def conclude(self, body: AnswerBody, last_event: int) -> None:
         """Add its last event, which has that number."""
@@ -186,7 +189,7 @@ def _streamed(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any]] 
     match event:
         case ContentChunk(content=content):
             made = EventName.TEXT, {"text": content}
-        case ToolCallStart(tool_call=call):
+        case ToolCallStart(tool_call=call) | ApprovalRequested(tool_call=call):
             made = EventName.TOOL_START, {"id": call.id, "name": call.tool_name, "arguments": call.arguments}
         case ToolCallEnd():
             made = (

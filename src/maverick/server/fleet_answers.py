@@ -6,22 +6,31 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from typing import Any
 
-from maverick.chat import AgentResult, AgentRunner, phrases
-from maverick.chat.runner import pure_tools
-from maverick.chat.streaming import FilteredEvents, SentenceFilter
+from maverick.chat import phrases
+from maverick.chat.tables import TASKS_AGENT
 from maverick.exceptions import MaverickError
 from maverick.fleet import Fleet
 from maverick.fleet.driving import OwnDrive
 from maverick.fleet.store import FleetRecord, FleetState
-from maverick.loop.events import AgentActivityEvent, RunEnd, RunResumed, RunStart, ToolCallEnd
+from maverick.loop import TerminateReason
+from maverick.loop.events import (
+    AgentActivityEvent,
+    ApprovalRequested,
+    RunEnd,
+    RunResumed,
+    RunStart,
+    ToolCallEnd,
+)
 from maverick.runtime import AbortSignal
 from maverick.runtime.event_log import Listener, log_failure
+from maverick.server.agents import Agents
 from maverick.server.answer_body import AnswerBody, AnswerStatus
+from maverick.server.answer_job import AnswerJob, Reply
 from maverick.server.answer_maker import STOPPED, AnswerMaker
-from maverick.server.answer_store import AnswerJob, AnswerStore
+from maverick.server.answer_store import AnswerStore
+from maverick.server.answerers import Filter
 from maverick.server.errors import RequestRefusedError
 from maverick.server.events import Answer, EventName, stream_event
 from maverick.server.metrics import ServerMetrics
@@ -29,11 +38,11 @@ from maverick.server.updates import CONVERSATIONS, TASKS, Updates
 from maverick.tools.threads import run_in_thread
 
 CHAT = "maverick:chat"
-"""What the fleet calls the agent of the chat; no other can be called that."""
+"""What the fleet calls the task chat; no other agent can be called that."""
 _ATTEMPT = 10**9
 """How many events of an answer are numbered from one attempt to the next."""
-LAST_EVENT = 10**14
-"""The number of an answer's last event."""
+LAST_EVENT = 10**12
+"""The number of an answer's last event; after each decision it waited for, there are as many more."""
 _SOON, _LOOK_AGAIN = 0.02, 1.0
 """Seconds between two looks for an answer whose run has ended: at first, and later."""
 
@@ -44,14 +53,14 @@ class FleetAnswers:
     def __init__(
         self,
         fleet: Fleet,
-        runner: AgentRunner,
+        agents: Agents,
         store: AnswerStore,
         *,
         updates: Updates,
         metrics: ServerMetrics,
     ) -> None:
         self._fleet = fleet
-        self._runner = runner
+        self._agents = agents
         self._store = store
         self._updates = updates
         self._metrics = metrics
@@ -67,8 +76,9 @@ class FleetAnswers:
                 if await self._is_given_up(answer, kept):
                     continue
                 if not stream.has_ended:
-                    stream.begin(kept.message, pure_tools(await self._runner.agent(answer.user_id)))
-                    await self._listen(answer, stream, is_new=job is not None)
+                    answerer = self._agents.of(kept.agent)
+                    stream.begin(await answerer.filter(kept), record.last_event, in_turns=answerer.in_turns)
+                    await self._listen(answer, stream, kept, is_new=job is not None)
                     continue
             except RequestRefusedError:  # it was deleted
                 answer.fail()
@@ -103,22 +113,44 @@ class FleetAnswers:
         """Close the fleet's connections."""
         await self._fleet.aclose()
 
-    async def _listen(self, answer: Answer, stream: _Stream, *, is_new: bool) -> None:
-        """Start the run unless the fleet has it, and publish its events until its end."""
+    async def _listen(self, answer: Answer, stream: _Stream, job: AnswerJob, *, is_new: bool) -> None:
+        """Start the run unless the fleet has it, and publish its events until it has ended or waits for a decision."""
         began = time.monotonic()
-        run = await self._fleet.start(CHAT, run_id=answer.run_id, user_id=answer.user_id)
-        events = run.events(after=stream.cursor)
-        async for event in events:
-            stream.put(event)
-            stream.cursor = events.cursor
-            if isinstance(event, ToolCallEnd):
-                self._updates.publish(answer.user_id, TASKS)
-            if is_new and len(event.agent) == 1:
-                if isinstance(event, RunStart):
-                    self._metrics.queued.observe(time.monotonic() - began)
-                elif isinstance(event, RunEnd):
-                    self._metrics.count_usage(event.result.usage)
+        run = await self._fleet.start(fleet_name(job.agent), run_id=answer.run_id, user_id=answer.user_id)
+        if is_new and job.goes_on:
+            await self._fleet.wake(answer.run_id)
+        events, pause = run.events(after=stream.cursor), _SOON
+        told = aiter(events)
+        following = asyncio.ensure_future(anext(told, None))
+        try:
+            while True:
+                await asyncio.wait([following], timeout=pause if stream.may_wait else None)
+                if not following.done():
+                    pause = min(2 * pause, _LOOK_AGAIN)
+                    record, _ = await run_in_thread(self._store.get, answer.user_id, answer.run_id)
+                    if record.status == AnswerStatus.RUNNING:
+                        continue
+                    break
+                if (event := following.result()) is None:
+                    break
+                stream.put(event)
+                stream.cursor, pause = events.cursor, _SOON
+                self._count(answer, event, began if is_new else None)
+                following = asyncio.ensure_future(anext(told, None))
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+            await told.aclose()
         stream.has_ended = True
+
+    def _count(self, answer: Answer, event: AgentActivityEvent, began: float | None) -> None:
+        if isinstance(event, ToolCallEnd):
+            self._updates.publish(answer.user_id, TASKS)
+        if began is not None and len(event.agent) == 1:
+            if isinstance(event, RunStart):
+                self._metrics.queued.observe(time.monotonic() - began)
+            elif isinstance(event, RunEnd):
+                self._metrics.count_usage(event.result.usage)
 
     async def _is_given_up(self, answer: Answer, job: AnswerJob) -> bool:
         """Whether the run has ended without an answer: it was stopped before it began, or could not be driven."""
@@ -127,8 +159,9 @@ class FleetAnswers:
             return False
         status = AnswerStatus.FAILED if record.abort is None else AnswerStatus.STOPPED
         words = phrases.TROUBLE if record.abort is None else ""
-        result = AgentResult(success=False, response=words, tool_calls=[], error=words)
-        await run_in_thread(self._store.save, answer.user_id, job, result, status, LAST_EVENT, 0)
+        reply = Reply(status=status, response=words, may_ask=True)
+        last_event = job.record.last_event + LAST_EVENT
+        await run_in_thread(self._store.save, answer.user_id, job, reply, last_event)
         return True
 
 
@@ -144,36 +177,48 @@ class _Stream:
         """Up to where the run's events were taken in."""
         self.has_ended = False
         """Whether there are no more of them."""
+        self.may_wait = False
+        """Whether the newest event says that the run waits for a decision, as it may have before."""
         self._answer = answer
-        self._message = ""
-        self._pure: AbstractSet[str] = frozenset()
+        self._base = 0
         self._attempt = 0
         self._sent = ""
-        self._events: FilteredEvents | None = None
+        self._in_turns = False
+        self._filter: Filter = lambda publish: publish
+        self._put: Listener | None = None
         self._open: dict[str, Mapping[str, Any]] = {}
         """Tool calls that have no result yet."""
         self._settled: list[tuple[EventName, Mapping[str, Any]]] = []
         """What happened beside the words, and is not repeated in another attempt."""
 
-    def begin(self, message: str, pure: AbstractSet[str]) -> None:
-        """Begin with what is known of the answer, unless it has begun."""
-        if self._events is None:
-            self._message, self._pure = message, pure
-            self._events = self._begin(0)
+    def begin(self, words: Filter, base: int, *, in_turns: bool) -> None:
+        """Begin, unless it has.
+
+        Args:
+            words: Filters the events as the user gets them.
+            base: The number of the last event before a decision that the answer waited for.
+            in_turns: Whether each turn's words are their own, and the answer is the last.
+        """
+        if self._put is None:
+            self._filter, self._base, self._in_turns = words, base, in_turns
+            self._put = self._begin(0)
 
     def put(self, event: AgentActivityEvent) -> None:
         """Take in an event of the run."""
-        assert self._events is not None  # noqa: S101 - it has begun
+        assert self._put is not None  # noqa: S101 - it has begun
+        self.may_wait = isinstance(event, ApprovalRequested) or (
+            isinstance(event, RunEnd) and event.result.terminate_reason is TerminateReason.AWAITING_APPROVAL
+        )
         if isinstance(event, RunResumed) and len(event.agent) == 1:
             # Another worker makes the answer: it does not know which words of it were shown.
             self._attempt += 1
-            self._events = self._begin(self._attempt * _ATTEMPT)
-        self._events.put(event)
+            self._put = self._begin(self._attempt * _ATTEMPT)
+        self._put(event)
 
     def conclude(self, body: AnswerBody, last_event: int) -> None:
         """Add the rest of the answer as it was saved, and its last event."""
         log = self._answer.log
-        if self._events is None:  # it was saved before
+        if self._put is None:  # it was saved before
             self._answer.conclude(body, last_event)
             return
         if not body.response.startswith(self._sent):  # this process missed part of a failed attempt
@@ -186,13 +231,13 @@ class _Stream:
             log.append(EventName.APPROVAL, body.approval.model_dump(mode="json"))
         self._answer.conclude(body, last_event)
 
-    def _begin(self, number: int) -> FilteredEvents:
-        self._answer.log.last_id = number
+    def _begin(self, number: int) -> Listener:
+        self._answer.log.last_id = self._base + number
         self._answer.begin()
         for settled in self._settled:
             self._answer.log.append(*settled)
         self._sent = ""
-        return FilteredEvents(SentenceFilter(self._message), self._pure, self._publish)
+        return self._filter(self._publish)
 
     def _publish(self, event: AgentActivityEvent) -> None:
         if (streamed := stream_event(event)) is None:
@@ -205,30 +250,42 @@ class _Stream:
         self._answer.log.append(name, data)
         if name is EventName.TOOL_START:
             self._open[data["id"]] = data
+            self._sent = "" if self._in_turns else self._sent
             return
         if name is EventName.TOOL_END and data["id"] in self._open:
             self._settled.append((EventName.TOOL_START, self._open.pop(data["id"])))
         self._settled.append(streamed)
 
 
-def chat_drive(maker: AnswerMaker) -> OwnDrive:
-    """What a worker drives the chat's runs with: it makes an answer that a server has admitted, and saves it."""
+def fleet_name(agent: str) -> str:
+    """What the fleet calls the conversations with an agent."""
+    return CHAT if agent == TASKS_AGENT else f"{CHAT}:{agent}"
 
-    async def drive(record: FleetRecord, signal: AbortSignal, listener: Listener) -> None:
-        user_id = record.user_id or ""
+
+def chat_drive(maker: AnswerMaker) -> OwnDrive:
+    """What a worker drives the runs of conversations with: it makes an answer that a server has admitted, and saves it."""
+
+    async def drive(record: FleetRecord, signal: AbortSignal, listener: Listener) -> bool:
+        user_id, store = record.user_id or "", maker.store
         try:
-            _, kept = await run_in_thread(maker.store.get, user_id, record.run_id)
+            kept_record, kept = await run_in_thread(store.get, user_id, record.run_id)
+            if kept_record.status == AnswerStatus.WAITING:
+                await run_in_thread(store.reopen, user_id, record.run_id)
+                _, kept = await run_in_thread(store.get, user_id, record.run_id)
         except RequestRefusedError:
-            return  # its conversation was deleted
-        if isinstance(kept, AnswerJob):
-            await maker.make(
-                user_id,
-                kept,
-                record.run_id,
-                signal,
-                on_activity=listener,
-                last_event=lambda: LAST_EVENT,
-                filtered=False,
-            )
+            return False  # its conversation was deleted
+        if not isinstance(kept, AnswerJob):
+            return False
+        last_event = kept.record.last_event + LAST_EVENT
+        body = await maker.make(
+            user_id,
+            kept,
+            record.run_id,
+            signal,
+            on_activity=listener,
+            last_event=lambda: last_event,
+            filtered=False,
+        )
+        return body.status is AnswerStatus.WAITING
 
     return OwnDrive(drive)

@@ -17,8 +17,9 @@ from maverick.runtime.event_log import log_failure
 from maverick.runtime.replay import load
 from maverick.runtime.worker import Predecessor
 from maverick.server.answer_body import AnswerBody
+from maverick.server.answer_job import AnswerJob
 from maverick.server.answer_maker import STOPPED, AnswerMaker
-from maverick.server.answer_store import AnswerJob, later_event
+from maverick.server.answer_store import later_event
 from maverick.server.errors import log_in_full
 from maverick.server.events import Answer, EventName, stream_event
 from maverick.server.metrics import ServerMetrics
@@ -40,8 +41,6 @@ class LocalAnswers:
         self._maker = maker
         self._updates = updates
         self._metrics = metrics
-        limit = maker.runner.limits.timeout_ms
-        self._patience = _GRACE + (_UNLIMITED if limit is None else limit / 1000)
 
     async def follow(self, answer: Answer, job: AnswerJob | None) -> None:
         """Publish the events of an answer until its end: of a new one, or of one that another process makes."""
@@ -56,15 +55,18 @@ class LocalAnswers:
 
     async def is_in_progress(self, job: AnswerJob, run_id: str | None = None) -> bool:
         """Whether another process makes an answer: by its name in the journal, or else by the time since it was asked for."""
-        run_id = run_id or job.record.run_id
-        seen, journal = job.asked_at.timestamp(), self._maker.runner.journal
+        run_id, answerer = run_id or job.record.run_id, self._maker.agents.find(job.agent)
+        if answerer is None:
+            return False
+        seen, journal = job.asked_at.timestamp(), answerer.journal
         if journal is not None:
             with contextlib.suppress(RunNotFoundError):
                 maker = Predecessor.of(run_id, await load(journal, run_id, with_blobs=False))
                 if maker.is_there is False:
                     return False
                 seen = maker.last_seen
-        return time.time() - seen < self._patience
+        limit = answerer.timeout_ms
+        return time.time() - seen < _GRACE + (_UNLIMITED if limit is None else limit / 1000)
 
     async def check(self) -> None:
         """Nothing but the database is needed."""
@@ -80,9 +82,11 @@ class LocalAnswers:
                 record, kept = await run_in_thread(self._maker.store.get, answer.user_id, answer.run_id)
                 if isinstance(kept, AnswerBody):
                     return answer.conclude(kept, record.last_event)
-                run_id = await self._maker.runner.known_run(kept.context, answer.run_id)
+                answerer = self._maker.agents.find(kept.agent)
+                run_id = answer.run_id if answerer is None else await answerer.known_run(kept)
                 if not await self.is_in_progress(kept, run_id):
-                    answer.log.last_id = max(answer.log.last_id, later_event(kept.asked_at))
+                    begun = (answer.log.last_id, later_event(kept.asked_at), record.last_event)
+                    answer.log.last_id = max(begun)
                     return await self._make(answer, kept, run_id)
                 await asyncio.sleep(_LOOK_AGAIN)
         except MaverickError as error:
@@ -90,7 +94,8 @@ class LocalAnswers:
             answer.fail()
 
     async def _make(self, answer: Answer, job: AnswerJob, run_id: str) -> None:
-        answer.begin()
+        answer.log.last_id = max(answer.log.last_id, job.record.last_event)
+        answer.begin(goes_on=job.goes_on)
 
         def publish(event: AgentActivityEvent) -> None:
             streamed = stream_event(event)

@@ -39,6 +39,17 @@ _RUNS_HAVE_ONE_LEASE = Migration(
 )
 """The journal knows who works on a run, and every question is looked at when it is written down."""
 
-SERVER = Schema("server", (_FIRST, _STOPS, _SIGN_OUTS, _HEARD_AND_REASONS, _RUNS_HAVE_ONE_LEASE))
+_ANSWERS_THAT_WAIT = Migration(
+    statements=(
+        "ALTER TABLE answers ADD COLUMN cost_usd FLOAT NOT NULL DEFAULT 0",
+        "CREATE INDEX ix_answers_open ON answers (user_id, status) WHERE status IN ('running', 'waiting')",
+    ),
+)
+"""An answer may wait for a decision, and the answers in progress are counted for all processes."""
+
+SERVER = Schema(
+    "server",
+    (_FIRST, _STOPS, _SIGN_OUTS, _HEARD_AND_REASONS, _RUNS_HAVE_ONE_LEASE, _ANSWERS_THAT_WAIT),
+)
 """The tables of this package. ``accounts`` and ``sign_outs`` are read before the user is known, so they have
 no owner's fence."""

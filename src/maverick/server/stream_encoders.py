@@ -246,7 +246,8 @@ class AiSdkEncoder(_ProtocolEncoder):
         return [start, {"type": "start-step"}, *([denied] if self._denied_call else [])]
 
     def _tool_start(self, data: Mapping[str, Any]) -> list[Json]:
-        if self._approved_call:
+        is_own = self._approved_call.startswith(f"{self._scope}_")  # the same answer goes on with it
+        if self._approved_call and (not is_own or self._approved_call == self._call_id(data)):
             self._resumed_calls[data["id"]], self._approved_call = self._approved_call, ""
             return []
         self._call_ids[data["name"]] = self._call_id(data)
@@ -271,7 +272,7 @@ class AiSdkEncoder(_ProtocolEncoder):
     def _approval(self, data: Mapping[str, Any]) -> list[Json]:
         call_id = self._call_ids.get(data["tool_name"])
         asked = {"type": "data-approval", "id": data["id"], "data": dict(data)}
-        if call_id is None or not self._asking:
+        if call_id is None or not (self._asking or data.get("run_id")):
             return [asked]
         self._asking = [output for output in self._asking if output["toolCallId"] != call_id]
         return [asked, {"type": "tool-approval-request", "approvalId": data["id"], "toolCallId": call_id}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import secrets
 import time
 from collections.abc import Callable
@@ -14,7 +15,8 @@ import jwt
 from sqlalchemy import Connection, text
 
 from maverick.chat.database import SessionFactory, owned_session
-from maverick.exceptions import InvalidInputError
+from maverick.config.loading import own_folder
+from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.server.errors import unauthorized
 from maverick.tools.threads import run_in_thread
 
@@ -96,6 +98,41 @@ class TokenSigner:
         except (jwt.PyJWTError, ValueError) as error:  # ValueError: text that cannot be encoded
             raise unauthorized("The token is not valid or has expired. Sign in again.", error) from error
         return Principal(claims["sub"], str(claims.get("name", "")))
+
+
+_SECRET_VARIABLE = "MAVERICK_SERVER_SECRET"  # noqa: S105 - the name of a variable, and no secret
+_SECRET_FILE = "server.key"  # noqa: S105 - the name of a file
+
+
+def own_secret() -> bytes:
+    """What tokens are signed with: as set, or made once and kept where only its owner can read it.
+
+    Raises:
+        ConfigError: It cannot be read or kept.
+    """
+    given = os.environ.get(_SECRET_VARIABLE, "")
+    if given:
+        return given.encode()
+    path = own_folder() / _SECRET_FILE
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(48))
+    except FileExistsError:
+        pass  # made by an earlier start
+    except OSError as error:
+        raise _unreadable(error) from error
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: OSError) -> ConfigError:
+    return ConfigError(
+        f"The key that signs tokens cannot be kept in ~/.maverick/{_SECRET_FILE}: {error.strerror}. "
+        f"Make the file accessible, or set {_SECRET_VARIABLE} to at least 32 random characters."
+    )
 
 
 _READ_AGAIN = 2.0

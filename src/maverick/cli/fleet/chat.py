@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, closing
 
 from maverick.chat import Database
-from maverick.chat.migrations import migrate
 from maverick.cli.assistant import choose_assistant
 from maverick.cli.serve import PACE, chat_runner
 from maverick.config import MaverickConfig
@@ -14,8 +13,10 @@ from maverick.exceptions import ConfigError
 from maverick.fleet import Fleet
 from maverick.fleet.worker import OwnDrive
 from maverick.server import ServerLimits
+from maverick.server.agents import Agents
 from maverick.server.answer_maker import AnswerMaker
 from maverick.server.answer_store import AnswerStore
+from maverick.server.answerers import TaskChat
 from maverick.server.fleet_answers import CHAT, chat_drive
 from maverick.server.limits import AdmissionQueue
 from maverick.server.schema import SERVER
@@ -53,9 +54,12 @@ async def chat_offer(
         yield {}
         return
     with closing(Database(address)) as database:
-        await run_in_thread(lambda: migrate(database.engine, SERVER))
+        database.include(SERVER)
+        await run_in_thread(lambda: database.engine)
         runner = chat_runner(database, max_spend, fleet.journal, assistant)
         limits = ServerLimits()
-        maker = AnswerMaker(runner, AnswerStore(database.session, limits), AdmissionQueue(limits.waiting))
+        maker = AnswerMaker(
+            Agents([TaskChat(runner)]), AnswerStore(database.session, limits), AdmissionQueue(limits.waiting)
+        )
         async with aclosing(assistant.client), aclosing(runner), aclosing(maker):
             yield {CHAT: chat_drive(maker)}

@@ -76,8 +76,14 @@ class PostgresJournal(Journal):
         self.name = database_name(url)
         """The address without user, password and settings."""
         # Not a partial, whose repr would show the password.
+        self._address: Callable[[], str] = lambda: url
         self._connect: Callable[[], PostgresDatabase] = lambda: PostgresDatabase(url, pool_size, timeout)
         self._opened: dict[asyncio.AbstractEventLoop, tuple[PostgresDatabase, PostgresWriter]] = {}
+
+    @property
+    def address(self) -> str:
+        """The address with all that is needed to connect: its password too, so it is never to be shown."""
+        return self._address()
 
     # Runs -------------------------------------------------------------------------------------------------------
 

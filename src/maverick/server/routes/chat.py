@@ -1,4 +1,4 @@
-"""Asking, following the answer, and deciding what the user is asked to confirm."""
+"""Asking an agent, and following its answer."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import AfterValidator, Base64Bytes, BaseModel, ConfigDict, Field
 
-from maverick.chat.confirmations import pending_confirmations
-from maverick.chat.database import owned_session
 from maverick.chat.tables import storable
 from maverick.exceptions import InvalidInputError
 from maverick.model import Document, Image
 from maverick.model.media import media_from_bytes
-from maverick.server.answer_body import AnswerBody, ApprovalBody
-from maverick.server.answer_store import Question
+from maverick.server.agents import AgentBody
+from maverick.server.answer_body import AnswerBody
+from maverick.server.answer_job import Question
 from maverick.server.dependencies import (
     CONFLICT,
     NOT_FOUND,
@@ -39,13 +38,11 @@ from maverick.server.stream_encoders import StreamEncoder
 from maverick.server.tokens import Principal
 
 router = APIRouter(prefix="/api", tags=["chat"], responses={**REFUSALS, **NOT_FOUND, **CONFLICT})
-approvals = APIRouter(prefix="/api/approvals", tags=["approvals"], responses=REFUSALS)
 
-_ANSWER: dict[int | str, dict[str, Any]] = {
+ANSWER: dict[int | str, dict[str, Any]] = {
     200: {"model": AnswerBody, "content": {EVENT_STREAM: {"schema": {"type": "string"}}}}
 }
 """An answer: whole, or as a stream of events."""
-_DECIDED = {**_ANSWER, **NOT_FOUND, **CONFLICT}
 
 
 class Attachment(BaseModel):
@@ -66,16 +63,33 @@ class ChatRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    message: Words
+    message: Words | None = None
+    """The words; an agent whose inputs are given needs none."""
     conversation_id: Id | None = None
     """The conversation; without one, a new one is started."""
+    agent: Annotated[str, Field(max_length=100)] | None = None
+    """The agent of a new conversation; by default the first of ``GET /api/agents``."""
+    inputs: Annotated[dict[str, Any], Field(max_length=100)] | None = None
+    """What the agent is given with the first message of a conversation, by name."""
     replaces: Number | None = None
     """A message of the user in this conversation to take back, with everything after it."""
     attachments: Annotated[list[Attachment], Field(max_length=20)] = []
     """What is sent with the message."""
 
 
-@router.post("/chat", response_model=None, responses=_ANSWER)
+class AgentList(BaseModel):
+    """The agents that conversations can be had with."""
+
+    agents: list[AgentBody]
+
+
+@router.get("/agents")
+async def list_agents(user: User, service: Service) -> AgentList:  # noqa: ARG001 - for users only
+    """The agents that conversations can be had with; the first is the default."""
+    return AgentList(agents=await service.agents.listing())
+
+
+@router.post("/chat", response_model=None, responses=ANSWER)
 async def chat(
     body: ChatRequest,
     request: Request,
@@ -93,16 +107,25 @@ async def chat(
         sent = tuple(attached.part() for attached in body.attachments)
     except InvalidInputError as error:
         raise RequestRefusedError(422, "invalid", f"attachments: {error}") from error
-    question = Question(body.message, body.conversation_id, body.replaces, attachments=sent)
+    if body.message is None and not body.inputs:
+        raise RequestRefusedError(422, "invalid", "message: expected some text.")
+    question = Question(
+        body.message or "",
+        body.conversation_id,
+        body.replaces,
+        attachments=sent,
+        agent=body.agent,
+        inputs=body.inputs,
+    )
     answer = await service.answers.start(user.user_id, question, idempotency_key)
-    return await _answered(service, user, answer, stream_format(request, format), last_event_id)
+    return await answered(service, user, answer, stream_format(request, format), last_event_id)
 
 
-@router.get("/runs/{run_id}", response_model=None, responses=_ANSWER)
+@router.get("/runs/{run_id}", response_model=None, responses=ANSWER)
 async def get_answer(run_id: PathId, user: User, service: Service) -> Response:
     """An answer, as soon as it is complete."""
     answer = await service.answers.find(user.user_id, run_id)
-    return await _answered(service, user, answer, None)
+    return await answered(service, user, answer, None)
 
 
 @router.get(
@@ -125,58 +148,14 @@ async def follow_answer(
     return followed(service, user, answer, format.encoder(), last_event_id)
 
 
-@router.post("/runs/{run_id}/stop", response_model=None, responses=_ANSWER)
+@router.post("/runs/{run_id}/stop", response_model=None, responses=ANSWER)
 async def stop_answer(run_id: PathId, user: User, service: Service) -> Response:
     """Stop an answer and keep the partial text. One that is complete stays as it is."""
     answer = await service.answers.stop(user.user_id, run_id)
-    return await _answered(service, user, answer, None)
+    return await answered(service, user, answer, None)
 
 
-class ApprovalList(BaseModel):
-    """The questions that wait for the user."""
-
-    approvals: list[ApprovalBody]
-
-
-@approvals.get("")
-def list_approvals(user: User, service: Service) -> ApprovalList:
-    """The questions that wait for the user."""
-    with owned_session(service.session_factory, user.user_id) as session:
-        asked = pending_confirmations(session, user.user_id)
-    return ApprovalList(approvals=[ApprovalBody.model_validate(question) for question in asked])
-
-
-@approvals.post("/{approval_id}/approve", response_model=None, responses=_DECIDED)
-async def approve(
-    approval_id: PathId,
-    request: Request,
-    user: User,
-    service: Service,
-    format: StreamFormat | None = None,  # noqa: A002 - what it is called in the address
-    idempotency_key: IdempotencyKey = None,
-) -> Response:
-    """Agree. The action goes ahead, and so does the conversation: the answer is like that of ``POST /api/chat``."""
-    question = Question.deciding(approval_id, approved=True)
-    answer = await service.answers.start(user.user_id, question, idempotency_key)
-    return await _answered(service, user, answer, stream_format(request, format))
-
-
-@approvals.post("/{approval_id}/deny", response_model=None, responses=_DECIDED)
-async def deny(
-    approval_id: PathId,
-    request: Request,
-    user: User,
-    service: Service,
-    format: StreamFormat | None = None,  # noqa: A002 - what it is called in the address
-    idempotency_key: IdempotencyKey = None,
-) -> Response:
-    """Disagree. Nothing is done, and the conversation goes on: the answer is like that of ``POST /api/chat``."""
-    question = Question.deciding(approval_id, approved=False)
-    answer = await service.answers.start(user.user_id, question, idempotency_key)
-    return await _answered(service, user, answer, stream_format(request, format))
-
-
-async def _answered(
+async def answered(
     service: ChatService,
     user: Principal,
     answer: Answer,

@@ -36,13 +36,15 @@ class ConversationBody(BaseModel):
     title: str
     created_at: datetime
     updated_at: datetime
+    agent: str
+    """The agent it is with."""
     running: str | None = None
     """The answer in progress, if there is one."""
 
     @classmethod
     def of(cls, conversation: Conversation) -> ConversationBody:
         """A conversation as it is saved."""
-        shown = conversation.model_dump(include={"id", "title", "created_at", "updated_at"})
+        shown = conversation.model_dump(include={"id", "title", "agent", "created_at", "updated_at"})
         return cls(**shown, running=conversation.active_run)
 
 
@@ -64,6 +66,8 @@ class MessageBody(BaseModel):
     created_at: datetime
     tool_calls: list[ToolCallBody]
     attachments: list[AttachmentBody] | None = None
+    output: Any = None
+    """An answer as JSON values, if its agent declares a type of output."""
 
     @classmethod
     def of(cls, message: ChatMessage, calls: list[ToolCall]) -> MessageBody:
@@ -102,17 +106,25 @@ def list_conversations(user: User, service: Service) -> ConversationList:
 
 
 @router.get("/{conversation_id}", responses=NOT_FOUND)
-def get_conversation(conversation_id: PathId, user: User, service: Service) -> WholeConversation:
+async def get_conversation(conversation_id: PathId, user: User, service: Service) -> WholeConversation:
     """A conversation with its messages."""
-    with owned_session(service.session_factory, user.user_id) as session:
-        store = ConversationStore(session, user.user_id)
+    found = await run_in_thread(_get, service, user.user_id, conversation_id)
+    if found.running is None:
+        return found
+    asked = await service.answers.approvals.waits_for(user.user_id, found.running)
+    return found if asked is None else found.model_copy(update={"approval": asked, "running": None})
+
+
+def _get(service: ChatService, user_id: str, conversation_id: str) -> WholeConversation:
+    with owned_session(service.session_factory, user_id) as session:
+        store = ConversationStore(session, user_id)
         conversation = store.get(conversation_id)
         if conversation is None:
             raise not_found("conversation")
         messages, calls = store.messages(conversation_id), store.tool_calls(conversation_id)
         asked = [
             question
-            for question in pending_confirmations(session, user.user_id)
+            for question in pending_confirmations(session, user_id)
             if question.conversation_id == conversation_id
         ]
     return WholeConversation(

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from maverick.chat.prompt import MESSAGE_LENGTH
-from maverick.server.answer_store import Question
-from maverick.server.dependencies import CONFLICT, NOT_FOUND, REFUSALS, Id, Service, User
-from maverick.server.errors import RequestRefusedError
+from maverick.server.answer_job import Question
+from maverick.server.dependencies import CONFLICT, NOT_FOUND, REFUSALS, ChatService, Id, Service, User
+from maverick.server.errors import RequestRefusedError, not_found
 from maverick.server.event_stream import EVENT_STREAM
+from maverick.server.events import Answer
+from maverick.server.routes.approving import decided
 from maverick.server.routes.chat import followed
 from maverick.server.stream_encoders import AgUiEncoder, AiSdkEncoder
+from maverick.server.tokens import Principal
 
 _STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}}
 router = APIRouter(
     prefix="/api", tags=["other front ends"], responses={**REFUSALS, **NOT_FOUND, **CONFLICT, **_STREAM}
 )
+
+
+AgentName = Annotated[
+    str | None, Query(max_length=100, description="The agent of a new conversation; by default the first.")
+]
 
 
 class AiSdkApproval(BaseModel):
@@ -84,36 +92,47 @@ class AiSdkChat(BaseModel):
 
 
 @router.post("/ag-ui", response_model=None)
-async def ag_ui(body: AgUiRun, user: User, service: Service) -> Response:
+async def ag_ui(body: AgUiRun, user: User, service: Service, agent: AgentName = None) -> Response:
     """For AG-UI clients: the thread is a conversation, and its newest message is answered.
 
     A question whether to go ahead ends the run as an interrupt, which the next run resumes.
     """
+    key = f"ag-ui {body.threadId} {body.runId}"
     if body.resume:
-        question = Question.deciding(body.resume[0].interruptId, approved=body.resume[0].approved)
+        resumed = body.resume[0]
+        answer = await _decided(service, user, resumed.interruptId, key, approved=resumed.approved)
     else:
         newest = body.messages[-1] if body.messages else AgUiMessage(role="user")
-        question = Question(_text(newest.role, newest.content), body.threadId, may_create=True)
-    answer = await service.answers.start(user.user_id, question, f"ag-ui {body.threadId} {body.runId}")
+        question = Question(_text(newest.role, newest.content), body.threadId, may_create=True, agent=agent)
+        answer = await service.answers.start(user.user_id, question, key)
     return followed(service, user, answer, AgUiEncoder(body.runId))
 
 
 @router.post("/ai-sdk", response_model=None)
-async def ai_sdk(body: AiSdkChat, user: User, service: Service) -> Response:
+async def ai_sdk(body: AiSdkChat, user: User, service: Service, agent: AgentName = None) -> Response:
     """For Vercel's AI SDK: the chat is a conversation, and its newest message is answered.
 
     A question whether to go ahead is an approval request of its tool call, which the next message answers.
     """
     newest, encoder = body.messages[-1], AiSdkEncoder()
-    decided = [part for part in newest.parts if part.approval and part.state == "approval-responded"]
-    if newest.role == "assistant" and decided and (approval := decided[-1].approval):
+    responses = [part for part in newest.parts if part.approval and part.state == "approval-responded"]
+    if newest.role == "assistant" and responses and (approval := responses[-1].approval):
         approved = approval.approved is True
-        question = Question.deciding(approval.id, approved=approved)
-        encoder = AiSdkEncoder(decided[-1].toolCallId, approved=approved)
+        encoder = AiSdkEncoder(responses[-1].toolCallId, approved=approved)
+        answer = await _decided(service, user, approval.id, None, approved=approved)
     else:
-        question = Question(_text(newest.role, newest.parts), body.id, may_create=True)
-    answer = await service.answers.start(user.user_id, question)
+        question = Question(_text(newest.role, newest.parts), body.id, may_create=True, agent=agent)
+        answer = await service.answers.start(user.user_id, question)
     return followed(service, user, answer, encoder)
+
+
+async def _decided(
+    service: ChatService, user: Principal, approval_id: str, key: str | None, *, approved: bool
+) -> Answer:
+    answer = await decided(service, user.user_id, approval_id, key, approved=approved)
+    if answer is None:
+        raise not_found("approval")  # it was another user's, and is decided
+    return answer
 
 
 def _text(role: str, content: str | list[Part] | None) -> str:

@@ -12,7 +12,8 @@ from pydantic import BaseModel
 
 from maverick.chat.database import owned_session
 from maverick.exceptions import NetworkError
-from maverick.server.dependencies import REFUSALS, ChatService, Service, User, bearer_of, signed_in, token_of
+from maverick.server.authentication import bearer_of
+from maverick.server.dependencies import REFUSALS, ChatService, Service, User, signed_in
 from maverick.server.errors import RequestRefusedError
 from maverick.server.event_stream import EVENT_STREAM, PAUSE, EventStream, encoded
 from maverick.server.stream_encoders import Frame
@@ -77,14 +78,14 @@ async def updates(request: Request, user: User, service: Service) -> Response:
     It ends when its session does.
     """
     service.streams.acquire(user.user_id)
-    told = _updates(service, user, token_of(request))
+    told = _updates(service, user, request)
     return EventStream(told, lambda: service.streams.release(user.user_id))
 
 
-async def _updates(service: ChatService, user: Principal, token: str) -> AsyncGenerator[bytes, Any]:
+async def _updates(service: ChatService, user: Principal, request: Request) -> AsyncGenerator[bytes, Any]:
     yield encoded(Frame({}, "ready"))
     async for what in service.updates.listen(user.user_id, pause=PAUSE):
-        if service.sign_outs.has(user, token):
+        if await service.authentication.is_over(request, user):
             return
         if what == SESSION:  # another one of the user's
             continue

@@ -7,19 +7,17 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from maverick.server.authentication import COOKIE, bearer_of, refuse_other_sites
 from maverick.server.dependencies import (
     CONFLICT,
-    COOKIE,
     NOT_FOUND,
     REFUSALS,
     ChatService,
     Service,
     User,
-    bearer_of,
-    refuse_other_sites,
     remember,
 )
-from maverick.server.errors import RequestRefusedError
+from maverick.server.errors import RequestRefusedError, not_found
 from maverick.server.tokens import Principal, TokenSigner
 from maverick.server.updates import SESSION
 from maverick.tools.threads import run_in_thread
@@ -59,12 +57,21 @@ class About(BaseModel):
     """Whether they sign in here, with a name and a password."""
     signup: bool
     """Whether anyone may create an account."""
+    sign_out: bool
+    """Whether they sign out here, too."""
+    tasks: bool
+    """Whether the server keeps tasks."""
 
 
 @router.get("/about")
 async def about(service: Service) -> About:
     """How to sign in."""
-    return About(accounts=service.accounts is not None, signup=service.signup)
+    return About(
+        accounts=service.accounts is not None,
+        signup=service.signup,
+        sign_out=service.verifier is not None,
+        tasks=service.agents.task_chat is not None,
+    )
 
 
 @router.post("/signup", status_code=201, responses={**NOT_FOUND, **CONFLICT})
@@ -101,9 +108,12 @@ async def log_in(credentials: Credentials, request: Request, response: Response,
 async def log_out(request: Request, response: Response, service: Service) -> None:
     """Sign out: the token is no longer valid, and a browser forgets it."""
     refuse_other_sites(request)
+    verifier = service.verifier
+    if verifier is None:
+        raise not_found("page to sign out at")
     for token in filter(None, (bearer_of(request), request.cookies.get(COOKIE))):
         try:
-            principal = await service.verifier.verify(token)
+            principal = await verifier.verify(token)
         except RequestRefusedError as error:
             if error.status != 401:
                 raise
@@ -111,7 +121,9 @@ async def log_out(request: Request, response: Response, service: Service) -> Non
         service.requests.take(principal.user_id)
         await service.sign_outs.add(token)
         service.updates.publish(principal.user_id, SESSION)
-    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    response.delete_cookie(
+        COOKIE, path=request.scope.get("root_path") or "/", httponly=True, samesite="strict"
+    )
 
 
 @router.get("/me")

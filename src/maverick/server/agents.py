@@ -1,0 +1,141 @@
+"""The agents that a server has, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from maverick.chat import AgentRunner
+from maverick.exceptions import InvalidInputError, describe_unknown
+from maverick.journal import Journal
+from maverick.server.answer_job import Question
+from maverick.server.answerers import AgentAnswerer, Answerer, TaskChat
+from maverick.server.errors import RequestRefusedError
+from maverick.server.served_agent import InputBody
+
+_TASKS = "Helps one person with their list of tasks."
+_TASK_IDEAS = ["Add buy milk tomorrow", "What is due this week?", "Show my tasks", "What can you do?"]
+
+
+class AgentBody(BaseModel):
+    """An agent that conversations can be had with."""
+
+    name: str
+    description: str
+    inputs: list[InputBody] = []
+    """What it is given with the first message, besides words."""
+    takes_words: bool = True
+    """Whether a conversation with it can begin with words; else only with its inputs."""
+    typed: bool = False
+    """Whether its answers have an ``output`` of a declared type."""
+    ideas: list[str] = []
+    """What a user may say first."""
+    problem: str = ""
+    """Why it cannot answer now; empty if it can."""
+
+
+class Agents:
+    """The agents of a server. The first is the one that answers in a conversation for which none was named."""
+
+    def __init__(self, answerers: Iterable[Answerer]) -> None:
+        self._all: dict[str, Answerer] = {}
+        self._problems: dict[str, str] = {}
+        for answerer in answerers:
+            if answerer.name in self._all:
+                raise InvalidInputError(
+                    f"agents: two agents are named {answerer.name!r}. Rename one of them.", field="agents"
+                )
+            self._all[answerer.name] = answerer
+        if not self._all:
+            raise InvalidInputError("agents: expected at least one agent to serve.", field="agents")
+        self.default = next(iter(self._all))
+        """The name of the first."""
+
+    @property
+    def task_chat(self) -> AgentRunner | None:
+        """What answers about tasks, if that is one of them."""
+        return next((one.runner for one in self._all.values() if isinstance(one, TaskChat)), None)
+
+    def __iter__(self) -> Iterator[Answerer]:
+        return iter(self._all.values())
+
+    @property
+    def journal(self) -> Journal | None:
+        """Where the runs of the agents are kept that are not the task chat."""
+        return next((one.journal for one in self._all.values() if isinstance(one, AgentAnswerer)), None)
+
+    def find(self, name: str) -> Answerer | None:
+        """The agent of this name, if there is one."""
+        return self._all.get(name)
+
+    def of(self, name: str) -> Answerer:
+        """The agent of this name.
+
+        Raises:
+            RequestRefusedError: There is none.
+        """
+        if name not in self._all:
+            problem = describe_unknown("agent", name, list(self._all))
+            raise RequestRefusedError(422, "unknown_agent", f"agent: {problem}")
+        return self._all[name]
+
+    def check(
+        self, name: str, question: Question, kept: Mapping[str, Any] | None, *, is_first: bool
+    ) -> Mapping[str, Any] | None:
+        """The inputs with which an agent answers a message.
+
+        Args:
+            name: The agent of the conversation.
+            question: What is said.
+            kept: What the agent was given with the first message.
+            is_first: Whether this is the first one.
+
+        Raises:
+            RequestRefusedError: The agent is another one or not there, or its inputs are missing or wrong.
+        """
+        if question.agent not in (None, name):
+            raise RequestRefusedError(
+                422, "other_agent", f"agent: this conversation is with {name}. Start a new one for another."
+            )
+        answerer = self.of(name)
+        if question.inputs is not None and (isinstance(answerer, TaskChat) or not is_first):
+            raise RequestRefusedError(
+                422, "invalid", "inputs: only the first message to an agent that takes inputs has some."
+            )
+        if not isinstance(answerer, AgentAnswerer):
+            return None
+        if not is_first:
+            if not question.message:
+                raise RequestRefusedError(422, "invalid", "message: expected some text.")
+            return kept
+        try:
+            return answerer.agent.first_inputs(question.message, question.inputs or kept)
+        except InvalidInputError as error:
+            raise RequestRefusedError(422, "invalid", str(error)) from error
+
+    async def listing(self) -> list[AgentBody]:
+        """All agents, for a user to choose from."""
+        return [await self._body(answerer) for answerer in self._all.values()]
+
+    async def aclose(self) -> None:
+        """Close the connections of all."""
+        for answerer in self._all.values():
+            await answerer.aclose()
+
+    async def _body(self, answerer: Answerer) -> AgentBody:
+        if not isinstance(answerer, AgentAnswerer):
+            return AgentBody(name=answerer.name, description=_TASKS, ideas=_TASK_IDEAS)
+        agent, definition = answerer.agent, answerer.agent.definition
+        if self._problems.get(answerer.name) != "":  # one that could be run once stays in the list
+            self._problems[answerer.name] = await agent.problem()
+        return AgentBody(
+            name=definition.name,
+            description=definition.description,
+            inputs=agent.inputs(),
+            takes_words=agent.words_input is not None,
+            typed=definition.output_config is not None,
+            ideas=list(agent.ideas),
+            problem=self._problems[answerer.name],
+        )

@@ -1,0 +1,266 @@
+"""Who answers in a conversation: the task chat, or any other agent. Both make a run of each answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from pydantic_core import to_jsonable_python
+
+from maverick.chat import AgentRunner, AnswerTimeoutError
+from maverick.chat.runner import pure_tools, text_history, tool_call_record
+from maverick.chat.streaming import FilteredEvents, SentenceFilter
+from maverick.chat.tables import TASKS_AGENT
+from maverick.exceptions import (
+    AgentError,
+    LeaseLostError,
+    MaverickError,
+    RunChangedError,
+    RunHandedOverError,
+)
+from maverick.journal import Approval, Journal
+from maverick.loop import TerminateReason
+from maverick.loop.events import AgentActivityEvent, RunEnd
+from maverick.loop.result import AgentResult
+from maverick.model import Message
+from maverick.runtime import AbortSignal, AgentExecutor
+from maverick.runtime.event_log import Listener, log_failure
+from maverick.server.answer_body import AnswerStatus
+from maverick.server.answer_job import AnswerJob, Reply
+from maverick.server.errors import log_in_full, reason_of
+from maverick.server.served_agent import ServedAgent
+
+_CHANGED = "This agent was changed after it began to answer. Please ask again."
+
+
+Filter: TypeAlias = Callable[[Listener], Listener]
+"""Makes a listener to the events of a run, which passes on those that the user gets."""
+
+
+class Answerer(Protocol):
+    """Answers in conversations."""
+
+    name: str
+    journal: Journal | None
+    timeout_ms: int | None
+    """How long an answer may take."""
+    in_turns: bool
+    """Whether the answer is what is said in the last turn; else it is all that is said."""
+
+    async def answer(
+        self,
+        job: AnswerJob,
+        run_id: str,
+        signal: AbortSignal,
+        on_activity: Listener | None,
+        *,
+        filtered: bool,
+    ) -> Reply:
+        """Answer a message; a run that was begun before is continued.
+
+        Raises:
+            LeaseLostError: Another process has taken the run over.
+            RunHandedOverError: The run was left to another process.
+        """
+
+    async def known_run(self, job: AnswerJob) -> str:
+        """The id under which the journal has the run of an answer."""
+
+    async def filter(self, job: AnswerJob) -> Filter:
+        """What makes the events of a run those that the user gets."""
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+
+
+@dataclass(slots=True)
+class _End:
+    """Listens for the end of a run."""
+
+    listener: Listener | None
+    result: AgentResult[Any] | None = field(default=None)
+
+    def hear(self, event: AgentActivityEvent) -> None:
+        if isinstance(event, RunEnd) and len(event.agent) == 1:
+            self.result = event.result
+        if self.listener is not None:
+            self.listener(event)
+
+
+class TaskChat:
+    """The chat that keeps a user's tasks."""
+
+    name = TASKS_AGENT
+    in_turns = False
+
+    def __init__(self, runner: AgentRunner) -> None:
+        self.runner = runner
+        self.journal = runner.journal
+        self.timeout_ms = runner.limits.timeout_ms
+
+    async def answer(
+        self,
+        job: AnswerJob,
+        run_id: str,
+        signal: AbortSignal,
+        on_activity: Listener | None,
+        *,
+        filtered: bool,
+    ) -> Reply:
+        """Answer a message in words of the chat, whatever happens."""
+        end = _End(on_activity)
+        failure: AgentError | None
+        try:
+            result = await self.runner.run(
+                job.context,
+                job.message,
+                run_id=run_id,
+                signal=signal,
+                attachments=job.attachments,
+                on_activity=end.hear,
+                filtered=filtered,
+            )
+            failure = end.result.errors[0] if end.result is not None and end.result.errors else None
+        except AnswerTimeoutError as error:
+            result, failure = error.result, error  # the run itself may only know that it was stopped
+        status, reason = AnswerStatus.COMPLETE, ""
+        if not result.is_answer:
+            status = AnswerStatus.STOPPED if signal.aborted else AnswerStatus.FAILED
+        if status is AnswerStatus.FAILED and failure is not None:
+            reason = reason_of(failure)
+            log_in_full("answer_failed", failure, run_id=job.record.run_id)
+        return Reply(
+            status=status,
+            response=result.response,
+            tool_calls=result.tool_calls,
+            reason=reason,
+            cost_usd=_cost(end.result),
+            # Only a tool asks; a question that was open before was settled by the message.
+            may_ask=bool(result.tool_calls) or not result.success,
+        )
+
+    async def known_run(self, job: AnswerJob) -> str:
+        """The id of an answer's run, which Maverick 0.1.0 kept under another."""
+        return await self.runner.known_run(job.context, job.record.run_id)
+
+    async def filter(self, job: AnswerJob) -> Filter:
+        """Pass on whole sentences, and no words that a tool's answer takes the place of."""
+        pure = pure_tools(await self.runner.agent(job.context.user_id))
+        return lambda publish: FilteredEvents(SentenceFilter(job.message), pure, publish).put
+
+    async def aclose(self) -> None:
+        """Close the connections to tool servers."""
+        await self.runner.aclose()
+
+
+class AgentAnswerer:
+    """Any agent. The conversation so far is that of the run before, tool calls and their results included."""
+
+    in_turns = True
+
+    def __init__(self, agent: ServedAgent, journal: Journal) -> None:
+        self.agent = agent
+        self.name = agent.definition.name
+        self.journal: Journal | None = journal
+        self.timeout_ms = agent.definition.run_config.timeout_ms
+        self._journal = journal
+
+    async def answer(
+        self,
+        job: AnswerJob,
+        run_id: str,
+        signal: AbortSignal,
+        on_activity: Listener | None,
+        *,
+        filtered: bool,  # noqa: ARG002 - its words are the answer
+    ) -> Reply:
+        """Run the agent, or go on with its run."""
+        try:
+            async with self.agent.executor(job.context.user_id) as executor:
+                return await self._run(executor, job, run_id, signal, on_activity)
+        except (LeaseLostError, RunHandedOverError):
+            raise
+        except Exception as error:  # noqa: BLE001 - foreign code may raise anything; the user is told, and the log
+            log_in_full("answer_failed", error, run_id=run_id)
+            reason = _CHANGED if isinstance(error, RunChangedError) else reason_of(error)
+            return Reply(status=AnswerStatus.FAILED, response="", reason=reason)
+
+    async def known_run(self, job: AnswerJob) -> str:
+        """The answer's id is its run's."""
+        return job.record.run_id
+
+    async def filter(self, job: AnswerJob) -> Filter:  # noqa: ARG002 - the same for each
+        """Pass everything on."""
+        return lambda publish: publish
+
+    async def aclose(self) -> None:
+        """Close the agent's connections."""
+        await self.agent.aclose()
+
+    async def _run(
+        self,
+        executor: AgentExecutor,
+        job: AnswerJob,
+        run_id: str,
+        signal: AbortSignal,
+        on_activity: Listener | None,
+    ) -> Reply:
+        definition, inputs = self.agent.run_inputs(
+            job.message, job.attachments, job.inputs or {}, is_first=job.is_first
+        )
+        result = await executor.execute(
+            definition,
+            inputs=inputs,
+            messages=() if job.is_first else await self._earlier(executor, job),
+            run_id=run_id,
+            user_id=job.context.user_id,
+            signal=signal,
+            on_activity=on_activity,
+            if_exists="resume",
+        )
+        status, reason = AnswerStatus.COMPLETE, ""
+        if result.terminate_reason is TerminateReason.AWAITING_APPROVAL:
+            status = AnswerStatus.WAITING
+        elif not result.success:
+            status = AnswerStatus.STOPPED if signal.aborted else AnswerStatus.FAILED
+            if status is AnswerStatus.FAILED:
+                reason = reason_of(result.errors[0])
+                log_in_full("answer_failed", result.errors[0], run_id=run_id)
+        is_typed = definition.output_config is not None and result.success
+        return Reply(
+            status=status,
+            response=result.raw_content,
+            tool_calls=[tool_call_record(call) for call in result.tool_calls],
+            reason=reason,
+            output=to_jsonable_python(result.output) if is_typed else None,
+            cost_usd=_cost(result),
+            approval=await pending_approval(self._journal, run_id)
+            if status is AnswerStatus.WAITING
+            else None,
+        )
+
+    async def _earlier(self, executor: AgentExecutor, job: AnswerJob) -> Sequence[Message]:
+        """What was said and done before: of the last run, or as it was shown if that run is not there any more."""
+        if job.earlier_run is not None:
+            try:
+                async for event in executor.replay(job.earlier_run, self.agent.definition):
+                    if isinstance(event, RunEnd) and len(event.agent) == 1:
+                        return event.result.messages
+            except MaverickError as error:
+                ids = {"run_id": job.record.run_id, "earlier": job.earlier_run}
+                log_failure(logging.WARNING, "earlier_run_not_read", error, ids)
+        return text_history(job.context)
+
+
+async def pending_approval(journal: Journal, run_id: str) -> Approval | None:
+    """What a person is to decide before a run goes on, in it or in a run of a subagent."""
+    if found := await journal.list_approvals(run_id=run_id):
+        return found[0]
+    pending = await journal.list_approvals(user_id=(await journal.get(run_id)).user_id)
+    return next((one for one in pending if one.run_id.startswith(f"{run_id}/")), None)
+
+
+def _cost(result: AgentResult[Any] | None) -> float:
+    return 0.0 if result is None else result.usage.total_cost_usd or 0.0

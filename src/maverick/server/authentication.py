@@ -1,0 +1,124 @@
+"""Who makes a request: by a bearer token or its cookie, or as the application says that this one is a part of."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias
+
+from fastapi import Request
+
+from maverick.chat.contract import is_storable_name
+from maverick.server.errors import RequestRefusedError, unauthorized
+from maverick.server.tokens import Principal, SignOuts, Verifier
+
+COOKIE = "maverick_session"
+_SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+_LONGEST_ID = 200
+
+Authenticate: TypeAlias = Callable[[Request], str | Principal | Awaitable[str | Principal | None] | None]
+"""Says which user makes a request: their id, or who they are; ``None`` for nobody."""
+
+
+class Authentication(Protocol):
+    """Says who makes a request."""
+
+    async def user(self, request: Request) -> Principal:
+        """The user who makes a request.
+
+        Raises:
+            RequestRefusedError: Nobody is signed in, or another site made the browser send it.
+        """
+
+    async def is_over(self, request: Request, user: Principal) -> bool:
+        """Whether a user's session has ended since their request."""
+
+
+class TokenAuthentication:
+    """By a token, in the header or in the cookie of a browser."""
+
+    def __init__(self, verifier: Verifier, sign_outs: SignOuts) -> None:
+        self._verifier = verifier
+        self._sign_outs = sign_outs
+
+    async def user(self, request: Request) -> Principal:
+        """The user that the token was issued to."""
+        token = token_of(request)
+        principal = await self._verifier.verify(token)
+        await self._sign_outs.check(principal, token)
+        return principal
+
+    async def is_over(self, request: Request, user: Principal) -> bool:
+        """Whether the user has signed out, as far as this process knows."""
+        return self._sign_outs.has(user, token_of(request))
+
+
+class OwnAuthentication:
+    """As a function of the application's says, which may look at sessions, headers or whatever it likes."""
+
+    def __init__(self, authenticate: Authenticate) -> None:
+        self._authenticate = authenticate
+
+    async def user(self, request: Request) -> Principal:
+        """The user whom the application names. A page of another site cannot act for them."""
+        if request.method not in _SAFE:
+            refuse_other_sites(request)
+        found = self._authenticate(request)
+        if inspect.isawaitable(found):
+            found = await found
+        if isinstance(found, str):
+            found = Principal(found, found)
+        if found is None or not found.user_id:
+            raise unauthorized("Not signed in.")
+        if len(found.user_id) > _LONGEST_ID or not is_storable_name(found.user_id):
+            raise unauthorized("This user id cannot be used: expected up to 200 characters of text.")
+        return found
+
+    async def is_over(self, request: Request, user: Principal) -> bool:
+        """Whether the application says another user, or nobody, by now."""
+        try:
+            return (await self.user(request)).user_id != user.user_id
+        except RequestRefusedError:
+            return True
+
+
+def bearer_of(request: Request) -> str | None:
+    """The token in the request's header, if there is one."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" and token.strip() else None
+
+
+def token_of(request: Request) -> str:
+    """The token of a request, from its header or its cookie.
+
+    Raises:
+        RequestRefusedError: It has none, or another site made the browser send it.
+    """
+    token = bearer_of(request)
+    if token is not None:
+        return token
+    cookie = request.cookies.get(COOKIE)
+    if not cookie:
+        raise unauthorized("Not signed in. Sign in, or send a bearer token.")
+    if request.method not in _SAFE:
+        refuse_other_sites(request, known=True)
+    return cookie
+
+
+def refuse_other_sites(request: Request, *, known: bool = False) -> None:
+    """Refuse requests from pages of other sites (CSRF), by headers that browsers set and pages cannot change.
+
+    Args:
+        request: The request.
+        known: Whether the headers must prove that a page of this server made it; programs send none.
+
+    Raises:
+        RequestRefusedError: Another site made it.
+    """
+    origin = request.headers.get("Origin")
+    is_from_here = origin is not None and origin.partition("://")[2] == request.headers.get("Host")
+    says_so = origin is None and request.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin")
+    if not (is_from_here or (says_so and not known)):
+        raise RequestRefusedError(
+            403, "other_site", "This request comes from another site, which is not allowed."
+        )

@@ -1,0 +1,365 @@
+"""Any agent can be served: in the same API, streams and approvals as the task chat."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from maverick import (
+    AgentDefinition,
+    AgentExecutor,
+    ModelConfig,
+    OutputConfig,
+    PromptConfig,
+    SqliteJournal,
+    ToolConfig,
+    ToolContext,
+    tool,
+)
+from maverick.model import LLMClient, Role
+from maverick.testing import ScriptedClient, call, reply
+from server.chat_server import ChatServer, Person
+
+SENT: list[tuple[str, str | None]] = []
+
+
+class Report(BaseModel):
+    summary: str
+    cities: list[str]
+
+
+@tool(effect="pure")
+async def get_weather(city: str) -> str:
+    """Today's weather in a city."""
+    return f"sunny in {city}"
+
+
+@tool(approval=True)
+async def send_mail(to: str, body: str, ctx: ToolContext) -> str:
+    """Send an e-mail."""
+    SENT.append((f"{to}: {body}", ctx.user_id))
+    return "sent"
+
+
+@pytest.fixture(autouse=True)
+def nothing_sent() -> None:
+    SENT.clear()
+
+
+reporter = AgentDefinition(
+    name="reporter",
+    description="Writes a weather report.",
+    prompt_config=PromptConfig(
+        system_prompt="You write for ${audience}.", initial_messages=["Report on ${cities}."]
+    ),
+    tool_config=ToolConfig(tools=[get_weather]),
+    output_config=OutputConfig(output_name="report", schema=Report),
+)
+clerk = AgentDefinition(
+    name="clerk",
+    description="Writes letters and sends them.",
+    prompt_config=PromptConfig(system_prompt="You are a clerk."),
+    tool_config=ToolConfig(tools=[get_weather, send_mail]),
+)
+MAIL = call("send_mail", to="bob@example.org", body="Hello Bob")
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path, client: LLMClient, *, limits: Any = None, **options: Any
+) -> AsyncIterator[ChatServer]:
+    """A server with two agents."""
+    async with (
+        SqliteJournal(folder / "runs.db") as journal,
+        ChatServer(
+            folder / "chat.db",
+            agents=(clerk, reporter),
+            journal=journal,
+            executor=AgentExecutor(client, **options),
+            limits=limits,
+        ) as server,
+    ):
+        yield server
+
+
+async def begun(person: Person, message: str = "Write to Bob.") -> Any:
+    """An answer that waits for a decision."""
+    answer = await person.say(message)
+    assert answer["status"] == "waiting"
+    return answer.body
+
+
+@pytest.mark.requirement("SERVER-AGENTS")
+async def test_the_agents_are_listed_with_what_they_want(tmp_path: Path) -> None:
+    no_key = AgentDefinition(
+        name="no-key", description="Has no key.", model_config=ModelConfig(model="claude:claude-sonnet-5-5")
+    )
+    async with (
+        SqliteJournal(tmp_path / "runs.db") as journal,
+        ChatServer(tmp_path / "chat.db", agents=(clerk, reporter, no_key), journal=journal) as server,
+    ):
+        listed = (await server.person("ana").get("/api/agents"))["agents"]
+        refused = await server.person(None).get("/api/agents")
+        tasks = await server.person("ana").get("/api/tasks")
+
+    assert [agent["name"] for agent in listed] == ["clerk", "reporter", "no-key"]
+    assert [(agent["takes_words"], agent["typed"]) for agent in listed[:2]] == [(True, False), (False, True)]
+    assert [(one["name"], one["type"], one["required"]) for one in listed[1]["inputs"]] == [
+        ("audience", "string", True),
+        ("cities", "string", True),
+    ]
+    assert "ANTHROPIC_API_KEY" in listed[2]["problem"]
+    assert (refused.status, tasks.status) == (401, 404)
+
+
+@pytest.mark.requirement("SERVER-AGENTS", "P1")
+async def test_a_conversation_goes_on_from_all_that_was_said_and_done(tmp_path: Path) -> None:
+    client = ScriptedClient(
+        [call("get_weather", city="Brest"), reply("Sunny."), reply("Take a hat."), reply("As I said.")]
+    )
+    async with serving(tmp_path, client) as server:
+        ana = server.person("ana")
+        first = await ana.say("How is Brest?")
+        second = await ana.say("And what ${now}?", first["conversation_id"])
+        edited = await ana.post(
+            "/api/chat",
+            {
+                "message": "Then?",
+                "conversation_id": first["conversation_id"],
+                "replaces": second["user_message_id"],
+            },
+        )
+        kept = await ana.get(f"/api/conversations/{first['conversation_id']}")
+
+    assert [first["response"], second["response"], edited["response"]] == [
+        "Sunny.",
+        "Take a hat.",
+        "As I said.",
+    ]
+    assert first["tool_calls"][0]["result"] == {"success": True, "data": "sunny in Brest"}
+    before, after = client.requests[1], client.requests[2]
+    assert after.messages[: len(before.messages)] == before.messages  # the prefix rule
+    assert [message.role for message in after.messages] == [
+        Role.USER,
+        Role.ASSISTANT,
+        Role.TOOL_RESULT,
+        Role.ASSISTANT,
+        Role.USER,
+    ]
+    assert after.messages[-1].content == "And what ${now}?"
+    assert [message.content for message in client.requests[3].messages[-2:]] == ["Sunny.", "Then?"]
+    assert (kept["agent"], len(kept["messages"])) == ("clerk", 4)
+
+
+@pytest.mark.requirement("SERVER-AGENTS")
+async def test_an_agent_with_inputs_is_given_them_once_and_answers_with_its_type(tmp_path: Path) -> None:
+    written = Report(summary="Sunny.", cities=["Brest"])
+    report = written.model_dump()
+    client = ScriptedClient([reply(written.model_dump_json())] * 2)
+    async with serving(tmp_path, client) as server:
+        ana = server.person("ana")
+        words_only = await ana.post("/api/chat", {"agent": "reporter", "message": "hello"})
+        missing = await ana.post("/api/chat", {"agent": "reporter", "inputs": {"audience": "sailors"}})
+        unknown = await ana.post("/api/chat", {"agent": "reporters", "message": "hello"})
+        answer = await ana.post(
+            "/api/chat", {"agent": "reporter", "inputs": {"audience": "sailors", "cities": "Brest"}}
+        )
+        later = await ana.say("Now Quimper.", answer["conversation_id"])
+        other = await ana.post(
+            "/api/chat",
+            {"agent": "clerk", "message": "hello", "conversation_id": answer["conversation_id"]},
+        )
+        again = await ana.post(
+            "/api/chat", {"inputs": {"audience": "all"}, "conversation_id": answer["conversation_id"]}
+        )
+        shown = await ana.get(f"/api/conversations/{answer['conversation_id']}")
+
+    assert [one.status for one in (words_only, missing, unknown, other, again)] == [422] * 5
+    assert "audience, cities" in words_only.body["error"]["message"]
+    assert "cities" in missing.body["error"]["message"]
+    assert "Did you mean 'reporter'" in unknown.body["error"]["message"]
+    assert (answer["output"], later["output"]) == (report, report)
+    assert client.requests[0].system.startswith("You write for sailors.")
+    assert client.requests[1].system == client.requests[0].system
+    assert client.requests[0].messages[-1].content == "Report on Brest."
+    assert client.requests[1].messages[-1].content == "Now Quimper."
+    assert shown["messages"][0]["content"] == "audience: sailors\ncities: Brest"
+    assert shown["messages"][1]["output"] == report
+
+
+@pytest.mark.requirement("SERVER-AGENTS", "SERVER-APPROVALS", "P7")
+async def test_a_tool_waits_for_the_user_and_the_same_answer_goes_on(tmp_path: Path) -> None:
+    client = ScriptedClient([call("get_weather", city="Brest"), MAIL, reply("It is sent.")])
+    async with serving(tmp_path, client) as server:
+        ana = server.person("ana")
+        waiting = await begun(ana)
+        approval = waiting["approval"]
+        conversation = f"/api/conversations/{waiting['conversation_id']}"
+        asked = await ana.get(conversation)
+        busy = await ana.say("Hurry up.", waiting["conversation_id"])
+        listed = (await ana.get("/api/approvals"))["approvals"]
+        before = list(SENT)
+        done = await ana.post(f"/api/approvals/{approval['id']}/approve")
+        again = await ana.post(f"/api/approvals/{approval['id']}/approve")
+        late = await ana.post(f"/api/approvals/{approval['id']}/deny")
+        kept = await ana.get(conversation)
+
+    assert (approval["tool_name"], approval["agent"]) == ("send_mail", "clerk")
+    assert approval["arguments"] == {"to": "bob@example.org", "body": "Hello Bob"}
+    assert (asked["approval"], asked["running"]) == (approval, None)
+    assert [call["tool_name"] for call in asked["messages"][-1]["tool_calls"]] == ["get_weather"]
+    assert ([one["id"] for one in listed], busy.code, before) == ([approval["id"]], "waiting", [])
+    assert (done["status"], done["response"], done["run_id"]) == (
+        "complete",
+        "It is sent.",
+        waiting["run_id"],
+    )
+    assert SENT == [("bob@example.org: Hello Bob", "user_ana")]
+    assert (again.body, late.code) == (done.body, "decided")
+    assert [(said["role"], said["content"]) for said in kept["messages"]] == [
+        ("user", "Write to Bob."),
+        ("assistant", "It is sent."),
+    ]
+    assert [call["tool_name"] for call in kept["messages"][-1]["tool_calls"]] == ["get_weather", "send_mail"]
+
+
+@pytest.mark.requirement("SERVER-AGENTS", "SERVER-APPROVALS")
+async def test_a_denial_tells_the_model_why(tmp_path: Path) -> None:
+    client = ScriptedClient([MAIL, reply("Then I will not.")])
+    async with serving(tmp_path, client) as server:
+        ana = server.person("ana")
+        waiting = await begun(ana)
+        answer = await ana.post(
+            f"/api/approvals/{waiting['approval']['id']}/deny", {"reason": "Bob has moved."}
+        )
+
+    assert (answer["status"], answer["response"], SENT) == ("complete", "Then I will not.", [])
+    assert "Bob has moved." in client.requests[1].messages[-1].content
+
+
+@pytest.mark.requirement("SERVER-AGENTS", "SERVER-APPROVALS", "SERVER-ISOLATION", "P7")
+async def test_another_user_decides_only_if_the_agent_allows_it(tmp_path: Path) -> None:
+    client = ScriptedClient([MAIL, reply("It is sent.")])
+
+    def may_approve(_: object, by: str) -> bool:
+        return by == "user_boss"
+
+    async with serving(tmp_path, client, may_approve=may_approve) as server:
+        ana, bob, boss = (server.person(name) for name in ("ana", "bob", "boss"))
+        waiting = await begun(ana)
+        path = f"/api/approvals/{waiting['approval']['id']}/approve"
+        seen = [(await person.get("/api/approvals"))["approvals"] for person in (ana, bob, boss)]
+        shown = await ana.get(f"/api/conversations/{waiting['conversation_id']}")
+        refused = [(await person.post(path)).status for person in (ana, bob)]
+        decided = await boss.post(path)
+        answer = await ana.get(f"/api/runs/{waiting['run_id']}")
+        others = [
+            (await boss.get(f"/api/{what}")).status
+            for what in (f"runs/{waiting['run_id']}", f"conversations/{waiting['conversation_id']}")
+        ]
+
+    assert [len(approvals) for approvals in seen] == [0, 0, 1]
+    assert (seen[2][0]["user_id"], seen[2][0]["arguments"]["to"]) == ("user_ana", "bob@example.org")
+    assert shown["approval"]["may_decide"] is False
+    assert (refused, decided.body, answer["response"]) == ([403, 404], {"status": "decided"}, "It is sent.")
+    assert others == [404, 404]
+
+
+@pytest.mark.requirement("SERVER-AGENTS", "SERVER-ISOLATION")
+async def test_users_of_an_agent_never_meet(tmp_path: Path) -> None:
+    client = ScriptedClient([MAIL, reply("It is sent."), reply("Hello Bob.")])
+    async with serving(tmp_path, client) as server:
+        ana, bob = server.person("ana"), server.person("bob")
+        waiting = await begun(ana)
+        run, conversation = waiting["run_id"], waiting["conversation_id"]
+        approval = f"/api/approvals/{waiting['approval']['id']}"
+        tries = [
+            await bob.get(f"/api/runs/{run}"),
+            await bob.get(f"/api/runs/{run}/events"),
+            await bob.post(f"/api/runs/{run}/stop"),
+            await bob.post(f"{approval}/approve"),
+            await bob.post(f"{approval}/deny"),
+            await bob.say("hello", conversation),
+            await bob.get(f"/api/conversations/{conversation}/export"),
+        ]
+        assert (await bob.get("/api/approvals"))["approvals"] == []
+        done = await ana.post(f"{approval}/approve")
+        own = await bob.say("hello")
+
+    assert [one.status for one in tries] == [404] * 7
+    assert (done["response"], own["response"]) == ("It is sent.", "Hello Bob.")
+    assert [message.content for message in client.requests[-1].messages] == ["hello"]
+
+
+@pytest.mark.requirement("SERVER-AGENTS")
+@pytest.mark.parametrize("how", ["stop", "delete"])
+async def test_an_answer_that_waits_can_be_stopped(tmp_path: Path, how: str) -> None:
+    client = ScriptedClient([MAIL, reply("On we go.")])
+    async with serving(tmp_path, client) as server:
+        ana = server.person("ana")
+        waiting = await begun(ana)
+        if how == "stop":
+            stopped = await ana.post(f"/api/runs/{waiting['run_id']}/stop")
+            assert (stopped["status"], SENT) == ("stopped", [])
+            later = await ana.say("Never mind.", waiting["conversation_id"])
+            assert later["response"] == "On we go."
+        else:
+            gone = await ana.ask("DELETE", f"/api/conversations/{waiting['conversation_id']}")
+            late = await ana.post(f"/api/approvals/{waiting['approval']['id']}/approve")
+            assert (gone.status, late.status) == (204, 404)
+
+        assert (await ana.get("/api/approvals"))["approvals"] == []
+        assert SENT == []
+
+
+@pytest.mark.requirement("SERVER-AGENTS", "SERVER-STREAM")
+async def test_a_stream_goes_on_after_a_decision_from_the_last_event(tmp_path: Path) -> None:
+    client = ScriptedClient([MAIL, reply("It is sent.")])
+    async with serving(tmp_path, client) as server:
+        ana = server.person("ana")
+        asked = [event async for event in ana.follow("Write to Bob.")]
+        run = asked[-1].data["run_id"]
+        path = f"/api/approvals/{asked[-1].data['approval']['id']}/approve"
+        went_on = [event async for event in ana.events("POST", path)]
+        last = asked[-1].id
+        seen = [event async for event in ana.events("GET", f"/api/runs/{run}/events", after=last)]
+
+    assert [event.name for event in asked] == ["start", "tool_start", "approval", "done"]
+    assert asked[1].data["arguments"] == {"to": "bob@example.org", "body": "Hello Bob"}
+    names = list(dict.fromkeys(event.name for event in went_on))
+    assert names == ["start", "tool_start", "tool_end", "text", "done"]
+    assert went_on[0].data["goes_on"] is True
+    assert (asked[-1].data["status"], went_on[-1].data["status"]) == ("waiting", "complete")
+    assert [event.id for event in seen] == [event.id for event in went_on]
+
+
+@pytest.mark.requirement("SERVER-AGENTS", "P2")
+async def test_a_decision_made_elsewhere_is_found_by_the_next_server(tmp_path: Path) -> None:
+    async with serving(tmp_path, ScriptedClient([MAIL])) as server:
+        waiting = await begun(server.person("ana"))
+    async with SqliteJournal(tmp_path / "runs.db") as journal:
+        await journal.approve(waiting["approval"]["id"], by="user_ana")
+
+    async with serving(tmp_path, ScriptedClient([reply("It is sent.")])) as server:
+        answer = await server.person("ana").get(f"/api/runs/{waiting['run_id']}")
+
+    assert (answer["response"], len(SENT)) == ("It is sent.", 1)
+
+
+@pytest.mark.requirement("SERVER-AGENTS")
+async def test_a_module_says_which_executor_a_user_has(tmp_path: Path) -> None:
+    def executor(definition: AgentDefinition[Any], user_id: str | None) -> AgentExecutor:
+        return AgentExecutor(ScriptedClient(lambda _: reply(f"{definition.name} for {user_id}")))
+
+    async with (
+        SqliteJournal(tmp_path / "runs.db") as journal,
+        ChatServer(tmp_path / "chat.db", agents=[clerk], journal=journal, executor=executor) as server,
+    ):
+        answers = [await server.person(name).say("hello") for name in ("ana", "bob")]
+
+    assert [answer["response"] for answer in answers] == ["clerk for user_ana", "clerk for user_bob"]
