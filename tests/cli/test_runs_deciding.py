@@ -45,6 +45,46 @@ def test_a_denied_call_is_not_made_and_the_model_is_told_why(runs: Runs) -> None
     assert "deleted" not in resumed.stdout
 
 
+@pytest.mark.requirement("P7")
+@pytest.mark.parametrize(
+    "options", [("--set", "name=b.txt"), ("--arguments", '{"name": "b.txt"}')], ids=["set", "arguments"]
+)
+def test_one_command_approves_other_arguments_and_resumes(runs: Runs, options: tuple[str, str]) -> None:
+    done = runs.start("approve", "wait", "--by", "ana", *options, "--resume", "--agents", AGENTS)
+    shown = runs.run("show", "wait")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("wait:1:0 (delete_file) is approved by ana with other arguments.\n")
+    assert "deleted b.txt" in done.stdout
+    assert "delete_file(name='b.txt')" in shown.stdout
+    assert "delete_file was approved by ana with other" in one_line(shown.stdout)
+
+
+def test_one_command_denies_with_a_reason_and_resumes(runs: Runs) -> None:
+    done = runs.start(
+        "deny", "wait", "--by", "ana", "--reason", "Still needed.", "--resume", "--agents", AGENTS
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "denied by ana. Still needed." in done.stderr
+
+
+def test_the_command_to_resume_names_the_file_of_the_agents_and_a_run_that_is_resumed_how_to_decide(
+    runs: Runs,
+) -> None:
+    parked = runs.start("resume", "two", "--agents", AGENTS)
+    decided = runs.run("approve", "two:1:0", "--agents", AGENTS)
+
+    assert f"maverick runs approve two:1:1 --resume --agents {AGENTS}" in parked.stderr
+    assert f"Resume with: maverick runs resume two --agents {AGENTS}" in decided.stdout
+
+
+@pytest.mark.parametrize("given", ['["b.txt"]', "{", "b.txt"])
+def test_arguments_that_are_no_json_object_are_refused(runs: Runs, given: str) -> None:
+    assert "expected a JSON object" in runs.refuse("approve", "wait", "--arguments", given)
+    assert request(runs, "wait:1:0").status is ApprovalStatus.PENDING
+
+
 def test_the_run_is_enough_when_it_waits_for_one_decision(runs: Runs) -> None:
     assert runs.json("approve", "wait", "--by", "ana")["approval_id"] == "wait:1:0"
     assert request(runs, "wait:1:0").status is ApprovalStatus.APPROVED

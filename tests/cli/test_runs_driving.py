@@ -127,7 +127,10 @@ def test_a_run_that_still_waits_says_for_what_and_ends_with_3(runs: Runs) -> Non
 
     assert (done.returncode, done.stdout) == (3, "")
     assert "  delete_file(name='d.txt')\n" in done.stderr
-    assert f"maverick runs approve deep/1/0:1:0 --journal {runs.file}\n" in done.stderr
+    assert (
+        f"maverick runs approve deep/1/0:1:0 --resume --agents {AGENTS} --journal {runs.file}\n"
+        in done.stderr
+    )
     assert done.stderr.endswith(
         f"Resume with: maverick runs resume deep --agents {AGENTS} --journal {runs.file}\n"
     )

@@ -19,7 +19,7 @@ from maverick.fleet.live import Broadcast
 from maverick.fleet.moving import move_in
 from maverick.fleet.request import RunRequest
 from maverick.fleet.worker import Offer, Worker
-from maverick.journal import Journal, MemoryJournal, RunStatus
+from maverick.journal import Approval, Journal, MemoryJournal, RunStatus
 from maverick.journal.postgres.schema import FLEET_CHANNEL
 from maverick.testing import ScriptedClient, call
 
@@ -108,20 +108,33 @@ async def test_a_run_decides_only_on_its_own_requests(fleet: Fleet) -> None:
     assert done == ["news"]
 
 
-async def test_the_decision_of_one_who_may_not_decide_is_refused_by_the_worker(fleet: Fleet) -> None:
+async def test_the_worker_asks_its_own_rule_who_may_decide(fleet: Fleet) -> None:
+    asked_about: list[str] = []
+
+    def may_approve(_: Approval, by: str) -> bool:
+        asked_about.append(by)
+        return by == "boss"
+
     @asynccontextmanager
     async def strict(_: str | None) -> AsyncIterator[AgentExecutor]:
         model = ScriptedClient(then(call("publish", text="news"))())
-        yield AgentExecutor(model, journal=fleet.journal, may_approve=lambda _, by: by == "boss")
+        yield AgentExecutor(model, journal=fleet.journal, may_approve=may_approve)
 
     async with working(Worker(fleet, {"clerk": Offer(clerk, strict)})):
         run = await fleet.start("clerk", inputs={"prompt": "Publish."}, user_id="ana")
         await eventually(partial(is_parked, fleet, run.run_id))
         (asked,) = await fleet.journal.list_approvals(run_id=run.run_id)
-        await run.approve(asked.approval_id, by="ana")
+
+        async def is_pending_again() -> bool:
+            return bool(asked_about) and bool(await fleet.journal.list_approvals(run_id=run.run_id))
+
+        await run.deny(asked.approval_id, by="ana")
+        await eventually(is_pending_again)
+        await eventually(partial(is_parked, fleet, run.run_id))
+        await run.approve(asked.approval_id, by="boss", arguments={"text": "good news"})
         result = await asyncio.wait_for(run.result(), 30)
 
-    assert (result.success, done) == (True, [])
+    assert (result.success, done) == (True, ["good news"])
 
 
 async def test_ids_of_any_script_and_length_do_not_make_other_watchers_deaf(fleet: Fleet) -> None:

@@ -155,7 +155,9 @@ class RunPrinter:
         screen = self.console.screen
         screen.remark(f"{self._run_id or 'not started'}: {summary}")
         if resumable and self._kept and self._run_id:
-            for line in pending_lines(self.console, await pending_in(self.console.journal, self._run_id)):
+            pending = await pending_in(self.console.journal, self._run_id)
+            decide_with = ("--resume", *RunOptions().words(self._agents)) if self._agents else ()
+            for line in pending_lines(self.console, pending, decide_with):
                 screen.remark(line)
             command = self.console.command("resume", self._run_id, *self._changes.words(self._agents))
             screen.remark(f"{how}: {command}")

@@ -85,10 +85,12 @@ def decided(
         raise _refusal(pending, f"is already {pending.status.value}; a decision counts once")
     if not by:
         raise _refusal(pending, "needs the name of the person who decides (by=…)")
-    if may_approve is None and not is_own(pending, by):
-        raise _refusal(pending, "can only be decided by the run's own user")
-    if may_approve is not None and may_approve(pending, by) is not True:
-        raise _refusal(pending, f"cannot be decided by {by!r}")
+    if (may_approve or is_own)(pending, by) is not True:
+        by_default = may_approve is None or may_approve is decided_by_the_run
+        raise _refusal(
+            pending,
+            "can only be decided by the run's own user" if by_default else f"cannot be decided by {by!r}",
+        )
     if approved and is_expired(pending, now):
         raise _refusal(pending, "has expired, which denies it")
     status = ApprovalStatus.APPROVED if approved else ApprovalStatus.DENIED

@@ -76,7 +76,7 @@ def add_inputs(parser: CommandParser) -> None:
         action="append",
         default=[],
         dest="inputs",
-        type=_assignment,
+        type=assignment,
         help="an input of the agent, - for piped input; may be given several times",
     )
 
@@ -167,7 +167,8 @@ def _thinking(text: str) -> str | int:
         raise argparse.ArgumentTypeError(problem) from error
 
 
-def _assignment(text: str) -> tuple[str, str]:
+def assignment(text: str) -> tuple[str, str]:
+    """The name and the value of ``NAME=VALUE``, for the parser of a command."""
     name, equals, value = unicode_text(text).partition("=")
     if not equals or not name.strip().isidentifier():
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as city=Brest, got {text!r}")

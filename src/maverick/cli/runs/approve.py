@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.run.inputs import with_files
+from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.in_fleet import state_in_fleet
 from maverick.cli.runs.pending import deciding_user, pending_in
 from maverick.exceptions import ApprovalError
 from maverick.journal import Approval, Journal, RunStatus
+from maverick.journal.approvals import decided_by_the_run
 
 
-async def approve(console: Console, *, request_id: str, by: str | None) -> int:
-    """Agree to a tool call.
+async def approve(
+    console: Console,
+    *,
+    request_id: str,
+    by: str | None,
+    reason: str,
+    arguments: dict[str, Any] | None,
+    changed: Sequence[tuple[str, Any]],
+    resume: bool,
+    agents: str | None,
+) -> int:
+    """Agree to a tool call, or to the same with other arguments.
 
     Raises:
         ApprovalError: There is no such request, it is already decided, or this user may not decide it.
         RunNotFoundError: It is no run either.
     """
     asked = await _request(console, request_id)
-    return await _tell(console, await console.journal.approve(asked, by=by or deciding_user()))
+    if changed:
+        arguments = {**(asked.arguments if arguments is None else arguments), **dict(changed)}
+    decision = {"approved": True, "by": by or deciding_user(), "reason": reason, "arguments": arguments}
+    return await _decide(console, asked, decision, agents, resume=resume)
 
 
-async def deny(console: Console, *, request_id: str, by: str | None, reason: str) -> int:
+async def deny(
+    console: Console, *, request_id: str, by: str | None, reason: str, resume: bool, agents: str | None
+) -> int:
     """Refuse a tool call.
 
     Raises:
@@ -32,7 +50,8 @@ async def deny(console: Console, *, request_id: str, by: str | None, reason: str
         RunNotFoundError: It is no run either.
     """
     asked = await _request(console, request_id)
-    return await _tell(console, await console.journal.deny(asked, by=by or deciding_user(), reason=reason))
+    decision = {"approved": False, "by": by or deciding_user(), "reason": reason}
+    return await _decide(console, asked, decision, agents, resume=resume)
 
 
 async def say(console: Console, *, run_id: str, text: str, attach: Sequence[str], by: str | None) -> int:
@@ -55,13 +74,13 @@ async def say(console: Console, *, run_id: str, text: str, attach: Sequence[str]
     return SUCCESS
 
 
-async def _request(console: Console, given: str) -> str:
-    """The id of the one request that is meant."""
+async def _request(console: Console, given: str) -> Approval:
+    """The one request that is meant."""
     try:
-        return (await console.journal.get_approval(given)).approval_id
+        return await console.journal.get_approval(given)
     except ApprovalError:
         run = await console.journal.get(given)
-    waiting = [approval.approval_id for approval in await pending_in(console.journal, run.run_id)]
+    waiting = await pending_in(console.journal, run.run_id)
     if len(waiting) == 1:
         return waiting[0]
     if not waiting:
@@ -69,31 +88,41 @@ async def _request(console: Console, given: str) -> str:
             f"The run {given!r} waits for no decision. See where it stands: {console.command('show', given)}",
             approval_id=given,
         )
+    names = ", ".join(approval.approval_id for approval in waiting)
     raise ApprovalError(
-        f"The run {given!r} waits for {len(waiting)} decisions. Name one of them: {', '.join(waiting)}.",
-        approval_id=given,
+        f"The run {given!r} waits for {len(waiting)} decisions. Name one of them: {names}.", approval_id=given
     )
 
 
-async def _tell(console: Console, decided: Approval) -> int:
+async def _decide(
+    console: Console, asked: Approval, decision: Mapping[str, Any], agents: str | None, *, resume: bool
+) -> int:
+    # Whoever drives the run asks its executor's own rule, if it has one, who may decide.
+    decided = await console.journal.decide(asked.approval_id, may_approve=decided_by_the_run, **decision)
+    root = await _outermost(console.journal, decided.run_id)
+    goes_on = await state_in_fleet(console.journal, root) not in (None, "ended")
     if console.as_json:
         console.write(decided)
+    else:
+        verb = "approved" if decided.approved else "denied"
+        edited = "" if decided.edited_arguments is None else " with other arguments"
+        console.say(
+            [f"{decided.approval_id} ({decided.tool_name}) is {verb} by {decided.decided_by}{edited}."]
+        )
+        if goes_on or not resume:
+            console.say([await _how_it_goes_on(console, root, agents)])
+    if goes_on or not resume:
         return SUCCESS
-    verb = "approved" if decided.approved else "denied"
-    console.say(
-        [
-            f"{decided.approval_id} ({decided.tool_name}) is {verb} by {decided.decided_by}.",
-            await _how_it_goes_on(console, decided.run_id),
-        ]
-    )
-    return SUCCESS
+    from maverick.cli.runs.resume import continue_run  # here, since deciding alone needs no agent
+
+    return await continue_run(console, root, agents, RunOptions())
 
 
-async def _how_it_goes_on(console: Console, run_id: str) -> str:
+async def _how_it_goes_on(console: Console, run_id: str, agents: str | None = None) -> str:
     root = await _outermost(console.journal, run_id)
     if await state_in_fleet(console.journal, root) not in (None, "ended"):
         return f"It goes on in the fleet. Follow it with: {console.command('tail', root, '--follow')}"
-    return f"Resume with: {console.command('resume', root)}"
+    return f"Resume with: {console.command('resume', root, *RunOptions().words(agents))}"
 
 
 async def _outermost(journal: Journal, run_id: str) -> str:

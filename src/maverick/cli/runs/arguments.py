@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
+from typing import Any
 
 from maverick.cli.fleet.arguments import add_connection
 from maverick.cli.parser import CommandParser, unicode_text, whole_number
-from maverick.cli.run.arguments import add_attachments, add_changes
+from maverick.cli.run.arguments import add_attachments, add_changes, assignment
 
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -87,7 +89,10 @@ def _add_looking(verbs: Verbs) -> None:
 
 
 def _add_deciding(verbs: Verbs) -> None:
-    about = "The run continues when it is resumed, and in a fleet by itself. A decision applies once, and to exactly that call."
+    about = (
+        "The run continues when it is resumed (--resume), and in a fleet by itself. A decision applies once, and to exactly "
+        "that call."
+    )
     approve = verbs.add(
         "approve", "approve a tool call that a run waits for", f"Approve a tool call. {about}"
     )
@@ -113,6 +118,33 @@ def _add_deciding(verbs: Verbs) -> None:
             type=unicode_text,
             help="the request's id, as in `runs show`, or the run's if it waits for only one decision",
         )
+        decision.add_argument(
+            "--reason",
+            metavar="TEXT",
+            type=unicode_text,
+            default="",
+            help="the reason, which is recorded"
+            + (", and which the model is told" if decision is deny else ""),
+        )
+        decision.add_argument(
+            "--resume", action="store_true", help="continue the run at once, in this terminal"
+        )
+        _add_agents(decision)
+    approve.add_argument(
+        "--arguments",
+        metavar="JSON",
+        type=_json_object,
+        help="approve the call with these arguments in place of the model's",
+    )
+    approve.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        dest="changed",
+        type=_changed,
+        help="approve the call with this argument changed; JSON, or a text; may be given several times",
+    )
     for verb in (approve, deny, say):
         verb.add_argument(
             "--by",
@@ -120,9 +152,6 @@ def _add_deciding(verbs: Verbs) -> None:
             type=unicode_text,
             help="who you are; by default the user of this computer",
         )
-    deny.add_argument(
-        "--reason", metavar="TEXT", type=unicode_text, default="", help="the reason, which the model is told"
-    )
 
 
 def _add_going_on(verbs: Verbs) -> None:
@@ -171,12 +200,16 @@ def _add_going_on(verbs: Verbs) -> None:
     add_changes(resume, "as when the run began")
     add_changes(fork, "from here on")
     for parser in (resume, replay, fork):
-        parser.add_argument(
-            "--agents",
-            metavar="FILE",
-            help="the Python or Markdown file, or the module, that defines the run's agent; by default it is found "
-            "by its name, as in `maverick agents list`",
-        )
+        _add_agents(parser)
+
+
+def _add_agents(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--agents",
+        metavar="FILE",
+        help="the Python or Markdown file, or the module, that defines the run's agent; by default it is found "
+        "by its name, as in `maverick agents list`",
+    )
 
 
 def _add_keeping(verbs: Verbs) -> None:
@@ -223,6 +256,26 @@ def _place(text: str) -> str:
             f"expected local, or an address such as temporal://host:7233, got {text!r}"
         )
     return text
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(
+            f"""expected a JSON object, such as '{{"to": "ana"}}', got {text!r}"""
+        )
+    return value
+
+
+def _changed(text: str) -> tuple[str, Any]:
+    name, value = assignment(text)
+    try:
+        return name, json.loads(value)
+    except (ValueError, RecursionError):
+        return name, value
 
 
 def _age(text: str) -> int:

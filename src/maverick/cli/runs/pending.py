@@ -21,8 +21,10 @@ async def pending_in(journal: Journal, run_id: str) -> list[Approval]:
     return [approval for approval in asked if await _is_within(journal, approval.run_id, run_id)]
 
 
-def pending_lines(console: Console, approvals: Sequence[Approval]) -> Iterator[str]:
-    """The requests as a person reads them before they decide."""
+def pending_lines(
+    console: Console, approvals: Sequence[Approval], words: Sequence[str] = ()
+) -> Iterator[str]:
+    """The requests as a person reads them before they decide, with the commands that do; ``words`` end these."""
     from textwrap import wrap  # here, since it is slow to load, and most runs wait for nothing
 
     for approval in approvals:
@@ -36,8 +38,8 @@ def pending_lines(console: Console, approvals: Sequence[Approval]) -> Iterator[s
         )
         if approval.question:
             yield f"  because {printable(one_line(approval.question))}"
-        yield f"  {console.command('approve', approval.approval_id)}"
-        yield f"  {console.command('deny', approval.approval_id)}"
+        yield f"  {console.command('approve', approval.approval_id, *words)}"
+        yield f"  {console.command('deny', approval.approval_id, *words)}"
 
 
 async def _is_within(journal: Journal, run_id: str, outer: str) -> bool:

@@ -21,6 +21,7 @@ from maverick.cli.settings import load_settings
 from maverick.config import MaverickConfig
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal, RunRecord, RunStatus
+from maverick.journal.records import check_here
 from maverick.loop import AgentDefinition
 from maverick.loop.events import RunEnd
 from maverick.providers.resolve import OFFLINE
@@ -40,6 +41,7 @@ async def resume_run(
 
     Raises:
         RunNotFoundError: There is no such run.
+        RunMovedError: It was moved to another journal; the message names it.
         RunChangedError: The agent has changed, and that was not accepted.
         InvalidInputError: The run is a subagent's, or its agent cannot be loaded.
     """
@@ -50,9 +52,23 @@ async def resume_run(
             f"{console.command('resume', record.parent, *RunOptions().words(agents))}",
             field="run_id",
         )
+    check_here(record)
     changes = RunOptions.from_options(different)
     if await state_in_fleet(console.journal, run_id) is not None:
         return await resume_in_fleet(console, run_id, accept_changes=accept_changes, changes=changes)
+    return await continue_run(console, run_id, agents, changes, accept_changes=accept_changes)
+
+
+async def continue_run(
+    console: Console, run_id: str, agents: str | None, changes: RunOptions, *, accept_changes: bool = False
+) -> int:
+    """Go on with a run of this journal, in the terminal; returns the exit code.
+
+    Raises:
+        RunChangedError: The agent has changed, and that was not accepted.
+        InvalidInputError: Its agent cannot be loaded.
+    """
+    record = await console.journal.get(run_id)
     config = load_settings(asks=True, as_json=console.as_json)
     found, agent = _agent_of(record, agents, config)
     definition = changes.applied_to(
