@@ -58,6 +58,11 @@ def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"maverick {maverick.__version__}\n"
 
 
+def test_a_mistyped_command_is_told_which_one_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["chatt"]) == 2
+    assert "Did you mean 'chat'?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

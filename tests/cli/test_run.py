@@ -125,6 +125,15 @@ def test_a_tool_that_an_agent_for_claude_code_can_not_have_here_is_told(folder: 
 
 
 @pytest.mark.requirement("007-RUN-STDIN")
+def test_a_prompt_needs_no_command(folder: Folder) -> None:
+    folder.write("notes.txt", "buy milk")
+
+    done = folder.main("read the file 'notes.txt'", "--max-turns", "3")
+
+    assert done.returncode == 0
+    assert "buy milk" in done.stdout
+
+
 def test_what_is_piped_in_is_the_prompt(folder: Folder) -> None:
     folder.write("clerk.py", CLERK)
 

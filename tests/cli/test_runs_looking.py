@@ -32,13 +32,13 @@ def test_the_newest_runs_are_listed_with_where_they_stand(runs: Runs) -> None:
     done = runs.start("list")
 
     titles, *rows = table(done.stdout)
-    assert titles == ["RUN", "AGENT", "STATUS", "ENTRIES", "AGE", "REASON"]
+    assert titles == ["RUN", "AGENT", "STATUS", "COST", "AGE", "TASK"]
     assert [row[0] for row in rows] == ALL
     by_id = {row[0]: row for row in rows}
-    assert by_id["sum"][1:4] == ["clerk", "complete", "7"]
-    assert by_id["limit"][2] == "stopped"
-    assert by_id["limit"][-1] == "max_turns"
-    assert by_id["wait"][2] == "waiting"
+    assert by_id["sum"][1:3] == ["clerk", "complete"]
+    assert by_id["sum"][3] == "?"  # the price of a scripted model is not known
+    assert by_id["limit"][2:4] == ["stopped:", "max_turns"]
+    assert by_id["wait"][2:5] == ["waiting:", "awaiting", "approval"]
     assert by_id["crash"][2] == "running"
     assert fits(done.stdout)
     assert done.stderr == ""
@@ -50,7 +50,14 @@ def test_columns_begin_and_figures_end_at_the_same_place(runs: Runs) -> None:
     for line in lines:
         assert line[head.index("AGENT") - 1] == " "
         assert line[head.index("AGENT")] != " "
-        assert line[head.index("ENTRIES") + len("ENTRIES") - 1].isdigit()
+        assert line[head.index("AGE") + len("AGE") - 1].isalpha()
+
+
+@pytest.mark.parametrize(("named", "shown"), [("last", ALL[0]), (ALL[0][:-1], ALL[0]), ("sum", "sum")])
+def test_a_run_is_named_by_the_beginning_of_its_id_or_as_the_last_one(
+    runs: Runs, named: str, shown: str
+) -> None:
+    assert runs.run("show", named).stdout.splitlines()[0].split() == ["run", shown]
 
 
 def test_runs_are_chosen_by_status_and_number(runs: Runs) -> None:

@@ -145,7 +145,7 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
     options = argparse.Namespace()
     try:
         try:
-            words = sys.argv[1:] if arguments is None else arguments
+            words = _with_command(sys.argv[1:] if arguments is None else arguments)
             command_parser(words[0] if words else "").parse_args(words, options)
         except SystemExit as ended:  # how argparse ends when it has said what was to be said
             return int(ended.code or SUCCESS)
@@ -166,6 +166,12 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         )
         _complain(error, said, options)
         return FAILURE
+
+
+def _with_command(words: Sequence[str]) -> Sequence[str]:
+    """The words, with ``run -p`` before a bare prompt: one argument of several words, which no mistyped command is."""
+    is_prompt = bool(words) and not words[0].startswith("-") and len(words[0].split()) > 1
+    return ["run", "-p", *words] if is_prompt else words
 
 
 def _load(name: str) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Self
 
 from maverick.cli.exit_codes import MISUSE, SUCCESS
 from maverick.cli.screen import write_out
+from maverick.exceptions import describe_unknown
 
 _LARGEST = 1_000_000
 
@@ -50,6 +51,13 @@ class CommandParser(argparse.ArgumentParser):
             write_out(sys.stdout, message)
         else:
             super()._print_message(message, file)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401 - as argparse has it
+        """Check a choice; of a command that does not exist, say which may be meant."""
+        known = [] if action.choices is None else [str(choice) for choice in action.choices]
+        if action.metavar == "COMMAND" and value not in known:
+            raise argparse.ArgumentError(None, describe_unknown("command", str(value), known))
+        super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where to read what would be right."""

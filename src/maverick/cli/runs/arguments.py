@@ -56,7 +56,12 @@ class Verbs:
     def add_for_run(self, name: str, summary: str, description: str = "") -> CommandParser:
         """Add a verb that is about one run."""
         parser = self.add(name, summary, description)
-        parser.add_argument("run_id", metavar="RUN", type=unicode_text, help="the run's id")
+        parser.add_argument(
+            "run_id",
+            metavar="RUN",
+            type=unicode_text,
+            help="the run's id, the beginning of it, or `last` for the newest run",
+        )
         return parser
 
 

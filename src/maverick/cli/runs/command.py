@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
+from maverick.exceptions import InvalidInputError, RunNotFoundError
+from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 
 _OF_ALL_COMMANDS = {"asked", "command", "debug"}
@@ -33,6 +36,12 @@ _VERBS: Mapping[str, tuple[str, str]] = {
 """The module and the function of each verb; only the one that is asked for is loaded."""
 
 
+_RUN_IDS = frozenset(("run_id", "other_id"))
+_LAST = "last"
+_LOOKED_AT = 10_000
+"""How many runs a shortened id is looked for in."""
+
+
 def run_verb(options: argparse.Namespace) -> int:
     """Do one thing with the runs of a journal; the options of a verb are the parameters of its function."""
     return asyncio.run(_run_verb(vars(options).copy()))
@@ -46,8 +55,34 @@ async def _run_verb(options: dict[str, Any]) -> int:
         console = Console(journal, Screen.of_process(interactive=False), as_json, named_journal)
         work = getattr(import_module(f"maverick.cli.runs.{module}"), function)
         own = {name: value for name, value in options.items() if name not in _OF_ALL_COMMANDS}
+        for name in _RUN_IDS & own.keys():
+            own[name] = await _find_run(journal, own[name])
         code: int = await work(console, **own)
         return code
+
+
+async def _find_run(journal: Journal, asked: str) -> str:
+    """The id of a run that was named by its id, by the beginning of it, or as the last one.
+
+    Raises:
+        InvalidInputError: Several ids begin like that.
+    """
+    with suppress(RunNotFoundError, InvalidInputError):
+        return (await journal.get(asked)).run_id
+    newest = await journal.list_runs(limit=1 if asked == _LAST else _LOOKED_AT)
+    if asked == _LAST:
+        return newest[0].run_id if newest else asked
+    found = [
+        record.run_id
+        for record in newest
+        if record.run_id.removeprefix("run_").startswith(asked.removeprefix("run_"))
+    ]
+    if len(found) > 1:
+        raise InvalidInputError(
+            f"RUN: {len(found)} runs begin with {asked!r}: {', '.join(found[:3])}, … Write more of the id.",
+            field="run_id",
+        )
+    return found[0] if found else asked
 
 
 def _configured_journal() -> str:

@@ -6,21 +6,27 @@ import time
 from collections.abc import Sequence
 
 from maverick.cli.exit_codes import SUCCESS
-from maverick.cli.formatting import Column, age
+from maverick.cli.formatting import Column, age, money
 from maverick.cli.runs.console import Console
-from maverick.exceptions import InvalidInputError, describe_unknown
+from maverick.cli.screen import one_line
+from maverick.exceptions import InvalidInputError, JournalError, describe_unknown
 from maverick.journal import Journal, RunRecord, RunStatus
+from maverick.loop.entries import ModelReplied, RunStarted
+from maverick.model import Usage
+from maverick.model.message import describe_part
 
 _COLUMNS = (
     Column("RUN"),
     Column("AGENT", shrinks=True),
     Column("STATUS"),
-    Column("ENTRIES", right=True),
+    Column("COST", right=True),
     Column("AGE", right=True),
-    Column("REASON", shrinks=True),
+    Column("TASK", shrinks=True),
 )
 MOST_SUBAGENTS = 10_000
 """How many subagents of one run are looked for."""
+_ADDED_UP = 5_000
+"""How many entries a run may have for its cost to be added up in a list."""
 
 
 async def list_runs(console: Console, *, status: str | None, limit: int, with_subagents: bool) -> int:
@@ -35,7 +41,7 @@ async def list_runs(console: Console, *, status: str | None, limit: int, with_su
     if console.as_json:
         console.write(records)
     elif records:
-        show_records(console, records)
+        await show_records(console, records)
     else:
         console.screen.remark("No runs match." if status else "There are no runs yet.")
     return SUCCESS
@@ -49,23 +55,41 @@ async def family(journal: Journal, record: RunRecord) -> list[RunRecord]:
     return found
 
 
-def show_records(console: Console, records: Sequence[RunRecord]) -> None:
+async def show_records(console: Console, records: Sequence[RunRecord]) -> None:
     """Show a table of runs, subagents indented below those that called them."""
     now = time.time()
-    console.tabulate(
-        _COLUMNS,
-        [
+    rows = []
+    for record in records:
+        task, cost = await _summary(console.journal, record)
+        reason = reason_of(record)
+        rows.append(
             (
                 "  " * record.agent.count("/") * (record.parent is not None) + record.run_id,
                 record.agent,
-                record.status.value,
-                f"{record.entries:,}",
+                f"{record.status.value}: {reason}" if reason else record.status.value,
+                cost,
                 age(now - record.created_at),
-                reason_of(record),
+                one_line(task),
             )
-            for record in records
-        ],
-    )
+        )
+    console.tabulate(_COLUMNS, rows)
+
+
+async def _summary(journal: Journal, record: RunRecord) -> tuple[str, str]:
+    """What a run was asked, and what it cost; of a long run nothing is added up."""
+    task, usage = "", Usage()
+    try:
+        async for stored in journal.read(record.run_id):
+            entry = stored.entry
+            if isinstance(entry, RunStarted):
+                task = " ".join(map(describe_part, entry.messages[-1].parts)) if entry.messages else ""
+                if record.entries > _ADDED_UP:
+                    return task, ""
+            elif isinstance(entry, ModelReplied):
+                usage += entry.response.usage
+    except JournalError:  # `runs check` says what is damaged
+        return task, ""
+    return task, money(usage.cost_usd)
 
 
 def reason_of(record: RunRecord) -> str:

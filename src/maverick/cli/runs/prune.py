@@ -20,7 +20,7 @@ async def prune_runs(console: Console, *, older_than: int, unfinished: bool, yes
     elif yes:
         console.say([f"Removed {counted(removed, 'run')}, subagents included."])
     elif found:
-        show_records(console, found)
+        await show_records(console, found)
         console.screen.remark(f"{counted(len(found), 'run')} would be removed. Add --yes to do it.")
     else:
         console.screen.remark("No run is that old.")
