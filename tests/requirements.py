@@ -432,6 +432,7 @@ _TRACES = {
 
 _TIME = {
     "F-EXAMPLES": "Each example runs offline in the tests, and its types hold in strict mode.",
+    "F-COOKBOOK": "The recipes of the cookbook run, and print what they say.",
     "F-TWINS": "No example is more than a tenth longer than the same program on pydantic-ai.",
     "F-CLOCK": "A run's time is what has really passed, however the computer's clock is set meanwhile.",
     "F-REQUEST-TIME": "The time of a model call counts from when it is sent; queueing for it is the run's time.",

@@ -1,4 +1,4 @@
-"""Runs the Python of a document as one program: ``python -m docs.snippets DOCUMENT``.
+"""Runs the Python of a document as one program: ``python -m docs.snippets DOCUMENT…``.
 
 The blocks share their names and run in order. A block may use ``await`` as in ``python -m asyncio``. A block that is
 followed by one of ``text`` has to print exactly that.
@@ -63,4 +63,5 @@ class Document:
 
 if __name__ == "__main__":
     forbid_network()
-    Document(Path(sys.argv[1])).run()
+    for name in sys.argv[1:]:
+        Document(Path(name)).run()

@@ -10,14 +10,25 @@ import pytest
 from docs.documents import DOCUMENTS, ROOT, named, read_blocks, run_python
 
 WITH_PYTHON = [path for path in DOCUMENTS if any(block.language == "python" for block in read_blocks(path))]
+RECIPES = [path for path in WITH_PYTHON if path.parent.name == "cookbook"]
+PAGES = [path for path in WITH_PYTHON if path not in RECIPES]
 
 
 @pytest.mark.requirement("F-API")
-@pytest.mark.parametrize("document", WITH_PYTHON, ids=named(WITH_PYTHON))
+@pytest.mark.parametrize("document", PAGES, ids=named(PAGES))
 def test_the_python_of_a_document_runs_and_prints_what_the_document_says(
     document: Path,
 ) -> None:
     ran = _run(document)
+
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.requirement("F-COOKBOOK")
+def test_the_recipes_run_and_print_what_they_say() -> None:
+    assert len(RECIPES) == 14
+
+    ran = _run(*RECIPES)
 
     assert ran.returncode == 0, ran.stderr
 
@@ -49,5 +60,5 @@ def test_a_block_may_await_and_sees_the_names_of_the_blocks_before_it(tmp_path: 
     assert _run(document).returncode == 0
 
 
-def _run(document: Path) -> CompletedProcess[str]:
-    return run_python("-m", "docs.snippets", document, cwd=ROOT / "tests")
+def _run(*documents: Path) -> CompletedProcess[str]:
+    return run_python("-m", "docs.snippets", *documents, cwd=ROOT / "tests")
