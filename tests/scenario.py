@@ -39,7 +39,7 @@ def agent(
         description=f"The {name} of a test.",
         prompt_config=PromptConfig(initial_messages=[ask]),
         model_config=model or ModelConfig(model="scripted:"),
-        run_config=RunConfig(**{"retry_delay_ms": 1} | limits),
+        run_config=RunConfig(**{"retry_delay": 0.001} | limits),
         tool_config=ToolConfig(tools=tools, **tool_settings or {}),
         output_config=output,
     )

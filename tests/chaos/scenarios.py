@@ -48,7 +48,7 @@ def agent(name: str, *tools: Tool, task: str = "", **settings: Any) -> AgentDefi
         prompt_config=PromptConfig(initial_messages=[f"{name} {task}".rstrip()]),
         model_config=settings.pop("model", ModelConfig(model="scripted:")),
         output_config=settings.pop("output", None),
-        run_config=RunConfig(**{"retry_delay_ms": 20, "max_retries": 50} | settings),
+        run_config=RunConfig(**{"retry_delay": 0.02, "max_retries": 50} | settings),
         tool_config=ToolConfig(tools=tools),
     )
 

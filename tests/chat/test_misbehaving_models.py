@@ -23,7 +23,7 @@ from maverick.testing import ScriptedClient, call, calls, reply
 
 WHOLE = bool(os.environ.get("MAVERICK_CAMPAIGN"))
 TEXTS, MODELS, PARTS = (1000, 200, 8) if WHOLE else (80, 40, 4)
-LIMITS = RunConfig(max_turns=12, timeout_ms=30_000, max_tool_calls=10, max_retries=1, retry_delay_ms=1)
+LIMITS = RunConfig(max_turns=12, timeout_ms=30_000, max_tool_calls=10, max_retries=1, retry_delay=0.001)
 
 
 async def heard(runner: AgentRunner, context: Any, message: str) -> AgentResult:

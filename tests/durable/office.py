@@ -80,7 +80,7 @@ class Office:
     def clerk(self, **options: Any) -> AgentDefinition:
         settings: dict[str, Any] = {
             "prompt_config": PromptConfig("Be brief.", ["Do it."]),
-            "run_config": RunConfig(retry_delay_ms=0),
+            "run_config": RunConfig(retry_delay=0),
             "tool_config": ToolConfig(tools=self.tools),
         }
         return AgentDefinition("clerk", "Does office work.", **settings | options)

@@ -302,7 +302,7 @@ async def test_words_of_a_worker_that_was_killed_or_frozen_are_void_and_those_of
 
 
 async def test_words_of_an_attempt_that_failed_are_void_as_they_are_for_a_listener(fleet: Fleet) -> None:
-    hasty = replace(reader, run_config=RunConfig(retry_delay_ms=1))
+    hasty = replace(reader, run_config=RunConfig(retry_delay=0.001))
     answers = offer(
         fleet, lambda: [fail(ServerError("Overloaded."), after="Sun", pace=0.2), reply("Sunny.")], hasty
     )

@@ -141,7 +141,7 @@ def test_it_ends_with_a_timeout_when_the_time_is_up() -> None:
     for step in (stopped, late):
         assert isinstance(step, Finish)
         assert step.result.terminate_reason is TerminateReason.TIMEOUT
-        assert "timeout_ms" in str(step.result.error)
+        assert "RunConfig(timeout=" in str(step.result.error)
 
 
 MISPLACED: list[tuple[tuple[Entry, ...], Entry]] = [

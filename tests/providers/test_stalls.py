@@ -204,7 +204,9 @@ def test_a_streamed_answer_may_take_its_time_while_content_comes_unless_a_limit_
 
 
 async def test_a_run_tries_again_after_an_answer_that_stalls_and_says_so() -> None:
-    agent = AgentDefinition(name="a", description="A.", run_config=RunConfig(max_retries=1, retry_delay_ms=1))
+    agent = AgentDefinition(
+        name="a", description="A.", run_config=RunConfig(max_retries=1, retry_delay=0.001)
+    )
     async with (
         busy_server(SSE, CLAUDE_START + CLAUDE_TEXT, PING) as address,
         asyncio.timeout(60),

@@ -164,7 +164,7 @@ async def test_neither_a_delay_before_a_retry_nor_a_question_to_a_person_is_wait
             signal, journal = AbortSignal(), MemoryJournal()
             first = AgentExecutor(ScriptedClient(script), journal=journal, approve=approve)
             with pytest.raises(RunHandedOverError, match="Resume it"):
-                await first.execute(agent(shred, retry_delay_ms=60_000), run_id="r", signal=signal)
+                await first.execute(agent(shred, retry_delay=60), run_id="r", signal=signal)
             assert (await journal.get("r")).status is RunStatus.RUNNING
 
 
@@ -173,7 +173,7 @@ async def test_a_model_call_that_waits_for_a_rate_limit_is_not_waited_for_and_as
     None
 ):
     signal, journal = AbortSignal(), MemoryJournal()
-    definition = agent(model=ModelConfig(model="scripted:", request_timeout_ms=60_000))
+    definition = agent(model=ModelConfig(model="scripted:", request_timeout=60))
     limiter, client = RateLimiter(concurrency=1), ScriptedClient(["Hello."])
     async with asyncio.timeout(PATIENCE), limiter.admit():
         first = AgentExecutor(LimitedClient(client, limiter), journal=journal)

@@ -85,7 +85,7 @@ async def test_a_failure_that_will_not_pass_is_not_tried_again(error: AgentError
 
 @pytest.mark.requirement("003-NFR2-RETRY")
 async def test_each_wait_is_twice_the_one_before() -> None:
-    watched = await watch([NetworkError("Unreachable.")] * 4, agent(retry_delay_ms=2))
+    watched = await watch([NetworkError("Unreachable.")] * 4, agent(retry_delay=0.002))
 
     assert [(event.attempt, event.delay) for event in watched.of(RetryScheduled)] == [
         (2, 0.002),
@@ -104,7 +104,7 @@ async def test_the_wait_a_provider_asks_for_is_kept(kind: Any) -> None:
         asked_at.append(loop.time())
         return kind("Slow down.", retry_after=0.05) if len(asked_at) == 1 else "Hello."
 
-    watched = await watch(answer, agent(retry_delay_ms=0))
+    watched = await watch(answer, agent(retry_delay=0))
 
     assert [event.delay for event in watched.of(RetryScheduled)] == [0.05]
     assert asked_at[1] - asked_at[0] >= 0.05
@@ -151,7 +151,7 @@ async def test_words_of_a_broken_answer_are_not_in_the_conversation() -> None:
 
 @pytest.mark.requirement("002-R6", "003-ERR-LLM")
 async def test_a_model_call_that_takes_too_long_is_given_up_and_tried_again() -> None:
-    model = ModelConfig(model="scripted:", request_timeout_ms=50)
+    model = ModelConfig(model="scripted:", request_timeout=0.05)
     script: Script = [reply("late", delay=30), "Hello."]
 
     watched = await watch(script, agent(model=model))
@@ -159,7 +159,7 @@ async def test_a_model_call_that_takes_too_long_is_given_up_and_tried_again() ->
     assert watched.result.output == "Hello."
     (error,) = [event.error for event in watched.of(ErrorEvent)]
     assert isinstance(error, OurTimeoutError)
-    assert "50 ms" in str(error)
+    assert "0.05 s" in str(error)
 
 
 @pytest.mark.requirement("P8", "003-NFR2-ERRORS")

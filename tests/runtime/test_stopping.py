@@ -79,7 +79,7 @@ async def test_a_model_that_does_not_answer_is_left_at_the_timeout_with_its_word
     assert result.usage.input_tokens > 10  # the answer that had begun is charged too, by estimate
     assert isinstance(result.errors[0], OurTimeoutError)
     assert result.errors[0].kind is ErrorKind.TIMEOUT
-    assert "100 ms" in str(result.error)
+    assert "0.1 s" in str(result.error)
     assert no_task_is_left()
 
 

@@ -161,7 +161,7 @@ async def test_a_tool_that_never_ends_is_stopped_at_its_deadline(own: bool) -> N
         finally:
             stopped.set()
 
-    definition = agent(hang, tool_settings={} if own else {"timeout_ms": 50})
+    definition = agent(hang, tool_settings={} if own else {"timeout": 0.05})
     async with asyncio.timeout(PATIENCE):
         result = await run([call("hang"), "ok"], definition)
         await stopped.wait()

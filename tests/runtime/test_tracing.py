@@ -235,7 +235,7 @@ async def test_tokens_and_durations_are_measured(collector: Collector) -> None:
 
 @pytest.mark.requirement("003-NFR3-METRICS", "007-OTEL-METRICS")
 async def test_turns_tokens_and_duration_of_a_run_are_measured(collector: Collector) -> None:
-    quick = watcher(run_config=RunConfig(retry_delay_ms=1))
+    quick = watcher(run_config=RunConfig(retry_delay=0.001))
     await run(
         quick,
         calls(call("look", what="door"), usage=Usage(10, 2)),

@@ -217,7 +217,7 @@ class _Player:
             description="Reads pages.",
             prompt_config=PromptConfig(system_prompt="You read.", initial_messages=["${prompt}"]),
             model_config=self._model,
-            run_config=RunConfig(max_turns=None, retry_delay_ms=1),
+            run_config=RunConfig(max_turns=None, retry_delay=0.001),
             tool_config=ToolConfig(tools=tools),
         )
 

@@ -36,7 +36,7 @@ def agent(*tools: Tool, window: int | None = None, max_turns: int | None = None)
         description="Reads pages.",
         prompt_config=PromptConfig(system_prompt="You read.", initial_messages=["${prompt}"]),
         model_config=ModelConfig(context_window=window, max_tokens=500),
-        run_config=RunConfig(max_turns=max_turns, retry_delay_ms=1),
+        run_config=RunConfig(max_turns=max_turns, retry_delay=0.001),
         tool_config=ToolConfig(tools=tools),
     )
 

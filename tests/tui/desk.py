@@ -82,7 +82,7 @@ async def ring(name: str) -> str:
 def _agent(name: str, description: str, **options: Any) -> AgentDefinition:
     settings: dict[str, Any] = {
         "model_config": ModelConfig(model="scripted:small"),
-        "run_config": RunConfig(max_turns=20, max_total_tokens=50_000, retry_delay_ms=1),
+        "run_config": RunConfig(max_turns=20, max_total_tokens=50_000, retry_delay=0.001),
         "tool_config": ToolConfig(tools=[look, edit, ring]),
     }
     return AgentDefinition(name, description, **settings | options)

@@ -120,14 +120,14 @@ clerk = AgentDefinition(
     name="clerk",
     description="Does office work.",
     prompt_config=PromptConfig("You work for ${boss}.", ["Do this: ${prompt}"]),
-    run_config=RunConfig(max_turns=20, retry_delay_ms=0),
+    run_config=RunConfig(max_turns=20, retry_delay=0),
     tool_config=ToolConfig(tools=[look, order, send, shred, count_up]),
 )
 
 reporter = AgentDefinition(
     name="reporter",
     description="Writes a report.",
-    run_config=RunConfig(retry_delay_ms=0),
+    run_config=RunConfig(retry_delay=0),
     tool_config=ToolConfig(tools=[look]),
     output_config=OutputConfig(output_name="report", schema=Report),
 )
@@ -135,7 +135,7 @@ reporter = AgentDefinition(
 manager = AgentDefinition(
     name="manager",
     description="Has others do the work.",
-    run_config=RunConfig(retry_delay_ms=0),
+    run_config=RunConfig(retry_delay=0),
     tool_config=ToolConfig(tools=[reporter.as_tool(), send]),
 )
 
@@ -151,7 +151,7 @@ reader = AgentDefinition(
     name="reader",
     description="Reads a book that is longer than its context window.",
     model_config=ModelConfig(model="scripted:", context_window=2_000),
-    run_config=RunConfig(max_turns=20, retry_delay_ms=0),
+    run_config=RunConfig(max_turns=20, retry_delay=0),
     tool_config=ToolConfig(tools=[read_page]),
 )
 

@@ -95,7 +95,7 @@ def define(
         ),
         tool_config=ToolConfig(
             tools=_tools(options),
-            timeout_ms=milliseconds or FOREVER_SECONDS * 1000,
+            timeout=timeout or FOREVER_SECONDS,
             max_output=_LARGEST_OUTPUT,
         ),
     )

@@ -8,7 +8,7 @@ from maverick.chat.tables import TASKS_AGENT
 from maverick.loop import AgentDefinition, ModelConfig, PromptConfig, RunConfig, ToolConfig
 from maverick.model import Tool
 
-CHAT_LIMITS = RunConfig(max_turns=12, timeout_ms=30_000, max_tool_calls=10, max_retries=2)
+CHAT_LIMITS = RunConfig(max_turns=12, timeout=30, max_tool_calls=10, max_retries=2)
 """Ten tool calls and thirty seconds an answer."""
 MESSAGE_LENGTH = 10_000
 """How many characters a message of the user may have."""
@@ -62,5 +62,5 @@ def chat_agent(
         prompt_config=PromptConfig(system_prompt=_SYSTEM_PROMPT),
         model_config=ModelConfig(model=model, max_tokens=max_tokens or needed),
         run_config=limits,
-        tool_config=ToolConfig(tools=tools, timeout_ms=20_000),
+        tool_config=ToolConfig(tools=tools, timeout=20),
     )

@@ -68,7 +68,7 @@ agent = AgentDefinition(
     ),
     # Who answers is up to the settings and --model; model_config=ModelConfig(model="provider:model") fixes it.
     tool_config=ToolConfig(tools=[count_words]),
-    run_config=RunConfig(max_turns=10, timeout_ms=60_000),
+    run_config=RunConfig(max_turns=10, timeout=60),
 )
 '''
 

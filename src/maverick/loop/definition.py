@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import InitVar, dataclass, field, fields
 from functools import partial
 from typing import Any, Generic, NoReturn
 
@@ -17,7 +17,15 @@ from typing_extensions import TypeForm, TypeVar
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.loop.inputs import Input, MessageTemplate, Template, bind_inputs, inputs_schema
 from maverick.loop.limits import Limits
-from maverick.loop.model_config import ModelConfig, check_text, check_type, check_whole, reject, shown
+from maverick.loop.model_config import (
+    ModelConfig,
+    check_seconds,
+    check_text,
+    check_type,
+    check_whole,
+    reject,
+    shown,
+)
 from maverick.loop.output import OutputFormat, OutputValidator
 from maverick.misuse import explain_arguments
 from maverick.model import Message, Tool
@@ -57,6 +65,7 @@ class RunConfig:
 
     max_turns: int | None = 50
     timeout_ms: int | None = 600_000
+    """The time of the whole run, in milliseconds; ``RunConfig(timeout=60)`` says it in seconds, as everywhere else."""
     max_tool_calls: int | None = None
     max_calls_per_turn: int | None = 128
     """How many tool calls of one answer are run; the others are refused, and the run goes on."""
@@ -64,10 +73,15 @@ class RunConfig:
     max_cost_usd: float | None = None
     max_retries: int = 3
     """How often a failed model call is tried again."""
-    retry_delay_ms: int = 500
-    """The wait before the first retry; it doubles each time, with jitter."""
+    retry_delay: float = 0.5
+    """The seconds before the first retry; they double each time, with jitter."""
+    timeout: InitVar[float | None] = None
+    """The time of the whole run, in seconds, in place of ``timeout_ms``."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, timeout: float | None) -> None:
+        if timeout is not None:
+            check_seconds("run_config.timeout", timeout)
+            object.__setattr__(self, "timeout_ms", max(round(timeout * 1000), 1))
         check_whole("run_config.max_turns", self.max_turns, minimum=1, optional=True)
         check_whole("run_config.timeout_ms", self.timeout_ms, minimum=1, optional=True)
         check_whole("run_config.max_tool_calls", self.max_tool_calls, minimum=0, optional=True)
@@ -77,7 +91,7 @@ class RunConfig:
         if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or not cost > 0):
             reject("run_config.max_cost_usd", "a number above 0", cost)
         check_whole("run_config.max_retries", self.max_retries, minimum=0)
-        check_whole("run_config.retry_delay_ms", self.retry_delay_ms, minimum=0)
+        check_seconds("run_config.retry_delay", self.retry_delay, positive=False)
 
     @property
     def limits(self) -> Limits:
@@ -94,8 +108,8 @@ class ToolConfig:
     """Tools, or names of tools in the executor's registry."""
     max_parallel: int = 32
     """How many tool calls of one turn run at once."""
-    timeout_ms: int = 120_000
-    """How long a tool may take that sets no ``timeout`` of its own."""
+    timeout: float = 120
+    """The seconds that a tool may take that sets no ``timeout`` of its own."""
     max_output: int = 50_000
     """How many characters of a tool's output are kept, unless it sets ``max_output`` itself."""
     defer: bool | Sequence[str] | None = None
@@ -118,7 +132,7 @@ class ToolConfig:
                 )
             names.add(name)
         check_whole("tool_config.max_parallel", self.max_parallel, minimum=1)
-        check_whole("tool_config.timeout_ms", self.timeout_ms, minimum=1)
+        check_seconds("tool_config.timeout", self.timeout)
         check_whole("tool_config.max_output", self.max_output, minimum=100)
         if self.defer is not None and not isinstance(self.defer, bool):
             named = isinstance(self.defer, list | tuple) and all(isinstance(name, str) for name in self.defer)

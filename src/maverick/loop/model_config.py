@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from maverick.config.model_settings import MODEL_SETTINGS, CacheLifetime, Effort, ThinkingMode, is_set
 from maverick.config.provider_names import model_name_problem
@@ -54,6 +55,15 @@ def check_whole(field: str, value: object, *, minimum: int, optional: bool = Fal
         reject(field, f"a whole number of at least {minimum}", value)
 
 
+def check_seconds(field: str, value: object, *, positive: bool = True, optional: bool = False) -> None:
+    """Refuse what is no number of seconds."""
+    if optional and value is None:
+        return
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and 0 <= cast("float", value) < math.inf) or (positive and value == 0):
+        reject(field, f"a number of seconds{' above 0' if positive else ', 0 or more'}", value)
+
+
 def check_type(field: str, value: object, kind: type, instead: str = "") -> None:
     """Refuse what is of another type.
 
@@ -81,8 +91,8 @@ class ModelConfig:
     """The most tokens of one answer; 0 is the default, too."""
     context_window: int | None = None
     """How many tokens the model can read; by default what the client knows."""
-    request_timeout_ms: int | None = None
-    """The longest one model call may take from when it is sent; by default the client's own timeouts hold."""
+    request_timeout: float | None = None
+    """The seconds that one model call may take from when it is sent; by default the client's own timeouts hold."""
     effort: Effort | None = None
     """How much work the model puts into an answer: ``low``, ``medium``, ``high`` or ``max``."""
     thinking: ThinkingMode | None = None
@@ -120,4 +130,4 @@ class ModelConfig:
             value = getattr(config, name)
             object.__setattr__(self, name, value if is_set(value) else None)
         check_whole("model_config.context_window", self.context_window, minimum=1000, optional=True)
-        check_whole("model_config.request_timeout_ms", self.request_timeout_ms, minimum=1, optional=True)
+        check_seconds("model_config.request_timeout", self.request_timeout, optional=True)

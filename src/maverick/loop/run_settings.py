@@ -96,7 +96,7 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
             model.max_tokens or 0,
             model.context_window,
             run.max_retries,
-            run.retry_delay_ms,
+            round(run.retry_delay * 1000),
             0 if output is None else output.max_repairs,
             {
                 name: wanted if isinstance(wanted, str) else ""

@@ -59,15 +59,11 @@ def reason_of(error: BaseException | None) -> TerminateReason:
 def limit_reached(reason: TerminateReason, limits: Limits) -> AgentError:
     """A limit of the run was reached."""
     if reason is TerminateReason.TIMEOUT:
-        milliseconds = round((limits.seconds or 0.0) * 1000)
-        # Who writes 30 means seconds: no model answers in so few milliseconds.
-        meant = (
-            f" For {milliseconds} seconds, write timeout_ms={milliseconds}_000."
-            if milliseconds <= 300
-            else ""
-        )
+        seconds, milliseconds = limits.seconds or 0, round((limits.seconds or 0) * 1000)
+        # Who writes timeout_ms=30 means seconds: no model answers in so few milliseconds.
+        meant = f" For {milliseconds} seconds, write timeout={milliseconds}." if milliseconds <= 300 else ""
         return TimeoutError(
-            f"The run was stopped after its {milliseconds} ms. Raise RunConfig.timeout_ms if it needs longer.{meant}"
+            f"The run was stopped after its {seconds:g} s. Raise RunConfig(timeout=…) if it needs longer.{meant}"
         )
     setting, attribute, advice = _ADVICE[reason]
     return LimitExceededError(

@@ -72,7 +72,7 @@ class RequestTimeout:
     task is cancelled, and a cancellation by others stays one.
 
     Args:
-        milliseconds: How long the call may take.
+        seconds: How long the call may take.
         on_waiting: Called with true when the request begins to wait to be sent, and with false when it has waited.
     """
 
@@ -82,14 +82,14 @@ class RequestTimeout:
         "_expired",
         "_is_open",
         "_loop",
-        "_milliseconds",
         "_on_waiting",
+        "_seconds",
         "_task",
         "_token",
     )
 
-    def __init__(self, milliseconds: int, on_waiting: Callable[[bool], None] | None = None) -> None:
-        self._milliseconds = milliseconds
+    def __init__(self, seconds: float, on_waiting: Callable[[bool], None] | None = None) -> None:
+        self._seconds = seconds
         self._on_waiting = on_waiting
         self._deadline: float | None = None
         """When the time is up, while it counts."""
@@ -102,7 +102,7 @@ class RequestTimeout:
         assert task is not None  # noqa: S101 - a model call is made in a task
         self._task = task
         self._cancels = task.cancelling()
-        self._count(self._milliseconds / 1000)
+        self._count(self._seconds)
         self._token: Token[RequestTimeout | None] = _current.set(self)
 
     def __exit__(
@@ -117,8 +117,7 @@ class RequestTimeout:
             and isinstance(error, asyncio.CancelledError)
         ):
             message = (
-                f"The model did not answer within {self._milliseconds} ms. "
-                "Try again, or raise the timeout (request_timeout_ms)."
+                f"The model did not answer within {self._seconds:g} s. Try again, or raise request_timeout."
             )
             raise TimeoutError(message, cause=error) from error
 

@@ -237,7 +237,7 @@ class Driver(Generic[T]):
         return await self.run.record(await self._interruption.guard(reviewing))
 
     async def _ask_model(self, request: Request) -> Response:
-        limit = self.run.loop.definition.model_config.request_timeout_ms
+        limit = self.run.loop.definition.model_config.request_timeout
         with nullcontext() if limit is None else RequestTimeout(limit, self._interruption.set_idle):
             # A partial answer can be kept, and shown as it arrives, only if it is streamed.
             if not self.run.watched and not self._interruption.may_come:

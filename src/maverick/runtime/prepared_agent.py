@@ -256,11 +256,9 @@ def check_price(info: ModelInfo, model: str) -> None:
 
 
 def _with_defaults(own: ModelConfig, defaults: RequestDefaults) -> ModelConfig:
-    timeout = defaults.request_timeout
     config = defaults.completed(own.request_config)
     return replace(
         own,
         **{name: getattr(config, name) for name in MODEL_SETTINGS},
-        request_timeout_ms=own.request_timeout_ms
-        or (None if timeout is None else max(round(timeout * 1000), 1)),
+        request_timeout=own.request_timeout or defaults.request_timeout,
     )

@@ -64,8 +64,7 @@ class Toolset:
         self.settings = RunSettings.of(definition, self.tools, deferred)
         """What a run with these tools is decided by."""
         self.ready = {
-            name: ReadyTool(tool, config.timeout_ms / 1000, config.max_output)
-            for name, tool in self.tools.items()
+            name: ReadyTool(tool, config.timeout, config.max_output) for name, tool in self.tools.items()
         }
 
     def of_begun(self, planned: PlannedCall) -> ReadyTool | None:
