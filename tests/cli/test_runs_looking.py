@@ -213,7 +213,7 @@ def test_the_last_entries_are_shown_in_words(runs: Runs) -> None:
     lines = runs.start("tail", "sum", "-n", "3").stdout.splitlines()
 
     assert [line.split()[0] for line in lines] == ["5", "6", "7"]
-    assert "tool 0 finished in" in lines[0]
+    assert " calculate finished in" in lines[0]
     assert lines[1].endswith("model called, turn 2")
     assert lines[2].endswith("12 * 7 = 84.")
 

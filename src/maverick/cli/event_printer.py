@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from maverick.cli.formatting import duration
 from maverick.cli.screen import Screen, shortened, shown_call
@@ -32,14 +32,15 @@ class EventPrinter:
 
     Args:
         screen: Where to.
+        running: The names of tool calls that began before the first event, by run and id.
     """
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, running: Mapping[tuple[str, str], str] | None = None) -> None:
         self.answered = False
         """Whether any of the answer has been printed."""
         self._screen = screen
         self._path: tuple[str, ...] = ()  # the run's own, which its first event has
-        self._running: dict[tuple[str, str], str] = {}
+        self._running = dict(running or {})
         self._errors: dict[str, str] = {}  # by run: what failed last
 
     def show(self, event: AgentActivityEvent) -> None:

@@ -19,7 +19,7 @@ from maverick.exceptions import ApprovalError, InvalidInputError, NetworkError, 
 from maverick.fleet.adoption import Adoption
 from maverick.fleet.connection import connect_to_temporal, reaching_temporal
 from maverick.fleet.events import RunEvents
-from maverick.fleet.names import check_agent, check_run_id, fairness_key
+from maverick.fleet.names import DEFAULT_PRIORITY, check_agent, check_priority, check_run_id, fairness_key
 from maverick.fleet.request import RunRequest
 from maverick.fleet.result import is_over, result_of
 from maverick.fleet.store import MAX_RUNS_PER_USER, FleetRecord, FleetState, FleetStore
@@ -106,7 +106,7 @@ class Fleet:
         user_id: str | None = None,
         run_id: str | None = None,
         trace_id: str | None = None,
-        priority: int = 3,
+        priority: int = DEFAULT_PRIORITY,
     ) -> FleetRun:
         """Start a run; returns as soon as the fleet has it.
 
@@ -126,8 +126,7 @@ class Fleet:
         run_id = run_id or f"run_{os.urandom(8).hex()}"
         check_run_id(run_id)
         check_agent(agent)
-        if priority not in range(1, 6):
-            raise InvalidInputError(f"priority: expected 1 to 5, got {priority!r}.", field="priority")
+        check_priority(priority)
         request = RunRequest.of(inputs, trace_id)
         record = await self.store.add(run_id, agent, user_id, priority, request, self.queue_of(agent))
         try:

@@ -1,4 +1,4 @@
-"""What the runs, agents and users of a fleet may be called where Temporal sees it."""
+"""What the runs, agents and users of a fleet may be called where Temporal sees it, and the priorities of runs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from maverick.exceptions import InvalidInputError
 
 _RUN_ID = re.compile(r"[\w.:-]{1,200}")
 _AGENT = re.compile(r"[^/@]{1,100}")
+DEFAULT_PRIORITY = 3
+"""The priority of a run that is given no other."""
 
 
 def check_run_id(run_id: str) -> None:
@@ -35,6 +37,16 @@ def check_agent(name: str) -> None:
             f"agent: expected a name of up to 100 characters without '/' and '@', got {name[:200]!r}.",
             field="agent",
         )
+
+
+def check_priority(priority: int) -> None:
+    """Make sure that a run can have this priority.
+
+    Raises:
+        InvalidInputError: It cannot.
+    """
+    if priority not in range(1, 6):
+        raise InvalidInputError(f"priority: expected 1 to 5, got {priority!r}.", field="priority")
 
 
 def fairness_key(user_id: str | None) -> str:

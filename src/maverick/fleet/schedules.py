@@ -10,7 +10,9 @@ import logging
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 from typing import Any
+from zoneinfo import available_timezones
 
 import msgspec
 from msgspec import Struct
@@ -29,7 +31,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from maverick.exceptions import InvalidInputError, NetworkError
 from maverick.fleet.client import Fleet
 from maverick.fleet.connection import reaching_temporal
-from maverick.fleet.names import check_agent
+from maverick.fleet.names import DEFAULT_PRIORITY, check_agent, check_priority
 from maverick.runtime.event_log import log_failure
 
 BEGIN = "begin"
@@ -86,7 +88,7 @@ class Schedules:
         inputs: Mapping[str, Any] | None = None,
         time_zone: str | None = None,
         user_id: str | None = None,
-        priority: int = 3,
+        priority: int = DEFAULT_PRIORITY,
     ) -> ScheduleRecord:
         """Have runs of an agent started at certain times, whether or not the one before has ended.
 
@@ -105,6 +107,8 @@ class Schedules:
             NetworkError: Temporal does not answer.
         """
         check_agent(agent)
+        check_priority(priority)
+        _check_time_zone(time_zone)
         record = ScheduleRecord(
             name=_checked(name or agent),
             cron=cron,
@@ -269,3 +273,11 @@ def _encoded(inputs: Mapping[str, Any]) -> bytes:
     if len(encoded) > _LARGEST:
         raise InvalidInputError("inputs: a schedule takes at most 1 MB.", field="inputs")
     return encoded
+
+
+def _check_time_zone(name: str | None) -> None:
+    known = available_timezones()  # none on a machine without them; Temporal knows its own
+    if name is not None and known and name not in known:
+        nearest = get_close_matches(name, known, n=1)
+        hint = f" Did you mean {nearest[0]!r}?" if nearest else " Use a name such as Europe/Paris."
+        raise InvalidInputError(f"There is no time zone named {name!r}.{hint}", field="time_zone")

@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import platform
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -112,8 +112,11 @@ class Worker:
         (self._stopping_now if self._stopping.is_set() else self._stopping).set()
         self._driver.hand_over()
 
-    async def run(self) -> None:
+    async def run(self, on_ready: Callable[[], object] | None = None) -> None:
         """Work until :meth:`stop` is called. A task that is cancelled leaves its runs as if the process had died.
+
+        Args:
+            on_ready: Called once, when the database was reached and the agents can be run.
 
         Raises:
             JournalError: The database cannot be reached.
@@ -135,6 +138,8 @@ class Worker:
             )
             self._liveness.start()
             try:
+                if on_ready is not None:
+                    on_ready()
                 await self._work(queues)
             finally:
                 await self._liveness.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from maverick.cli.parser import CommandParser, dollars, seconds, unicode_text, whole_number
-from maverick.cli.run.arguments import add_inputs
+from maverick.cli.run.arguments import add_inputs, add_sender
 
 
 def add_connection(parser: CommandParser) -> None:
@@ -126,6 +126,7 @@ def add_schedule(parser: CommandParser) -> None:
     )
     add.add_argument("agent", metavar="AGENT", type=unicode_text, help="the agent's name on the workers")
     add_inputs(add)
+    add_sender(add)
     add.add_argument(
         "--name", metavar="NAME", type=unicode_text, help="the schedule's name (default: the agent's)"
     )

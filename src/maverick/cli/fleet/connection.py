@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
 
 async def open_fleet(
-    config: MaverickConfig, temporal: str | None = None, database: str | None = None, *, tls: bool = False
+    config: MaverickConfig,
+    temporal: str | None = None,
+    database: str | None = None,
+    *,
+    tls: bool = False,
+    option: str = "--temporal host:port",
 ) -> Fleet:
     """Connect to the fleet that is set, or named in the options of a command.
 
@@ -32,6 +37,7 @@ async def open_fleet(
         temporal: The address of Temporal, in place of the one in the settings.
         database: The address of the database, in place of the journal in the settings.
         tls: Whether to encrypt the connection to Temporal although the settings do not say so.
+        option: The option of the command that names Temporal.
 
     Raises:
         InvalidInputError: No address of Temporal is set, or the database is not Postgres.
@@ -42,7 +48,7 @@ async def open_fleet(
     address = temporal or settings.address
     if address is None:
         raise InvalidInputError(
-            "Which fleet? Name its Temporal server with --temporal host:port, MAVERICK_TEMPORAL or the setting temporal.",
+            f"Which fleet? Name its Temporal server with {option}, MAVERICK_TEMPORAL or the setting temporal.",
             field="temporal",
         )
     journal = open_journal(database or config.journal.get_secret_value())

@@ -16,6 +16,7 @@ from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError
+from maverick.fleet.names import DEFAULT_PRIORITY
 
 HERE = "fleet"
 """What stands for the fleet in the settings, in place of an address."""
@@ -45,8 +46,24 @@ async def _run(
     options: argparse.Namespace, config: MaverickConfig, agent: str, inputs: dict[str, Any]
 ) -> int:
     temporal = None if options.on == HERE else options.on
-    async with await open_fleet(config, temporal, options.journal) as fleet:
-        run = await fleet.start(agent, inputs=inputs, run_id=options.run_id)
+    option = "--on temporal://host:port"
+    async with await open_fleet(config, temporal, options.journal, option=option) as fleet:
+        run = await fleet.start(
+            agent,
+            inputs=inputs,
+            run_id=options.run_id,
+            user_id=options.user,
+            priority=options.priority or DEFAULT_PRIORITY,
+        )
         screen = Screen.of_process(interactive=False)
         console = Console(fleet.journal, screen, options.as_json, options.journal)
-        return await watch_in_fleet(console, fleet, run, streams=sys.stdout.isatty())
+        try:
+            return await watch_in_fleet(console, fleet, run, streams=sys.stdout.isatty())
+        except InvalidInputError as error:
+            problem, is_about_inputs, _ = str(error).partition(" Pass inputs=")
+            if not is_about_inputs:
+                raise
+            # The agent is known to the workers alone; what they say is for those who write Python.
+            raise InvalidInputError(
+                f'{agent}: {problem} Add -p "…" or -i NAME=VALUE.', field="inputs", cause=error
+            ) from error

@@ -11,6 +11,7 @@ from maverick.cli.formatting import Column
 from maverick.cli.runs.console import Console
 from maverick.cli.settings import load_settings
 from maverick.fleet import Fleet
+from maverick.fleet.names import DEFAULT_PRIORITY
 from maverick.fleet.schedules import ScheduleRecord, Schedules
 
 _COLUMNS = (Column("NAME"), Column("TIMES"), Column("ZONE"), Column("AGENT", shrinks=True), Column("NEXT"))
@@ -23,7 +24,13 @@ def add_schedule(options: argparse.Namespace) -> int:
     async def add(fleet: Fleet, console: Console) -> None:
         schedules = Schedules(fleet)
         record = await schedules.add(
-            options.cron, agent, name=options.name, inputs=inputs, time_zone=options.timezone
+            options.cron,
+            agent,
+            name=options.name,
+            inputs=inputs,
+            time_zone=options.timezone,
+            user_id=options.user,
+            priority=options.priority or DEFAULT_PRIORITY,
         )
         _show(console, [found for found in await schedules.all() if found.name == record.name])
 
@@ -60,7 +67,7 @@ def _show(console: Console, found: list[ScheduleRecord]) -> None:
             (record.name, record.cron, record.time_zone or "UTC", record.agent, _time(record.next_at))
             for record in found
         ]
-        console.tabulate(_COLUMNS, rows)
+        console.tabulate(_COLUMNS, rows, whole_in_pipes=True)
     else:
         console.screen.remark("There are no schedules yet.")
 

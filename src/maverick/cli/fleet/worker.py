@@ -54,12 +54,12 @@ async def _work(options: argparse.Namespace, config: MaverickConfig, screen: Scr
             )
             with on_stop_signals(partial(asyncio.get_running_loop().call_soon_threadsafe, worker.stop)):
                 had = ", ".join((*offers, *chat))
-                screen.remark(f"{worker.name}: {had}; up to {options.max_runs} runs at once")
+                ready = f"{worker.name}: {had}; up to {options.max_runs} runs at once"
                 if options.health_port is not None:
                     await stack.enter_async_context(
                         serve_health(worker, options.health_host, options.health_port)
                     )
-                await worker.run()
+                await worker.run(partial(screen.remark, ready))
     return SUCCESS
 
 

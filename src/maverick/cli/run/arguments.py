@@ -56,8 +56,22 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--no-journal", action="store_false", dest="kept", help="do not keep the run; it cannot be resumed"
     )
+    add_sender(parser, " in a fleet")
     parser.add_argument("--run-id", metavar="ID", type=unicode_text, help="the id of the run")
     parser.set_defaults(command="maverick.cli.run.command:run_agent")
+
+
+def add_sender(parser: CommandParser, where: str = "") -> None:
+    """Add for whom a fleet runs something, and how urgently."""
+    parser.add_argument(
+        "--user", metavar="ID", type=unicode_text, help=f"the user that a run{where} acts for (default: none)"
+    )
+    parser.add_argument(
+        "--priority",
+        metavar="N",
+        type=whole_number(1, 5),
+        help=f"the priority of a run{where}: 1, the first, to 5 (default: 3)",
+    )
 
 
 def add_inputs(parser: CommandParser) -> None:

@@ -19,6 +19,7 @@ from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.config import DEFAULT, MaverickConfig
+from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
 
 
@@ -39,6 +40,11 @@ def run_agent(options: argparse.Namespace) -> int:
         from maverick.cli.fleet.run import run_in_fleet  # here, since Temporal's client is an extra
 
         return run_in_fleet(options, config)
+    for name in ("user", "priority"):
+        if getattr(options, name) is not None:
+            raise InvalidInputError(
+                f"--{name} is for runs in a fleet. Add --on fleet, or leave it out.", field=name
+            )
     found = look_up(options.agent, config)
     if found.missing_tools:
         screen.remark(f"(these tools do not exist here: {', '.join(found.missing_tools)})")

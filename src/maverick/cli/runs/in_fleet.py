@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from maverick.cli.event_printer import EventPrinter
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.run_options import RunOptions
@@ -9,6 +11,7 @@ from maverick.cli.runs.console import Console
 from maverick.cli.settings import load_settings
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal, SqliteJournal
+from maverick.model import ToolCall
 
 
 async def state_in_fleet(journal: Journal, run_id: str) -> str | None:
@@ -72,15 +75,23 @@ async def resume_in_fleet(console: Console, run_id: str, *, accept_changes: bool
         return await watch_in_fleet(console, fleet, run, after=f"{seen}-0")
 
 
-async def follow_words(console: Console, run_id: str, seen: int) -> None:
-    """Show a run of a fleet as it goes on, with the words of an answer while it is made, until it ends."""
+async def follow_words(console: Console, run_id: str, seen: int, calls: Sequence[ToolCall]) -> None:
+    """Show a run of a fleet as it goes on, with the words of an answer while it is made, until it ends.
+
+    Args:
+        console: The terminal and the journal.
+        run_id: The run.
+        seen: How many of its entries were shown.
+        calls: The tool calls of the last turn among them, which may still be running.
+    """
     from maverick.fleet.events import RunEvents  # here, since Temporal's client is an extra
     from maverick.fleet.store import FleetStore
     from maverick.fleet.watching import Feed
     from maverick.journal import PostgresJournal
 
     assert isinstance(console.journal, PostgresJournal)  # noqa: S101 - else no fleet has it
-    printer, feed = EventPrinter(console.screen), Feed(FleetStore(console.journal))
+    running = {(run_id, call.id): call.tool_name for call in calls}
+    printer, feed = EventPrinter(console.screen, running), Feed(FleetStore(console.journal))
     try:
         async for event in RunEvents(feed, console.journal, run_id, f"{seen}-0"):
             printer.show(event)

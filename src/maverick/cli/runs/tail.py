@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,11 +33,18 @@ from maverick.loop.entries import (
     ToolFinished,
     ToolsStarted,
 )
+from maverick.model import ToolCall
 
 
-def entry_line(entry: Entry) -> str:
-    """What an entry says happened."""
-    return printable(one_line(_WORDS[type(entry)](entry)))
+def _line(entry: Entry, calls: Sequence[ToolCall]) -> str:
+    """What an entry says happened; it names a tool call of the turn by its place among them."""
+    said = _WORDS[type(entry)](entry)
+    if isinstance(entry, ToolFinished | CallRuled | ApprovalDecided):
+        named = calls[entry.index].tool_name if entry.index < len(calls) else f"tool {entry.index}"
+        said = f"{named} {said}"
+    elif isinstance(entry, ToolsStarted) and calls:
+        said += f": {', '.join(call.tool_name for call in calls)}"
+    return printable(one_line(said))
 
 
 def _started(entry: RunStarted) -> str:
@@ -65,11 +72,11 @@ def _tools_started(entry: ToolsStarted) -> str:
 
 def _finished(entry: ToolFinished) -> str:
     took = duration(entry.duration_ms / 1000)
-    return f"tool {entry.index} {entry.outcome.value} in {took}: {entry.content}"
+    return f"{entry.outcome.value} in {took}: {entry.content}"
 
 
 def _ruled(entry: CallRuled) -> str:
-    return f"tool {entry.index}, the permissions say {entry.verdict.value}: {entry.reason}"
+    return f"was ruled on by the permissions, {entry.verdict.value}: {entry.reason}"
 
 
 def _request_reviewed(entry: RequestReviewed) -> str:
@@ -93,7 +100,7 @@ def _output_checked(entry: OutputChecked) -> str:
 def _decided(entry: ApprovalDecided) -> str:
     verb = "approved" if entry.approved else "denied"
     edited = "" if entry.arguments is None else f" with {json_text(entry.arguments)}"
-    return f"tool {entry.index} {verb} by {entry.by or 'the user'}{edited}. {entry.reason}"
+    return f"was {verb} by {entry.by or 'the user'}{edited}. {entry.reason}"
 
 
 def _interrupted(entry: Interrupted) -> str:
@@ -127,6 +134,8 @@ _WORDS: Mapping[type, Callable[[Any], str]] = {
 }
 
 
+_BEFORE = 100
+"""How many entries before the first that is shown are read, for the names of the tools that were called there."""
 _BETWEEN_LOOKS = 0.3
 """Seconds from one look at a run that is followed to the next."""
 
@@ -138,23 +147,28 @@ async def show_tail(console: Console, *, run_id: str, lines: int, follow: bool) 
         RunNotFoundError: There is no such run.
     """
     record = await console.journal.get(run_id)
-    seen = max(record.entries - lines, 0)
+    shown = max(record.entries - lines, 0)
+    seen = max(shown - _BEFORE, 0)
+    calls: Sequence[ToolCall] = ()
     while True:
         async for stored in console.journal.read(run_id, after=seen):
             seen = stored.seq
-            _show(console, stored)
+            if isinstance(stored.entry, ModelReplied):
+                calls = stored.entry.response.tool_calls
+            if seen > shown:
+                _show(console, stored, calls)
         if not follow or record.status in ENDED:
             return SUCCESS
         if not console.as_json and await state_in_fleet(console.journal, run_id) is not None:
-            await follow_words(console, run_id, seen)
+            await follow_words(console, run_id, seen, calls)
             return SUCCESS
         await asyncio.sleep(_BETWEEN_LOOKS)
         record = await console.journal.get(run_id)  # before its entries: when it has ended, none is missed
 
 
-def _show(console: Console, stored: StoredEntry) -> None:
+def _show(console: Console, stored: StoredEntry, calls: Sequence[ToolCall]) -> None:
     if console.as_json:
         console.write(stored)
         return
     at = datetime.fromtimestamp(stored.entry.at, UTC).astimezone()
-    console.say([fitted(f"{stored.seq:>5}  {at:%H:%M:%S}  {entry_line(stored.entry)}", console.width)])
+    console.say([fitted(f"{stored.seq:>5}  {at:%H:%M:%S}  {_line(stored.entry, calls)}", console.width)])
