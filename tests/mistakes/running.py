@@ -149,7 +149,7 @@ def messages_that_no_api_has() -> None:
     messages_from_anthropic([{"role": "user", "content": 1}])
 
 
-@mistake("after its 30 ms", "For 30 seconds, write timeout_ms=30_000")
+@mistake("after its 0.03 s", "For 30 seconds, write timeout=30")
 async def a_timeout_in_seconds() -> str:
     async def wait(request: object) -> str:
         await asyncio.sleep(60)
