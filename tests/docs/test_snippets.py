@@ -25,8 +25,8 @@ def test_the_python_of_a_document_runs_and_prints_what_the_document_says(
 
 
 @pytest.mark.requirement("F-COOKBOOK")
-def test_the_recipes_run_and_print_what_they_say() -> None:
-    assert len(RECIPES) == 14
+def test_fifteen_recipes_run_and_print_what_they_say() -> None:
+    assert len(RECIPES) == 15
 
     ran = _run(*RECIPES)
 
