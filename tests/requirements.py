@@ -498,6 +498,9 @@ _HOOKS = {
     "H-HOOKS-REFUSE": "A hook that refuses a model call or its answer ends the run, with an error that names it.",
     "H-HOOKS-SUBAGENTS": "Subagents have the hooks of their executor; the context tells their path.",
     "H-HOOKS-DURABLE": "After a crash, in a replay and in a fork, the decisions of hooks are the recorded ones.",
+    "H-VALIDATORS": "An output's validators see the run's context, change an output or have the model asked again, within its repairs.",
+    "H-JSON-SCHEMA": "A JSON Schema is the type of an output, whose values are dicts that fit it.",
+    "H-PARTIAL": "While a typed output streams, what is valid of it so far is an event, each time it changes.",
     "H-HOOKS-FAIL": "A hook that fails, or that is misspelt, is an error that names it, and never passed over in silence.",
 }
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from maverick.loop.events import (
         ContentChunk,
         ErrorEvent,
+        PartialOutput,
         RunEnd,
         RunStart,
         Thinking,
@@ -71,6 +72,7 @@ _HOMES = {
     "maverick.loop.events": (
         "ContentChunk",
         "ErrorEvent",
+        "PartialOutput",
         "RunEnd",
         "RunStart",
         "Thinking",
@@ -114,6 +116,7 @@ __all__ = [
     "ModelConfig",
     "Outcome",
     "OutputConfig",
+    "PartialOutput",
     "PromptConfig",
     "Refuse",
     "RetryOutput",

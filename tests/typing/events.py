@@ -33,6 +33,7 @@ def told(event: AgentActivityEvent) -> str:
             | events.UsageUpdated()
             | events.Compacted()
             | events.PrefixChanged()
+            | events.PartialOutput()
         ):
             return event.type
         case _:

@@ -244,7 +244,7 @@ def _input(front: FrontMatter, name: str, spec: object) -> Input:
 
 
 def _output_type(front: FrontMatter, schema: object) -> Any:  # noqa: ANN401 - a type
-    from maverick.agents.json_schema import JsonSchema  # here, since few files have one
+    from maverick.loop.json_schema import JsonSchema  # here, since few files have one
 
     try:
         return JsonSchema(schema, "output").as_type()  # type: ignore[arg-type]  # it checks what it is given

@@ -137,7 +137,7 @@ def _with_servers(own: ToolConfig, servers: Sequence[str]) -> ToolConfig:
 
 
 def _output(file: str) -> OutputConfig[Any]:
-    from maverick.agents.json_schema import JsonSchema  # here, since it is rarely needed
+    from maverick.loop.json_schema import JsonSchema  # here, since it is rarely needed
 
     path = Path(file)
     try:

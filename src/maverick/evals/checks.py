@@ -101,7 +101,7 @@ def schema(expected: type[Any] | Mapping[str, Any]) -> Check:
     """
     kind: Any = expected
     if isinstance(expected, Mapping):
-        from maverick.agents.json_schema import JsonSchema  # here, since it is rarely needed
+        from maverick.loop.json_schema import JsonSchema  # here, since it is rarely needed
 
         kind = JsonSchema(expected).as_type()
     output: OutputFormat[Any] = OutputFormat("answer", kind)

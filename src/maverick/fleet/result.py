@@ -13,7 +13,7 @@ from maverick.fleet.watching import RunSnapshot
 from maverick.journal.playback import bare_loop
 from maverick.journal.store import ENDED
 from maverick.loop import AgentDefinition, AgentResult, AgentUsage, TerminateReason
-from maverick.loop.entries import Entry, ModelCalled, RunStarted, Said
+from maverick.loop.entries import Entry, ModelCalled, OutputChecked, RunStarted, Said
 from maverick.loop.machine import AgentLoop
 from maverick.loop.steps import Finish
 
@@ -73,7 +73,7 @@ def result_of(
     result = loop.step.result
     if definition is None and result.success and _is_typed(entries):
         try:
-            return replace(result, output=json.loads(result.raw_content))
+            return replace(result, output=json.loads(_changed_output(entries) or result.raw_content))
         except ValueError:  # in a code fence, or between sentences: it takes the agent to read it
             return replace(result, validated=False)
     return result
@@ -92,6 +92,12 @@ def aborted(loop: AgentLoop[Any] | None, snapshot: RunSnapshot) -> AgentResult[A
         terminate_reason=TerminateReason.ABORTED,
         validated=False,
     )
+
+
+def _changed_output(entries: Sequence[Entry]) -> str:
+    """The output as JSON, if a validator has changed it."""
+    last = entries[-1]
+    return last.output if isinstance(last, OutputChecked) else ""
 
 
 def _is_typed(entries: Sequence[Entry]) -> bool:

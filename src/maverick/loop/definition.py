@@ -10,7 +10,7 @@ import re
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, fields
 from functools import partial
-from typing import Any, Generic, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, overload
 
 from typing_extensions import TypeForm, TypeVar
 
@@ -164,22 +164,63 @@ class OutputConfig(Generic[T]):
 
     Args:
         output_name: What the answer is called, such as ``report``.
-        schema: A Pydantic model, or any type Pydantic can validate: ``list[Item]``, ``Report | Refusal``, a dataclass.
+        schema: A Pydantic model, or any type Pydantic can validate: ``list[Item]``, ``Report | Refusal``, a dataclass; or
+            a JSON Schema of an object as a dict: then the output is a dict that fits it.
         max_repairs: How often the model is shown what is wrong with an answer and asked again.
         validators: Functions ``(output, ctx)`` that check an answer of the declared type, in order, with what the
             type cannot say: each returns ``None``, or another output, or raises ``RetryOutput`` with what to tell the model.
     """
 
-    output_name: str
-    schema: TypeForm[T]
+    output_name: str = "output"
+    schema: TypeForm[T] | Mapping[str, Any] = None  # type: ignore[assignment]  # required, although it follows a name
     max_repairs: int = 2
     validators: Sequence[OutputValidator[T]] = ()
     format: OutputFormat[T] = field(init=False, repr=False, compare=False)
     """Reads answers; built from the schema."""
 
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: OutputConfig[dict[str, Any]],
+            output_name: str = "output",
+            *,
+            schema: Mapping[str, Any],
+            max_repairs: int = 2,
+            validators: Sequence[OutputValidator[dict[str, Any]]] = (),
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: OutputConfig[dict[str, Any]],
+            output_name: str,
+            schema: Mapping[str, Any],
+            max_repairs: int = 2,
+            validators: Sequence[OutputValidator[dict[str, Any]]] = (),
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            output_name: str = "output",
+            *,
+            schema: TypeForm[T],
+            max_repairs: int = 2,
+            validators: Sequence[OutputValidator[T]] = (),
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            output_name: str,
+            schema: TypeForm[T],
+            max_repairs: int = 2,
+            validators: Sequence[OutputValidator[T]] = (),
+        ) -> None: ...
+        def __init__(self, *arguments: Any, **options: Any) -> None: ...
+
     def __post_init__(self) -> None:
         check_text("output_config.output_name", self.output_name)
         check_whole("output_config.max_repairs", self.max_repairs, minimum=0)
+        if self.schema is None:
+            reject("output_config.schema", "the type of the output, such as a Pydantic model", None)
         _check_validators(self.validators)
         object.__setattr__(self, "validators", tuple(self.validators))
         object.__setattr__(self, "format", OutputFormat(self.output_name, self.schema))

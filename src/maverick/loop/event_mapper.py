@@ -32,6 +32,7 @@ from maverick.loop.events import (
     ContentChunk,
     ErrorEvent,
     MessageAdded,
+    PartialOutput,
     PrefixChanged,
     RetryScheduled,
     RunEnd,
@@ -47,6 +48,7 @@ from maverick.loop.events import (
     UsageUpdated,
 )
 from maverick.loop.machine import AgentLoop
+from maverick.loop.partial_output import PartialOutputReader
 from maverick.loop.policy import Verdict
 from maverick.loop.prefix import PrefixReason
 from maverick.loop.result import AgentResult
@@ -73,6 +75,7 @@ class EventMapper:
         self._model = ""
         """The model that answered last."""
         self._streamed = False
+        self._reader: PartialOutputReader | None = None
         self._uses = 0
         """The uses of the provider's own tools that were told as they came."""
 
@@ -88,6 +91,16 @@ class EventMapper:
         self._streamed = True
         kind = ContentChunk if type(delta) is TextDelta else Thinking
         return kind(**self._who | {"at": at}, content=delta.text)
+
+    def partial_output(self, text: str, at: float) -> PartialOutput | None:
+        """The event of what there is of a typed output with a piece of its text, if that makes a difference."""
+        config = self._loop.definition.output_config
+        if config is None or self._compacting:
+            return None
+        if self._reader is None:
+            self._reader = config.format.partial_reader()
+        output = self._reader.add(text)
+        return None if output is None else PartialOutput(**self._who | {"at": at}, output=output)
 
     def end(self, result: AgentResult[Any], at: float) -> AgentActivityEvent:
         """The event of a run that is parked until a person has decided, or that had ended before."""
@@ -115,7 +128,7 @@ class EventMapper:
         yield RunStart(**self._who)
 
     def _model_called(self, entry: ModelCalled) -> Iterator[AgentActivityEvent]:
-        self._streamed, self._uses = False, 0
+        self._streamed, self._uses, self._reader = False, 0, None
         self._compacting, self._native = entry.compaction, entry.native
         change = self._loop.prefix_change
         if change is not None and not entry.compaction:

@@ -185,6 +185,19 @@ class PrefixChanged(ActivityEvent, frozen=True, kw_only=True):
     """About how many tokens are billed again that the provider's cache would have held."""
 
 
+class PartialOutput(ActivityEvent, frozen=True, kw_only=True):
+    """What there is of a typed output while its answer streams; void after a ``RetryScheduled``, like its chunks.
+
+    It comes only with what has changed, after the ``ContentChunk`` that changed it, and not in a replay.
+    """
+
+    type: ClassVar[str] = "partial_output"
+    output: Any
+    """The parts that are valid so far. For a model, a dataclass, a ``TypedDict`` or a JSON Schema: a dict of the fields that
+    are there. For any other type: a value of it, such as the whole items of a list. Validators of the model itself, and
+    those of ``OutputConfig``, check only the whole output."""
+
+
 class MessageAdded(ActivityEvent, frozen=True, kw_only=True):
     """A person, or a hook, added a message to the conversation."""
 
@@ -218,6 +231,7 @@ AgentActivityEvent: TypeAlias = (
     | Compacted
     | PrefixChanged
     | MessageAdded
+    | PartialOutput
     | RunEnd[T]
 )
 """Any event of a run. ``AgentActivityEvent[Report]`` is one of an agent whose output is a ``Report``: its ``RunEnd`` has an

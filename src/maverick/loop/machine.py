@@ -21,6 +21,7 @@ from maverick.loop import entries, termination
 from maverick.loop.compaction import Compactor
 from maverick.loop.conversation import Conversation
 from maverick.loop.limits import Ledger
+from maverick.loop.output import rejected
 from maverick.loop.policy import Verdict
 from maverick.loop.prefix import PrefixReason
 from maverick.loop.request_builder import RequestBuilder
@@ -172,11 +173,13 @@ class AgentLoop(LoopState[T]):
     def _on_output_checked(self, entry: entries.OutputChecked, step: CheckOutput | Finish) -> Step:
         output = self.definition.output_config
         if isinstance(step, Finish) and output is None and step.listens:  # the agent is not at hand
-            return step
+            if not entry.retry:
+                return step
+            return self._finish(TerminateReason.COMPLETE, rejected("output", self.text, entry.retry))
         if isinstance(step, Finish) or output is None:
             raise InvalidInputError("There is no output to check.", field="entry")
         if entry.retry:
-            return self._repair(output.format.rejected(self.text, entry.retry))
+            return self._repair(rejected(output.output_name, self.text, entry.retry))
         made = output.format.restore(entry.output) if entry.output else output.format.parse(self.text)
         return self._finish(TerminateReason.COMPLETE, output=made)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 from typing_extensions import TypeForm, TypeVar
 
 from maverick.exceptions import InvalidInputError, OutputValidationError
+from maverick.loop.partial_output import PartialOutputReader
 from maverick.model import ToolContext
 from maverick.model.request import ANSWER
 
@@ -32,15 +33,17 @@ class OutputFormat(Generic[T]):
     The validator and the JSON Schema are built once, here.
     """
 
-    __slots__ = ("_adapter", "json_schema", "name")
+    __slots__ = ("_adapter", "_schema", "json_schema", "name")
 
-    def __init__(self, name: str, schema: TypeForm[T]) -> None:
+    def __init__(self, name: str, schema: TypeForm[T] | Mapping[str, Any]) -> None:
         from pydantic import TypeAdapter
         from pydantic.errors import PydanticUserError
         from pydantic_core import SchemaError
 
         try:
-            self._adapter: TypeAdapter[T] = TypeAdapter(schema)
+            self._adapter: TypeAdapter[T] = TypeAdapter(
+                _checked_object(schema) if isinstance(schema, Mapping) else schema
+            )
             self.json_schema: Mapping[str, Any] = self._adapter.json_schema()
         except (PydanticUserError, SchemaError) as error:
             raise InvalidInputError(
@@ -49,6 +52,11 @@ class OutputFormat(Generic[T]):
                 cause=error,
             ) from error
         self.name = name
+        self._schema = schema
+
+    def partial_reader(self) -> PartialOutputReader:
+        """What reads an answer while it streams."""
+        return PartialOutputReader(self._schema, wrapped=self.json_schema.get("type") != "object")
 
     def instructions(self) -> str:
         """What to tell a model whose provider does not enforce the schema."""
@@ -85,13 +93,9 @@ class OutputFormat(Generic[T]):
                 return [json.dumps(answer[ANSWER])]
         return []
 
-    def rejected(self, text: str, why: str) -> OutputValidationError:
-        """The error of an answer that a validator did not accept."""
-        return OutputValidationError(f"The {self.name} was not accepted: {why}", raw_output=text)
-
     def dump(self, output: T) -> str:
         """The output as JSON, for :meth:`restore`."""
-        return self._adapter.dump_json(output, by_alias=True, round_trip=True).decode()
+        return self._adapter.dump_json(output, by_alias=True, round_trip=True, warnings="none").decode()
 
     def restore(self, dumped: str) -> T:
         """The output that was dumped."""
@@ -107,6 +111,25 @@ def _unfit(schema: object) -> str:
     if kind.__module__ == "builtins":
         return f"expected a type, got {schema!r}. Give a Pydantic model, a dataclass, or a type such as list[str]."
     return f"expected a type, got a {kind.__name__}. To have answers like this one, give the class: {kind.__name__}."
+
+
+def _checked_object(schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - it is a type
+    """The type of objects that fit a JSON Schema."""
+    from maverick.loop.json_schema import JsonSchema  # here, since few agents have one
+
+    kind = schema.get("type", "object")
+    if kind != "object":
+        raise InvalidInputError(
+            f'output_config.schema: expected a JSON Schema of "type": "object", got {kind!r}. Use a Python type for '
+            "other answers, such as list[str].",
+            field="output_config.schema",
+        )
+    return JsonSchema(schema, "output_config.schema").as_type(dict[str, Any])
+
+
+def rejected(name: str, text: str, why: str) -> OutputValidationError:
+    """The error of an answer that a validator did not accept."""
+    return OutputValidationError(f"The {name} was not accepted: {why}", raw_output=text)
 
 
 def repair_prompt(error: OutputValidationError) -> str:

@@ -20,7 +20,7 @@ from maverick.loop.result import AgentResult, TerminateReason
 from maverick.loop.steps import CallModel, Finish, RunTools, Step
 from maverick.loop.tool_round import PlannedCall
 from maverick.model import LLMClient, Opaque, TextDelta, ThinkingDelta, ToolContext
-from maverick.runtime.event_log import Listener, ids_of, log_failure
+from maverick.runtime.event_log import Listener, ids_of, log_event, log_failure
 from maverick.runtime.interruption import AbortSignal
 from maverick.runtime.run_writer import RunWriter
 from maverick.runtime.toolset import Toolset
@@ -82,6 +82,9 @@ class Run(Generic[T]):
         self.listeners = listeners
         self.handover: AbortSignal | None = None
         """What hands it over, and the runs of its subagents with it."""
+        self._is_typed = loop.definition.output_config is not None and any(
+            listener is not log_event for listener in listeners
+        )
         self._mapper = EventMapper(loop, start.run_id, start.trace_id, start.agent) if listeners else None
 
     @property
@@ -192,6 +195,10 @@ class Run(Generic[T]):
             event = self._mapper.delta(delta, at)
             if event is not None:
                 self._emit(event)
+            if self._is_typed and type(delta) is TextDelta:
+                draft = self._mapper.partial_output(delta.text, at)
+                if draft is not None:
+                    self._emit(draft)
 
     def _emit(self, event: AgentActivityEvent) -> None:
         for listener in self.listeners:

@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from maverick import AgentDefinition, AgentExecutor, OutputConfig
-from maverick.agents.json_schema import JsonSchema
 from maverick.exceptions import InvalidInputError
+from maverick.loop.json_schema import JsonSchema
 from maverick.testing import ScriptedClient, reply
 
 TRIP = {

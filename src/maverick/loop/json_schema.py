@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, NoReturn
 
 from jsonschema import Draft202012Validator, SchemaError
@@ -51,9 +51,9 @@ class JsonSchema:
         self._check(schema)
         self._validator = Draft202012Validator(schema, registry=registry)
 
-    def as_type(self) -> Any:  # noqa: ANN401 - it is a type, made of one that stands for any value
-        """The type of all values that fit, for ``OutputConfig(schema=…)``."""
-        return Annotated[Any, self]
+    def as_type(self, of: Any = Any) -> Any:  # noqa: ANN401 - it is a type, made of one that stands for any value
+        """The type of all values that fit, or of those that are of another type too."""
+        return Annotated[of, self]
 
     def problems(self, value: object) -> Iterator[str]:
         """What is wrong with a value, if anything is: where in it, and what was expected there."""
@@ -63,10 +63,10 @@ class JsonSchema:
         except RecursionError:
             yield "answer: is nested too deeply"
 
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> Any:  # noqa: ANN401 - as Pydantic wants it
+    def __get_pydantic_core_schema__(self, source: object, handler: Callable[[object], Any]) -> Any:  # noqa: ANN401 - as Pydantic wants it
         from pydantic_core import core_schema
 
-        return core_schema.no_info_after_validator_function(self._checked, core_schema.any_schema())
+        return core_schema.no_info_after_validator_function(self._checked, handler(source))
 
     def __get_pydantic_json_schema__(self, core: object, handler: object) -> dict[str, Any]:
         inlined: dict[str, Any] = self._inlined(self.schema, ())
