@@ -134,6 +134,21 @@ def test_a_prompt_needs_no_command(folder: Folder) -> None:
     assert "buy milk" in done.stdout
 
 
+def test_the_last_conversation_of_a_folder_is_continued(folder: Folder) -> None:
+    folder.write("notes.txt", "buy milk")
+    assert "no conversation in this folder" in folder.refuse("-c", "and now?")
+    assert folder.main("read the file 'notes.txt'", "--run-id", "first").returncode == 0
+
+    done = folder.main("-c", "list files", "--run-id", "second")
+
+    assert done.returncode == 0
+    (shown,) = map(json.loads, folder.main("runs", "show", "second", "--json").stdout.splitlines())
+    assert shown["task"] == "list files"
+    exported = folder.main("runs", "export", "second").stdout
+    assert "read the file 'notes.txt'" in exported
+    assert "buy milk" in exported
+
+
 def test_what_is_piped_in_is_the_prompt(folder: Folder) -> None:
     folder.write("clerk.py", CLERK)
 

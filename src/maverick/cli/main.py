@@ -170,8 +170,12 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
 
 def _with_command(words: Sequence[str]) -> Sequence[str]:
     """The words, with ``run -p`` before a bare prompt: one argument of several words, which no mistyped command is."""
-    is_prompt = bool(words) and not words[0].startswith("-") and len(words[0].split()) > 1
-    return ["run", "-p", *words] if is_prompt else words
+    continues = list(words[:1]) if words and words[0] in ("-c", "--continue") else []
+    rest = words[len(continues) :]
+    is_prompt = bool(rest) and not rest[0].startswith("-") and (bool(continues) or len(rest[0].split()) > 1)
+    if not continues and not is_prompt:
+        return words
+    return ["run", *continues, *(("-p",) if is_prompt else ()), *rest]
 
 
 def _load(name: str) -> Callable[..., Any]:

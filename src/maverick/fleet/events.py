@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError, JournalError, RunNotFoundError
 from maverick.fleet.live import LiveText
-from maverick.fleet.result import aborted, feed, is_over
+from maverick.fleet.result import aborted, is_over
 from maverick.fleet.watching import Feed
 from maverick.journal import Journal, RunStatus
-from maverick.journal.playback import bare_loop
+from maverick.journal.playback import bare_loop, follow
 from maverick.journal.store import ENDED
 from maverick.loop.entries import (
     Entry,
@@ -269,7 +269,7 @@ class _RunReader:
                 "agent": entry.agent,
             }
         assert self._mapper is not None  # noqa: S101 - a run begins with its start
-        feed(self.loop, entry)
+        follow(self.loop, entry)
         step = self.loop.step
         if isinstance(following, Resumed) and isinstance(step, Finish):
             goes_on = step.result.terminate_reason not in RESUMABLE  # it was not over

@@ -10,10 +10,10 @@ from typing import Any
 from maverick.exceptions import AgentError, InvalidInputError, RunNotFoundError
 from maverick.fleet.store import FleetState
 from maverick.fleet.watching import RunSnapshot
-from maverick.journal.playback import bare_loop
+from maverick.journal.playback import bare_loop, follow
 from maverick.journal.store import ENDED
 from maverick.loop import AgentDefinition, AgentResult, AgentUsage, TerminateReason
-from maverick.loop.entries import Entry, ModelCalled, OutputChecked, RunStarted, Said
+from maverick.loop.entries import Entry, OutputChecked, RunStarted
 from maverick.loop.machine import AgentLoop
 from maverick.loop.steps import Finish
 
@@ -34,24 +34,6 @@ def is_over(run_id: str, snapshot: RunSnapshot) -> bool:
     return snapshot.state == FleetState.ENDED and snapshot.abort is not None
 
 
-def feed(loop: AgentLoop[Any], entry: Entry) -> None:
-    """Feed an entry of a run to a loop that may not have its agent.
-
-    Raises:
-        InvalidInputError: It cannot follow without the agent.
-    """
-    if isinstance(loop.step, Finish) and isinstance(entry, ModelCalled):
-        # The answer was not of the type that the agent declares, and the model is asked for a better one.
-        loop.feed(Said(at=entry.at, content=""))
-    try:
-        loop.feed(entry)
-    except InvalidInputError as error:
-        raise InvalidInputError(
-            f"The run cannot be followed without the version of its agent that made it ({error}).",
-            field="run_id",
-        ) from error
-
-
 def result_of(
     entries: Sequence[Entry], snapshot: RunSnapshot, definition: AgentDefinition[Any] | None = None
 ) -> AgentResult[Any]:
@@ -67,7 +49,7 @@ def result_of(
     """
     loop = bare_loop() if definition is None else AgentLoop(definition, {})
     for entry in entries:
-        feed(loop, entry)
+        follow(loop, entry)
     if not isinstance(loop.step, Finish):
         return aborted(loop if entries else None, snapshot)
     result = loop.step.result

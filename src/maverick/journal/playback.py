@@ -18,10 +18,10 @@ from maverick.journal.codec import to_plain
 from maverick.journal.compare import Divergence, first_difference
 from maverick.journal.redaction import redact, redact_text
 from maverick.loop.definition import AgentDefinition
-from maverick.loop.entries import Entry, Interrupted, ModelFailed, ModelReplied, RunStarted
+from maverick.loop.entries import Entry, Interrupted, ModelCalled, ModelFailed, ModelReplied, RunStarted, Said
 from maverick.loop.fingerprint import Fingerprint, hash_output, hash_tools
 from maverick.loop.machine import AgentLoop
-from maverick.loop.steps import CallModel
+from maverick.loop.steps import CallModel, Finish
 from maverick.model import History, Message, Opaque, Request, Response, Text
 
 Json: TypeAlias = dict[str, Any]
@@ -49,6 +49,24 @@ class RecordedExchange(Struct, frozen=True):
 def bare_loop() -> AgentLoop[str]:
     """A loop for entries whose agent is not at hand: it decides by the settings that are recorded."""
     return AgentLoop(AgentDefinition(name="recording", description="A recorded run."), {})
+
+
+def follow(loop: AgentLoop[Any], entry: Entry) -> None:
+    """Feed an entry of a run to a loop that may not have its agent.
+
+    Raises:
+        InvalidInputError: It cannot follow without the agent.
+    """
+    if isinstance(loop.step, Finish) and isinstance(entry, ModelCalled):
+        # The answer was not of the type that the agent declares, and the model is asked for a better one.
+        loop.feed(Said(at=entry.at, content=""))
+    try:
+        loop.feed(entry)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"The run cannot be followed without the version of its agent that made it ({error}).",
+            field="run_id",
+        ) from error
 
 
 def exchanges_of(entries: Iterable[tuple[int, Entry, Sequence[Delta] | None]]) -> Iterator[RecordedExchange]:

@@ -34,6 +34,13 @@ def add_arguments(parser: CommandParser) -> None:
         "(FILE.py:NAME picks one of several); default: general. Several words are a prompt for that one",
     )
     add_inputs(parser)
+    parser.add_argument(
+        "-c",
+        "--continue",
+        action="store_true",
+        dest="continues",
+        help="continue the last conversation of this folder",
+    )
     add_attachments(parser, "the prompt")
     add_changes(parser, "for this run")
     parser.add_argument(

@@ -12,6 +12,7 @@ from typing import Any
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.cli.agent_lookup import look_up, split_source
 from maverick.cli.executor import drive_run, explain_stand_in, who_answers
+from maverick.cli.run.conversation import LastRun, last_run, messages_of, remember
 from maverick.cli.run.inputs import PROMPT, gather_inputs
 from maverick.cli.run_options import RunOptions
 from maverick.cli.run_printer import RunPrinter
@@ -21,6 +22,7 @@ from maverick.cli.settings import load_settings
 from maverick.config import DEFAULT, MaverickConfig
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
+from maverick.runtime.arguments import checked_run_id
 
 
 def run_agent(options: argparse.Namespace) -> int:
@@ -36,6 +38,9 @@ def run_agent(options: argparse.Namespace) -> int:
     screen = Screen.of_process(interactive=False)
     if options.prompt is None and _is_prompt(options.agent or ""):
         options.agent, options.prompt = None, options.agent
+    before = last_run() if options.continues else None
+    if before is not None and options.agent is None:
+        options.agent = before.agent
     if options.on is not None:
         from maverick.cli.fleet.run import run_in_fleet  # here, since Temporal's client is an extra
 
@@ -69,7 +74,9 @@ def run_agent(options: argparse.Namespace) -> int:
     for remark in filter(None, (explain_stand_in(answering), retirement)):
         screen.remark(f"({remark})")
     definition = changes.applied_to(own, None if answering is None else answering.model)
-    return asyncio.run(_run(replace(found, agent=definition), inputs, changes, options, config, screen))
+    return asyncio.run(
+        _run(replace(found, agent=definition), inputs, changes, options, config, screen, before)
+    )
 
 
 async def _run(
@@ -79,10 +86,15 @@ async def _run(
     options: argparse.Namespace,
     config: MaverickConfig,
     screen: Screen,
+    before: LastRun | None,
 ) -> int:
     definition = found.definition
     assert definition is not None  # noqa: S101 - run_agent has made sure
     async with _journal(options, config) as journal:
+        messages = () if before is None else await messages_of(journal, before.run_id)
+        run_id = checked_run_id(options.run_id)
+        if options.kept:
+            remember(LastRun(run_id, options.agent))
         printer = RunPrinter(
             Console(journal, screen, options.as_json, options.journal),
             changes,
@@ -99,7 +111,7 @@ async def _run(
             journal if options.kept else None,
             changes,
             lambda executor, stop, listen: executor.execute(
-                definition, inputs=inputs, signal=stop, on_activity=listen, run_id=options.run_id
+                definition, inputs=inputs, signal=stop, on_activity=listen, run_id=run_id, messages=messages
             ),
         )
 
