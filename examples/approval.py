@@ -40,7 +40,7 @@ async def main(command: str, *words: str, client: LLMClient | None = None) -> No
                     print(waiting.approval_id, waiting.user_id, waiting.tool_name, waiting.arguments)
             case "approve", [approval_id, manager]:
                 decided = await executor.approve(approval_id, by=manager, resume=True, definition=clerk)
-                print(decided.output if decided is not None else "Nothing to do.")
+                print(decided.output)
             case _:
                 print("ask REQUEST | list | approve ID MANAGER")
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from maverick.fleet import Fleet as Fleet
     from maverick.journal import PostgresJournal as PostgresJournal
     from maverick.journal import SqliteJournal as SqliteJournal
+    from maverick.journal.stored_result import dump_result, load_result
     from maverick.loop import (
         AgentDefinition,
         AgentResult,
@@ -82,6 +83,7 @@ _HOMES = {
         "TurnStart",
     ),
     "maverick.journal": ("PostgresJournal", "SqliteJournal"),
+    "maverick.journal.stored_result": ("dump_result", "load_result"),
     "maverick.model": ("Document", "Image", "LLMClient", "Message", "Outcome", "Text", "ToolContext"),
     "maverick.model.serialization": ("dump_messages", "load_messages"),
     "maverick.providers": ("connect",),
@@ -136,7 +138,9 @@ __all__ = [
     "connect",
     "define_agent",
     "dump_messages",
+    "dump_result",
     "load_messages",
+    "load_result",
     "messages_from_anthropic",
     "messages_from_openai",
     "run_sync",

@@ -190,6 +190,11 @@ def _encode_foreign(value: object) -> object:
         return _StoredBlob(value.sha256, value.size)
     if not isinstance(value, AgentError):
         raise TypeError(f"{type(value).__name__} has no JSON form")
+    return encode_error(value)
+
+
+def encode_error(value: AgentError) -> object:
+    """An error as it is written, for msgspec's encoders."""
     # A class of another package is read back as its nearest base class of ours, which is all the loop decides by.
     known = next(kind for kind in type(value).__mro__ if kind.__module__ == exceptions.__name__)
     details = {name: _plain(item) for name, item in vars(value).items() if name not in _OWN_FIELDS}

@@ -35,9 +35,9 @@ def dump_messages(messages: Sequence[Message]) -> bytes:
     conversation = _Conversation(list(messages))
     try:
         try:
-            return msgspec.json.encode(conversation, enc_hook=_encode_blob)
+            return msgspec.json.encode(conversation, enc_hook=encode_blob)
         except UnicodeEncodeError:  # a lone surrogate, as a tool may return: msgspec has no escape for it
-            return json.dumps(msgspec.to_builtins(conversation, enc_hook=_encode_blob)).encode()
+            return json.dumps(msgspec.to_builtins(conversation, enc_hook=encode_blob)).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(
             f"The messages cannot be written as JSON: {error}.", field="messages", cause=error
@@ -51,7 +51,7 @@ def load_messages(data: bytes | str) -> list[Message]:
         InvalidInputError: It is damaged, was written by a newer Maverick, or is something else.
     """
     try:
-        loaded = msgspec.convert(json.loads(data), _Conversation, dec_hook=_decode_blob)
+        loaded = msgspec.convert(json.loads(data), _Conversation, dec_hook=decode_blob)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(
             "data: expected what dump_messages() has written, whole and unchanged. Messages of a vendor's SDK are taken over "
@@ -70,13 +70,15 @@ def load_messages(data: bytes | str) -> list[Message]:
     return loaded.messages
 
 
-def _encode_blob(value: object) -> dict[str, Any]:
+def encode_blob(value: object) -> dict[str, Any]:
+    """The bytes of an image or a document as JSON, for msgspec's encoders."""
     if isinstance(value, Blob):
         return {"base64": value.base64.decode("ascii")}
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def _decode_blob(kind: type[Any], value: Any) -> object:  # noqa: ANN401 - any JSON
+def decode_blob(kind: type[Any], value: Any) -> object:  # noqa: ANN401 - any JSON
+    """The bytes that :func:`encode_blob` has made JSON of, for msgspec's decoders."""
     if kind is Blob and isinstance(value, dict) and isinstance(value.get("base64"), str):
         return Blob(b64decode(value["base64"], validate=True))
     raise ValueError("an image or a document without its content")

@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequen
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from msgspec.structs import asdict
 from typing_extensions import TypeVar
 
 from maverick.config import AgentConfig
@@ -23,7 +22,7 @@ from maverick.loop.result import AgentResult
 from maverick.model import ExecutionMetrics, LLMClient, Message, Part
 from maverick.model.history import check_conversation
 from maverick.runtime import replay
-from maverick.runtime.approver import ApprovalAnswer, Approver, as_json, check_edited
+from maverick.runtime.approver import Approver
 from maverick.runtime.arguments import (
     check_client,
     check_definition,
@@ -32,6 +31,7 @@ from maverick.runtime.arguments import (
     checked_run_id,
     explain_calls,
 )
+from maverick.runtime.deciding import ApprovingExecutor
 from maverick.runtime.event_log import Listener, listeners_of
 from maverick.runtime.event_stream import EventStream
 from maverick.runtime.hooks import HookChain, Hooks
@@ -46,7 +46,7 @@ from maverick.tools import ToolRegistry
 T = TypeVar("T", default=str)
 
 
-class AgentExecutor:
+class AgentExecutor(ApprovingExecutor):
     """Runs agents. One executor serves any number of runs at once.
 
     Args:
@@ -388,96 +388,6 @@ class AgentExecutor:
     ) -> None:
         """Say something to a run that goes on, here or in another process: see :meth:`Journal.say`."""
         await self._kept_runs().say(run_id, content, by=by, user_id=user_id)
-
-    async def approve(
-        self,
-        approval_id: str,
-        *,
-        by: str,
-        reason: str = "",
-        arguments: Mapping[str, Any] | None = None,
-        resume: bool = False,
-        definition: AgentDefinition[Any] | None = None,
-        on_activity: Listener | None = None,
-        deps: object = None,
-    ) -> AgentResult[Any] | None:
-        """Agree to a tool call that a run waits with; with ``resume=True``, go on with the run at once.
-
-        Args:
-            approval_id: The request, as in ``journal.list_approvals()`` and ``ApprovalRequested``.
-            by: Who decides.
-            reason: Why.
-            arguments: All the arguments to make the call with, in place of the model's; the model is told so. They have to
-                fit the tool, and the permissions are asked about them.
-            resume: Whether to go on with the run at once.
-            definition: The agent of the run; by default the one of its name that this executor has run last.
-            on_activity: Called with each event of the run that goes on.
-            deps: What its tools find in ``ToolContext.deps``.
-
-        Returns:
-            How the run ended, if it went on.
-
-        Raises:
-            ApprovalError: It is unknown, already decided, expired, or not this person's to decide (``may_approve``).
-            InvalidInputError: This executor has not run the agent yet, and was not given its ``definition``; or the
-                edited arguments do not fit the tool.
-        """
-        return await self._decide(
-            approval_id,
-            ApprovalAnswer(approved=True, reason=reason, arguments=as_json(arguments), by=by),
-            definition,
-            on_activity,
-            deps,
-            resume=resume,
-        )
-
-    async def deny(
-        self,
-        approval_id: str,
-        *,
-        by: str,
-        reason: str = "",
-        resume: bool = False,
-        definition: AgentDefinition[Any] | None = None,
-        on_activity: Listener | None = None,
-        deps: object = None,
-    ) -> AgentResult[Any] | None:
-        """Refuse a tool call that a run waits with; the model sees the ``reason``. See :meth:`approve`."""
-        return await self._decide(
-            approval_id,
-            ApprovalAnswer(approved=False, reason=reason, by=by),
-            definition,
-            on_activity,
-            deps,
-            resume=resume,
-        )
-
-    async def _decide(
-        self,
-        approval_id: str,
-        decision: ApprovalAnswer,
-        definition: AgentDefinition[Any] | None,
-        on_activity: Listener | None,
-        deps: object,
-        *,
-        resume: bool,
-    ) -> AgentResult[Any] | None:
-        journal = self._kept_runs()
-        asked = await journal.get_approval(approval_id)
-        run_id = asked.run_id.partition("/")[0]
-        name = (await journal.get(run_id)).agent
-        agent = definition or self._known.get(name)
-        if resume and agent is None:  # looked for first: a decision counts once
-            raise InvalidInputError(
-                f"definition: give the agent {name!r} too, to go on with its run.", field="definition"
-            )
-        if decision.arguments is not None and agent is not None:
-            path = (await journal.get(asked.run_id)).agent.split("/")
-            check_edited(self._agents.tool_of(agent, path, asked.tool_name), decision.arguments)
-        await journal.decide(approval_id, may_approve=self._may_approve, **asdict(decision))
-        if not resume or agent is None:
-            return None
-        return await self.resume(run_id, agent, on_activity=on_activity, deps=deps)
 
     def fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint:
         """What an agent is here, in hashes: a run of another version cannot be resumed (promise P10).
