@@ -203,6 +203,7 @@ def test_code_that_a_strangers_file_names_is_not_run(
         (["cases.yaml", "--only", "paris"], "No case has the name paris."),
         (["cases.yaml", "--compare", "gone.json"], "--compare: gone.json could not be read"),
         (["cases.yaml", "--compare", "cases.yaml"], "This is not the report of an evaluation."),
+        (["cases.yaml", "--judge-model", "nowhere:x"], "There is no provider named 'nowhere'."),
         (["missing.yaml"], "Case 'a': inputs: city missing."),
     ],
 )

@@ -201,3 +201,14 @@ async def test_an_agent_that_cannot_run_is_reported_once_and_not_case_by_case() 
 
     with pytest.raises(InvalidToolError, match="missing"):
         await evaluate(agent, cities("a", "b"), executor=executor())
+
+
+@pytest.mark.requirement("EVAL-JUDGE", "EVAL-INPUT")
+async def test_a_judge_whose_model_is_wrong_is_reported_before_anything_runs() -> None:
+    client = ScriptedClient(answer)
+    case = Case("a", {"city": "a"}, [judge("Fine.", model="nowhere:model")])
+
+    with pytest.raises(InvalidInputError, match="There is no provider named 'nowhere'"):
+        await evaluate(REPORTER, [case], executor=AgentExecutor(client))
+
+    assert client.requests == []

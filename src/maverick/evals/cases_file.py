@@ -78,11 +78,7 @@ class CasesForm(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=
     cases: list[CaseForm]
 
 
-_FORMS: dict[str, type[Struct]] = {
-    "checks": ChecksForm,
-    "calls": CallForm,
-    "cases": CaseForm,
-}
+_FORMS = {"checks": ChecksForm, "calls": CallForm, "not_calls": CallForm, "cases": CaseForm}
 """The form of what stands below a name."""
 
 
@@ -266,7 +262,7 @@ def dump_cases(form: CasesForm) -> str:
 
 
 def _is_file(agent: str) -> bool:
-    return agent.partition(".py:")[0].endswith((".py", ".md")) or ".py:" in agent
+    return (agent.rpartition(":")[0] or agent).endswith((".py", ".md"))
 
 
 def _function(folder: Path, named: str) -> AnyCheck:

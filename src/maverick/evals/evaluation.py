@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from maverick.evals.case import AnyCheck, Case
 from maverick.evals.checks import Check, Verdict, tested, text_of
@@ -25,6 +25,7 @@ from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener
 
 _NOT_PLAIN = re.compile(r"[^\w.-]+", re.ASCII)
+_Judging: TypeAlias = tuple[AgentExecutor, AgentDefinition[Verdict]]
 BUDGET_SPENT = "the budget is spent"
 """Why an evaluation was stopped whose budget is used up."""
 
@@ -77,6 +78,9 @@ async def evaluate(
         if live or any(case.run is None for case in cases):
             executor.fingerprint(agent)  # whether it can be run at all is found out once, before anything is
         evaluation = _Evaluation(agent, executor, stack, checks, max_cost_usd, judge_model, live, on_attempt)
+        for check in (*checks, *(check for case in cases for check in case.checks)):
+            if isinstance(check, Judge):
+                evaluation.prepare(check)
         if signal is not None:
             stack.callback(signal.subscribe(lambda: evaluation.signal.abort(signal.reason)))
         return await evaluation.run(cases, repeat, concurrency)
@@ -95,8 +99,8 @@ class _Evaluation:
     live: bool
     on_attempt: Callable[[str, Attempt], object] | None
     signal: AbortSignal = field(default_factory=AbortSignal)
-    judges: dict[object, AgentExecutor] = field(default_factory=dict)
-    """The executors of judges that have a model of their own."""
+    judges: dict[str | int | None, _Judging] = field(default_factory=dict)
+    """What runs the judges, by their models."""
     model: str = ""
     spent: float = 0.0
 
@@ -209,12 +213,10 @@ class _Evaluation:
             return check
         if not isinstance(check, Judge):
             return Check(getattr(check, "__name__", repr(check)), check)
-        model = self.judge_model if check.model is None else check.model
-        named = model if isinstance(model, str) else self.agent.model_config.model
-        definition = replace(JUDGE, model_config=ModelConfig(model=named))
+        judging, definition = self.prepare(check)
 
         async def judged(result: AgentResult[Any]) -> Verdict:
-            verdict = await self._judging(model).execute(
+            verdict = await judging.execute(
                 definition,
                 inputs=check.inputs(result),
                 run_id=run_id,
@@ -225,15 +227,20 @@ class _Evaluation:
 
         return Check(f"judge: {check.rubric}", judged)
 
-    def _judging(self, model: str | LLMClient | None) -> AgentExecutor:
-        """The executor of a judge: the agent's own, unless the judge has a model of its own."""
-        if model is None:
-            return self.executor
-        if model not in self.judges:
-            client = None if isinstance(model, str) else model
-            self.judges[model] = AgentExecutor.like(self.executor, client=client)
-            self.stack.push_async_callback(self.judges[model].aclose)
-        return self.judges[model]
+    def prepare(self, judge: Judge) -> _Judging:
+        """What runs a judge: the agent's executor, unless the judge has a model of its own."""
+        model = self.judge_model if judge.model is None else judge.model
+        key = model if isinstance(model, str | None) else id(model)
+        if key not in self.judges:
+            named = model if isinstance(model, str) else self.agent.model_config.model
+            definition = replace(JUDGE, model_config=ModelConfig(model=named))
+            executor = self.executor
+            if model is not None:
+                executor = AgentExecutor.like(executor, client=None if isinstance(model, str) else model)
+                self.stack.push_async_callback(executor.aclose)
+            executor.fingerprint(definition)
+            self.judges[key] = executor, definition
+        return self.judges[key]
 
     def _spend(self, cost: float | None) -> None:
         self.spent += cost or 0

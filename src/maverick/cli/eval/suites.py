@@ -21,6 +21,7 @@ from maverick.evals import Case
 from maverick.evals.cases_file import CasesFile
 from maverick.exceptions import InvalidInputError
 from maverick.loop import AgentDefinition
+from maverick.providers.resolve import resolve
 
 
 class Suite(NamedTuple):
@@ -41,6 +42,8 @@ def read_suites(options: argparse.Namespace, config: MaverickConfig, screen: Scr
         InvalidInputError: A file is missing, wrong or not trusted, or no case has the name that was asked for.
         ConfigError: A model cannot be reached.
     """
+    if options.judge_model is not None:
+        resolve(config.agent, wanted=options.judge_model).check()
     suites = []
     for file in options.files:
         cases, found = _read(file, options.agent, config)
