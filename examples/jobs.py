@@ -29,7 +29,7 @@ async def main(path: str = "jobs.db", client: LLMClient | None = None) -> None:
     async with SqliteJournal(path) as journal, AgentExecutor(client, journal=journal) as executor:
         jobs = [
             executor.execute(
-                reporter, inputs={"customer": str(number)}, run_id=f"report-{number}", if_exists="resume"
+                reporter, inputs={"customer": number}, run_id=f"report-{number}", if_exists="resume"
             )
             for number in range(50)
         ]

@@ -33,15 +33,9 @@ async def main(command: str, *words: str) -> None:
             if isinstance(result.output, DeferredToolRequests):
                 with database:
                     for call in result.output.approvals:
+                        row = call.tool_call_id, "ana", call.tool_name, call.args_as_json_str()
                         database.execute(
-                            "INSERT INTO waiting VALUES (?, ?, ?, ?, ?)",
-                            (
-                                call.tool_call_id,
-                                "ana",
-                                call.tool_name,
-                                call.args_as_json_str(),
-                                result.all_messages_json(),
-                            ),
+                            "INSERT INTO waiting VALUES (?, ?, ?, ?, ?)", (*row, result.all_messages_json())
                         )
                 print("awaiting_approval")
             else:
