@@ -90,9 +90,10 @@ dist: $(VENV)/.dev ## Build the sdist and the wheel into dist, and test them wit
 	@$(BIN)/python -m pytest -q -n 0 tests/test_wheel.py
 	@$(BIN)/uv tool run --quiet twine==6.2.0 check --strict dist/*
 
-docs: $(VENV)/.dev ## Build the API reference and the map of requirements into build/docs
-	@$(BIN)/python docs/build.py
-	@$(BIN)/python docs/requirements_page.py
+docs: $(VENV)/.dev ## Build the site: guides, reference, search, into build/docs
+	@test -e build/docs-tools/bin/zensical || $(BIN)/uv venv --quiet --clear build/docs-tools
+	@$(BIN)/uv pip install --quiet --python build/docs-tools --require-hashes -r requirements/docs.txt
+	@build/docs-tools/bin/python docs/build.py
 
 prices: $(VENV)/.dev ## Take over the prices of the installed genai-prices
 	@$(BIN)/python docs/model_prices.py
@@ -104,6 +105,8 @@ lock: $(VENV)/.dev ## Resolve the dependencies again
 		--custom-compile-command "make lock" -c requirements/dev.txt --no-annotate --extra server pyproject.toml -o requirements/run.txt
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 		--custom-compile-command "make lock" -c requirements/dev.txt --no-annotate --extra server --extra postgres --extra temporal pyproject.toml -o requirements/fleet.txt
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+		--custom-compile-command "make lock" --no-annotate --group docs -o requirements/docs.txt
 
 clean: ## Remove what was built
 	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

@@ -1,267 +1,331 @@
-"""Builds the API reference: one HTML page for each module, made from its docstrings.
+"""Builds the documentation as a site with a search: ``make docs``, or ``python docs/build.py``.
 
-Run ``make docs``, or ``python docs/build.py [FOLDER]``; the pages go to ``build/docs`` unless a folder is named. The
-sources are read, not imported, so the reference is complete whatever extras are installed.
+The pages are those of the repository, so that they can be read there as well; the navigation is the list in
+``docs/README.md``. This puts them together in ``build/site``, adds the reference and the examples, and has Zensical make
+``build/docs`` of it. Whatever a page links to has to be there: a link that leads nowhere fails the build.
 """
 # ruff: noqa: INP001 - a script beside the documents, not part of a package
 
 from __future__ import annotations
 
 import ast
-import html
+import json
+import os
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from inspect import cleandoc
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ROOT / "src"
+DOCS = ROOT / "docs"
+SOURCES = ROOT / "build" / "site"
+SITE = ROOT / "build" / "docs"
 
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 54rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-code, pre { font: 0.88em/1.45 ui-monospace, monospace; background: #f4f4f2; border-radius: 3px; }
-code { padding: 0 0.2em; } pre { padding: 0.6em 0.8em; overflow-x: auto; } a { color: #0b5cad; text-decoration: none; }
-h2 { border-top: 1px solid #ddd; padding-top: 1rem; } h2 code, h3 code { background: none; font-weight: 600; }
-section section { margin-left: 1.5rem; } dt { margin-top: 0.3rem; } dd { margin: 0 0 0 1.5rem; }
-"""
+REFERENCE = (
+    "maverick",
+    "maverick.loop.events",
+    "maverick.exceptions",
+    "maverick.model",
+    "maverick.loop",
+    "maverick.runtime",
+    "maverick.journal",
+    "maverick.tools",
+    "maverick.tools.permissions",
+    "maverick.tools.mcp",
+    "maverick.providers",
+    "maverick.providers.wrappers",
+    "maverick.agents",
+    "maverick.testing",
+    "maverick.evals",
+    "maverick.server",
+    "maverick.chat",
+    "maverick.fleet",
+    "maverick.config",
+    "maverick.telemetry",
+)
+"""The public modules. A name is described on the page of the first of them that has it."""
 
-_SECTION = re.compile(r"^(Args|Returns|Yields|Raises):$")
-_ENTRY = re.compile(r"^    (\*{0,2}\w[\w.]*): (.*)$")
-_MARKUP = re.compile(r"``(?P<code>.+?)``|:\w+:`(?:(?P<title>[^`<]+) <)?~?(?P<target>[\w.]+)>?`", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """A public name: what it looks like, what its docstring says, and the names inside it."""
-
-    name: str
-    signature: str
-    doc: str
-    members: tuple[Symbol, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Module:
-    """A module: its dotted name, its docstring, what it defines, and what it passes on from other modules."""
-
-    name: str
-    doc: str
-    symbols: tuple[Symbol, ...]
-    passed_on: Mapping[str, str]
-    """The home module of each name that ``__all__`` lists and another module defines."""
-
-    @property
-    def page(self) -> str:
-        """The file name of its page."""
-        return f"{self.name}.html"
+_ITEM = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<target>[^)]+)\): (?P<summary>.+)$")
+_ROW = re.compile(r"^\| (?P<summary>[^|]+) \| \[(?P<title>[^\]]+)\]\((?P<target>[^)]+)\) \|$", re.MULTILINE)
+_LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
+_FENCE = re.compile(r"^(```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
-# Reading the sources ------------------------------------------------------------------------------------------------
+class Page(NamedTuple):
+    """A page of the navigation."""
+
+    title: str
+    file: Path
+    summary: str
 
 
-def read_modules(sources: Path) -> list[Module]:
-    """All public modules below a folder, in alphabetical order."""
-    modules = []
-    for path in sorted(sources.rglob("*.py")):
-        name = ".".join(path.relative_to(sources).with_suffix("").parts).removesuffix(".__init__")
-        if not any(part.startswith("_") for part in name.split(".")):
-            modules.append(_read_module(name, ast.parse(path.read_text(encoding="utf-8"))))
-    return sorted(modules, key=lambda module: module.name)
+# The pages ----------------------------------------------------------------------------------------------------------
 
 
-def _read_module(name: str, tree: ast.Module) -> Module:
-    homes = {
-        alias.asname or alias.name: node.module or ""
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    listed = _listed_names(tree)
-    passed_on = {listed_name: homes[listed_name] for listed_name in listed if listed_name in homes}
-    return Module(name, ast.get_docstring(tree) or "", tuple(_symbols(tree.body)), passed_on)
+def navigation() -> dict[str, list[Page]]:
+    """The pages that ``docs/README.md`` lists, by section; a folder's README is followed by what its table lists."""
+    sections: dict[str, list[Page]] = {}
+    for line in (DOCS / "README.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            sections[line.removeprefix("## ")] = []
+        elif item := _ITEM.match(line):
+            page = Page(item["title"], (DOCS / item["target"]).resolve(), item["summary"])
+            sections[next(reversed(sections))].append(page)
+            if page.file.name == "README.md":
+                sections[next(reversed(sections))] += [
+                    Page(row["title"], page.file.with_name(row["target"]), row["summary"])
+                    for row in _ROW.finditer(page.file.read_text(encoding="utf-8"))
+                ]
+    return sections
 
 
-def _listed_names(tree: ast.Module) -> list[str]:
+def place(file: Path) -> str | None:
+    """Where a file of the repository is on the site; ``None`` if it is not."""
+    if file.is_relative_to(DOCS) and file.suffix == ".md":
+        where = "contents.md" if file == DOCS / "README.md" else str(file.relative_to(DOCS))
+        return where.replace("README.md", "index.md")
+    if file.is_relative_to(ROOT / "examples"):
+        return "examples.md" if file.is_dir() else f"examples/{file.stem}.md"
+    if file.parent == ROOT and file.suffix == ".md":
+        return "index.md" if file.stem == "README" else f"project/{file.stem.lower()}.md"
+    return None
+
+
+def rewritten(text: str, file: Path) -> str:
+    """A page with its links as they are on the site; one to a file that is not there is left as text."""
+    here = Path(place(file) or "").parent
+
+    def link(found: re.Match[str]) -> str:
+        target, _, anchor = found["target"].partition("#")
+        if not target or "://" in target:
+            return found[0]
+        there = place((file.parent / target).resolve())
+        if there is None:
+            return found["text"]
+        return f"[{found['text']}]({os.path.relpath(there, here)}{'#' if anchor else ''}{anchor})"
+
+    return "".join(part if part.startswith("```") else _LINK.sub(link, part) for part in _FENCE.split(text))
+
+
+def write_pages(folder: Path) -> None:
+    """Write the pages of the repository, and one for each example."""
+    pages = [
+        ROOT / "README.md",
+        *DOCS.rglob("*.md"),
+        *(ROOT / f"{name}.md" for name in ("AGENTS", "SECURITY")),
+    ]
+    pages += [page.file for section in navigation().values() for page in section]
+    for file in dict.fromkeys(pages):
+        _write(folder / str(place(file)), rewritten(file.read_text(encoding="utf-8"), file))
+    rows = []
+    for file in sorted((ROOT / "examples").glob("*.py")):
+        code = file.read_text(encoding="utf-8")
+        doc = ast.get_docstring(ast.parse(code)) or ""
+        title = doc.partition("\n")[0].rstrip(".")
+        _write(folder / f"examples/{file.stem}.md", f"# {file.name}\n\n```python\n{code}```\n")
+        rows.append(f"- [{file.name}](examples/{file.stem}.md): {title}")
+    _write(folder / "examples.md", "# Examples\n\nPrograms that run offline.\n\n" + "\n".join(rows) + "\n")
+
+
+# The reference ------------------------------------------------------------------------------------------------------
+
+
+def public_names() -> dict[str, list[str]]:
+    """The names of each public module: those it lists in ``__all__``, or else those it defines."""
+    return {module: _names(_tree(module)) for module in REFERENCE}
+
+
+def write_reference(folder: Path) -> None:
+    """Write a page for each public module."""
+    described: dict[str, str] = {}
+    rows = []
+    for module, names in public_names().items():
+        doc = ast.get_docstring(_tree(module)) or ""
+        lines, elsewhere = [f"# {module}", "", _markdown(doc), ""], []
+        for name in names:
+            home = _home(module, name)
+            if home in described:
+                elsewhere.append(f"[`{name}`][{described[home]}]")
+            elif home.startswith("maverick."):
+                described[home] = f"{module}.{name}"
+                lines.append(f"::: {module}.{name}\n")
+            else:
+                elsewhere.append(f"`{name}` (which is `{home}`)")
+        if elsewhere:
+            lines.insert(3, f"Also here, and described elsewhere: {', '.join(elsewhere)}.\n")
+        _write(folder / f"reference/{module}.md", "\n".join(lines))
+        rows.append(f"- [`{module}`](reference/{module}.md): {_markdown(doc).partition(chr(10))[0]}")
+    _write(folder / "reference.md", "# Reference\n\nThe public modules.\n\n" + "\n".join(rows) + "\n")
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    path = ROOT / "src" / Path(*module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def _names(tree: ast.Module) -> list[str]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return [str(name) for name in ast.literal_eval(node.value)]
-    return []
+    defined = [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    return [name for name in defined if not name.startswith("_")]
 
 
-def _symbols(body: Sequence[ast.stmt], owner: str = "") -> Iterator[Symbol]:
-    """The public names a body defines; a variable of a module is one only if a docstring follows it."""
-    for index, node in enumerate(body):
-        following = body[index + 1] if index + 1 < len(body) else None
-        match node:
-            case ast.ClassDef(name=name):
-                bases = f"({', '.join(ast.unparse(base) for base in node.bases)})" if node.bases else ""
-                members = tuple(_symbols(node.body, name))
-                symbol = Symbol(name, f"class {name}{bases}", ast.get_docstring(node) or "", members)
-            case ast.FunctionDef(name="__init__") if owner:
-                arguments = ast.unparse(node.args).removeprefix("self").removeprefix(", ")
-                symbol = Symbol("constructor", f"{owner}({arguments})", "")
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                symbol = Symbol(node.name, _function_signature(node), ast.get_docstring(node) or "")
-            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
-                symbol = Symbol(name, ast.unparse(node), _docstring_below(following))
-            case _:
-                continue
-        if not symbol.name.startswith("_") and (owner or symbol.doc):
-            yield symbol
+def _home(module: str, name: str) -> str:
+    """The full name of what a module calls so, in the module that defines it."""
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                if name == (alias.asname or alias.name):
+                    ours = node.module.partition(".")[0] == "maverick"
+                    return _home(node.module, alias.name) if ours else f"{node.module}.{alias.name}"
+    return f"{module}.{name}"
 
 
-def _function_signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    if any(ast.unparse(decorator) in ("property", "cached_property") for decorator in node.decorator_list):
-        return f"{node.name}: {ast.unparse(node.returns) if node.returns else 'Any'}"
-    asynchronous = "async " if isinstance(node, ast.AsyncFunctionDef) else ""
-    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    return f"{asynchronous}def {node.name}({ast.unparse(node.args)}){returns}"
+def _markdown(doc: str) -> str:
+    """Docstrings as Markdown: what Sphinx marks up as ``:class:`Name``` is code, and ``::`` a colon."""
+    plain = re.sub(r":\w+:`~?(?:[^`<]+<)?([\w.]+)>?`", r"`\1`", doc)
+    return re.sub(r"::$", ":", plain, flags=re.MULTILINE)
 
 
-def _docstring_below(node: ast.stmt | None) -> str:
-    if (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    ):
-        return cleandoc(node.value.value)
-    return ""
+# The site -----------------------------------------------------------------------------------------------------------
 
 
-# Writing the pages --------------------------------------------------------------------------------------------------
+def settings() -> str:
+    """The settings of Zensical."""
+    reference = [{module: f"reference/{module}.md"} for module in REFERENCE]
+    examples = [{file.name: f"examples/{file.stem}.md"} for file in sorted((ROOT / "examples").glob("*.py"))]
+    sections: list[Mapping[str, Any]] = [
+        {title: [{page.title: str(place(page.file))} for page in pages]}
+        for title, pages in navigation().items()
+    ]
+    extra = [{"Examples": ["examples.md", *examples]}, {"Reference": ["reference.md", *reference]}]
+    [(title, pages)] = sections.pop().items()
+    last = {title: [*pages, {"Requirements": "design/requirements.md"}]}
+    nav = [{"Maverick": "index.md"}, *sections, *extra, last]
+    return _TEMPLATE.format(nav=_toml(nav))
 
 
-class Reference:
-    """The pages of the modules, with links between them.
+_TEMPLATE = """\
+[project]
+site_name = "Maverick"
+site_description = "An agent runtime for Python"
+docs_dir = "docs"
+site_dir = "site"
+use_directory_urls = false
+nav = {nav}
 
-    Args:
-        modules: What to write pages for.
-    """
+[project.theme]
+font = false
+features = [
+    "content.code.copy", "navigation.indexes", "navigation.top", "navigation.tabs", "navigation.footer",
+    "search.highlight", "toc.follow",
+]
+[[project.theme.palette]]
+media = "(prefers-color-scheme: light)"
+scheme = "default"
+toggle = {{ icon = "lucide/sun", name = "Switch to dark mode" }}
+[[project.theme.palette]]
+media = "(prefers-color-scheme: dark)"
+scheme = "slate"
+toggle = {{ icon = "lucide/moon", name = "Switch to light mode" }}
 
-    def __init__(self, modules: Sequence[Module]) -> None:
-        self._modules = modules
-        self._by_name = {module.name: module for module in modules}
-        self._places: dict[str, str] = {}
-        """Where the names are described: full names, and short ones that only one thing has."""
-        ambiguous = set()
-        for module in modules:
-            self._places[module.name] = module.page
-            for symbol in module.symbols:
-                place = f"{module.page}#{symbol.name}"
-                self._places[f"{module.name}.{symbol.name}"] = place
-                if self._places.setdefault(symbol.name, place) != place:
-                    ambiguous.add(symbol.name)
-        for name in ambiguous:
-            del self._places[name]
+[project.plugins.mkdocstrings.handlers.python]
+paths = ["src"]
 
-    def write(self, folder: Path) -> None:
-        """Write all pages and their index into a folder."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for module in self._modules:
-            (folder / module.page).write_text(self._module_page(module), encoding="utf-8")
-        rows = [
-            f'<dt><a href="{module.page}">{module.name}</a></dt><dd>{self._inline(_summary(module.doc))}</dd>'
-            for module in self._modules
-        ]
-        index = _page("Maverick: API reference", f"<dl>{''.join(rows)}</dl>")
-        (folder / "index.html").write_text(index, encoding="utf-8")
-
-    def _module_page(self, module: Module) -> str:
-        passed_on = "".join(
-            f"<dt>{self._link(f'{home}.{name}', name)}</dt><dd>from {self._link(home, home)}</dd>"
-            for name, home in sorted(self._homes(module).items())
-        )
-        body = '<p><a href="index.html">All modules</a></p>' + self._prose(module.doc)
-        if passed_on:
-            body += f"<h2>Names</h2><dl>{passed_on}</dl>"
-        return _page(module.name, body + "".join(self._section(symbol) for symbol in module.symbols))
-
-    def _homes(self, module: Module) -> dict[str, str]:
-        """The modules that define what the module passes on, past those that pass it on as well."""
-        homes = {}
-        for name, place in module.passed_on.items():
-            home = place
-            while home in self._by_name and name in self._by_name[home].passed_on:
-                home = self._by_name[home].passed_on[name]
-            homes[name] = home
-        return homes
-
-    def _section(self, symbol: Symbol, owner: str = "") -> str:
-        anchor = f"{owner}.{symbol.name}" if owner else symbol.name
-        level = 3 if owner else 2
-        return (
-            f'<section id="{anchor}"><h{level}><code>{html.escape(symbol.signature)}</code></h{level}>'
-            f"{self._prose(symbol.doc)}"
-            f"{''.join(self._section(member, anchor) for member in symbol.members)}</section>"
-        )
-
-    def _prose(self, doc: str) -> str:
-        """A docstring as paragraphs, indented blocks, and lists for its sections."""
-        pieces = []
-        for paragraph in re.split(r"\n\s*\n", doc):
-            first, _, rest = paragraph.partition("\n")
-            if section := _SECTION.match(first):
-                pieces.append(f"<p><b>{section[1]}</b></p>{self._list(rest)}")
-            elif paragraph.startswith("    "):
-                pieces.append(f"<pre>{html.escape(cleandoc(paragraph))}</pre>")
-            elif paragraph:
-                pieces.append(f"<p>{self._inline(re.sub(r'::$', ':', paragraph))}</p>")
-        return "".join(pieces)
-
-    def _list(self, text: str) -> str:
-        entries: list[tuple[str, str]] = []
-        for line in text.splitlines():
-            if entry := _ENTRY.match(line):
-                entries.append((entry[1], entry[2]))
-            elif entries:
-                name, so_far = entries[-1]
-                entries[-1] = (name, f"{so_far} {line.strip()}")
-            else:
-                entries.append(("", line.strip()))
-        rows = (
-            f"<dt>{self._link(name, name) if name else ''}</dt><dd>{self._inline(said)}</dd>"
-            for name, said in entries
-        )
-        return f"<dl>{''.join(rows)}</dl>"
-
-    def _inline(self, text: str) -> str:
-        pieces, end = [], 0
-        for found in _MARKUP.finditer(text):
-            pieces.append(html.escape(text[end : found.start()]))
-            if found["code"] is not None:
-                pieces.append(self._link(found["code"], found["code"]))
-            else:
-                target = found["target"]
-                pieces.append(self._link(target, found["title"] or target.rpartition(".")[2]))
-            end = found.end()
-        return "".join(pieces) + html.escape(text[end:])
-
-    def _link(self, name: str, title: str) -> str:
-        place = self._places.get(name)
-        shown = f"<code>{html.escape(title)}</code>"
-        return shown if place is None else f'<a href="{place}">{shown}</a>'
+[project.plugins.mkdocstrings.handlers.python.options]
+allow_inspection = false
+docstring_style = "google"
+filters = ["!^_"]
+heading_level = 2
+members_order = "source"
+merge_init_into_class = true
+separate_signature = true
+show_if_no_docstring = true
+show_labels = false
+show_root_heading = true
+show_root_full_path = false
+show_signature_annotations = true
+show_source = false
+show_symbol_type_heading = true
+show_symbol_type_toc = true
+signature_crossrefs = true
+"""
 
 
-def _page(title: str, body: str) -> str:
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style></head>\n<body><h1>{title}</h1>{body}</body></html>\n"
+def _toml(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)
+
+
+def llms_text() -> str:
+    """What ``llms.txt`` has to say: each page, with a line on what it is about."""
+    lines = [
+        "# Maverick",
+        "",
+        "> An agent runtime for Python: `pip install maverick-agents`, `import maverick`.",
+    ]
+    for title, pages in navigation().items():
+        lines += ["", f"## {title}", ""]
+        lines += [f"- [{page.title}]({place(page.file)}): {page.summary}" for page in pages]
+    lines += ["", "## Reference", "", *_reference_lines()]
+    return "\n".join(lines) + "\n"
+
+
+def _reference_lines() -> Iterator[str]:
+    for module in REFERENCE:
+        summary = _markdown(ast.get_docstring(_tree(module)) or "").partition("\n")[0]
+        yield f"- [{module}](reference/{module}.html): {summary}"
+
+
+def write_sources(folder: Path) -> None:
+    """Put together what the site is made of."""
+    shutil.rmtree(folder, ignore_errors=True)
+    write_pages(folder / "docs")
+    write_reference(folder / "docs")
+    for file in (ROOT / "src").rglob("*.py"):  # as the reference is made of: read, not imported
+        _write(folder / file.relative_to(ROOT), _markdown(file.read_text(encoding="utf-8")))
+    _write(folder / "docs" / "llms.txt", llms_text())
+    subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, DOCS / "requirements_page.py", folder / "docs" / "design"],
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
+    _write(folder / "zensical.toml", settings())
 
 
-def _summary(doc: str) -> str:
-    return doc.partition("\n\n")[0]
+def main() -> int:
+    """Build the site and say where it is."""
+    write_sources(SOURCES)
+    built = subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--clean", "--strict"], cwd=SOURCES, check=False
+    )
+    if built.returncode == 0:
+        shutil.rmtree(SITE, ignore_errors=True)
+        (SOURCES / "site").rename(SITE)
+        for file in (SOURCES / "docs").rglob("*.md"):  # for whoever reads llms.txt
+            shutil.copy(file, SITE / file.relative_to(SOURCES / "docs"))
+        sys.stdout.write(f"The site is in {SITE}. Look at it with: python -m http.server -d {SITE}\n")
+    return built.returncode
 
 
-def main(folder: str | None = None) -> None:
-    """Build the reference and say where it is."""
-    destination = ROOT / "build" / "docs" if folder is None else Path(folder)
-    modules = read_modules(SOURCES)
-    Reference(modules).write(destination)
-    sys.stdout.write(f"{len(modules)} modules described in {destination / 'index.html'}\n")
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    sys.exit(main())

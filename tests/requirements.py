@@ -448,6 +448,7 @@ _DISTRIBUTION = {
     "DIST-WHEEL": "The wheel works without the repository: the command, the page, prices, and types for type checkers.",
     "DIST-TOUR": "What the README shows works with the built wheel, without the repository.",
     "DIST-EXTRAS": "Whatever needs an extra that is not installed says how to install it, and nothing else.",
+    "DOCS-SITE": "Every page is on the site with a line on what it is about, and every link leads somewhere.",
     "PLATFORM-IMPORT": "What Windows does not have is needed by nothing but what says so: agents run without it.",
 }
 

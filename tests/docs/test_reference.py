@@ -1,47 +1,52 @@
-"""The API reference is built from the sources, is complete, and its links lead somewhere."""
+"""The site is made of all pages, and their links lead somewhere."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-import maverick
-from docs.documents import ROOT, run_python
+from docs.documents import ROOT
 
-LINK = re.compile(r'href="([^"#]+)(?:#([^"]+))?"')
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]+)[^)]*\)")
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("reference")
-    ran = run_python(ROOT / "docs" / "build.py", folder, cwd=folder)
-    assert ran.returncode == 0, ran.stderr
-    return folder
+def build() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("build_docs", ROOT / "docs" / "build.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_every_public_name_of_the_package_links_to_its_description(reference: Path) -> None:
-    page = (reference / "maverick.html").read_text(encoding="utf-8")
+@pytest.mark.requirement("DOCS-SITE")
+def test_every_page_is_listed_once_with_what_is_on_it(build: ModuleType) -> None:
+    listed = [page.file for section in build.navigation().values() for page in section]
+    pages = {*(ROOT / "docs").rglob("*.md")} - {ROOT / "docs" / "README.md"}
 
-    for name in maverick.__all__:
-        assert f'#{name}"><code>{name}</code></a>' in page
-
-
-def test_every_link_leads_to_a_page_and_a_place_on_it(reference: Path) -> None:
-    pages = {path.name: path.read_text(encoding="utf-8") for path in reference.glob("*.html")}
-
-    links = {link for page in pages.values() for link in LINK.findall(page)}
-
-    assert len(links) > 100
-    for page_name, anchor in links:
-        assert page_name in pages
-        assert not anchor or f'id="{anchor}"' in pages[page_name], f"{page_name}#{anchor}"
+    assert sorted({*listed} & pages) == sorted(pages)
+    assert len(listed) == len({*listed})
+    assert all(file.exists() for file in listed)
 
 
-def test_a_page_has_signatures_arguments_and_what_is_raised(reference: Path) -> None:
-    page = (reference / "maverick.runtime.executor.html").read_text(encoding="utf-8")
+@pytest.mark.requirement("DOCS-SITE")
+def test_every_link_of_the_site_leads_to_a_page_of_it(build: ModuleType, tmp_path: Path) -> None:
+    build.write_sources(tmp_path)
 
-    assert "async def execute(self, definition: AgentDefinition[T]" in page
-    assert "<dt><code>on_activity</code></dt>" in page
-    assert "<b>Raises</b>" in page
+    docs = tmp_path / "docs"
+    pages = [*docs.rglob("*.md")]
+    for page in pages:
+        for target in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+            if "://" not in target:
+                assert (page.parent / target).exists(), (page.relative_to(docs), target)
+    named = LINK.findall((docs / "llms.txt").read_text(encoding="utf-8"))
+    assert len(named) > 50
+    assert all((docs / name).with_suffix(".md").exists() for name in named)
+    settings = (tmp_path / "zensical.toml").read_text(encoding="utf-8")
+    assert all(f'"{page.relative_to(docs)}"' in settings for page in pages if page.parent.name == "guides")
