@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +18,7 @@ from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
 from maverick.model import Request, Response, StreamItem
 from maverick.providers import Client, connect
 from maverick.providers.catalog import BUILT_IN
+from maverick.providers.options import ConnectOptions
 
 ACME = """
 from maverick.providers import Client
@@ -148,7 +151,7 @@ def test_an_unknown_option_is_named_with_the_nearest_one(monkeypatch: pytest.Mon
 
     provide(monkeypatch, "claude", make)
     with pytest.raises(InvalidInputError) as caught:
-        connect("claude:sonnet", apikey="k")
+        connect("claude:sonnet", apikey="k")  # type: ignore[call-arg]
 
     assert caught.value.field == "apikey"
     assert "Did you mean 'api_key'?" in str(caught.value)
@@ -210,7 +213,7 @@ def test_an_import_that_fails_in_a_provider_without_an_extra_is_not_masked(
 def test_a_package_adds_a_provider_as_a_module_a_function_or_a_class(install: Install, target: str) -> None:
     install("acme", target)
 
-    client = connect("acme:fast", region="us")
+    client = connect("acme:fast", region="us")  # type: ignore[call-arg]  # its own
 
     assert (client.model, getattr(client, "region", None)) == ("fast", "us")
     assert "acme" in provider_names()
@@ -267,3 +270,12 @@ def test_a_provider_that_makes_something_else_than_a_client_is_reported(
     provide(monkeypatch, "claude", make)
     with pytest.raises(AgentError, match=r"made a str, not a maverick\.providers\.Client"):
         connect("claude:sonnet")
+
+
+def test_every_option_of_a_built_in_provider_is_one_that_connect_declares() -> None:
+    declared = inspect.signature(connect).parameters.keys() | ConnectOptions.__annotations__.keys()
+
+    for name, provider in BUILT_IN.items():
+        factory = getattr(import_module(provider.module), provider.factory)
+        takes = inspect.signature(factory).parameters.keys() - {"model", "path"}
+        assert takes <= declared, name

@@ -197,7 +197,7 @@ def test_a_streamed_answer_may_take_its_time_while_content_comes_unless_a_limit_
 ) -> None:
     written = AgentConfig(**settings, sources={f"agent.{name}": "a file" for name in settings})
 
-    key = {} if model == "offline:" else {"api_key": "made-up"}
+    key: dict[str, Any] = {} if model == "offline:" else {"api_key": "made-up"}
     client = connect(model, settings=written, **key, **options)
 
     assert client.defaults.request_timeout == seconds

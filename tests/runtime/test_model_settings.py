@@ -98,7 +98,7 @@ def test_connect_takes_every_setting_and_checks_it() -> None:
 
     assert settings_of(client.defaults.config) == EVERY
     with pytest.raises(InvalidInputError, match="effort: expected 'low', 'medium', 'high' or 'max'"):
-        connect("claude:claude-opus-5-5", api_key="k", settings=AgentConfig(), effort="huge")
+        connect("claude:claude-opus-5-5", api_key="k", settings=AgentConfig(), effort="huge")  # type: ignore[arg-type]
 
 
 def test_a_request_without_tools_gets_none_of_the_providers_by_default() -> None:

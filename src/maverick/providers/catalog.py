@@ -18,19 +18,20 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from maverick.config import DEFAULT, AgentConfig, load_config
 from maverick.config.installation import extra_needed
-from maverick.config.model_settings import MODEL_SETTINGS
+from maverick.config.model_settings import MODEL_SETTINGS, CacheLifetime, Effort, ThinkingMode
 from maverick.config.provider_names import installed_providers
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, describe_unknown
 from maverick.model.client import RequestDefaults
 from maverick.providers.client import Client
 from maverick.providers.http.transport import Timeouts
+from maverick.providers.options import ConnectOptions
 from maverick.providers.resolve import ResolvedModel, resolve
 from maverick.telemetry import logger
 
@@ -61,7 +62,20 @@ BUILT_IN: Mapping[str, BuiltIn] = {
 }
 
 
-def connect(model: str | None = None, /, *, settings: AgentConfig | None = None, **options: Any) -> Client:
+def connect(
+    model: str | None = None,
+    /,
+    *,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    max_tokens: int | None = None,
+    effort: Effort | None = None,
+    thinking: ThinkingMode | None = None,
+    cache: CacheLifetime | None = None,
+    request_timeout: float | None = None,
+    settings: AgentConfig | None = None,
+    **options: Unpack[ConnectOptions],
+) -> Client:
     """Make a client of a model, such as ``connect("claude:claude-sonnet-5-5")``.
 
     The client opens its connections on first use. Use it as ``async with connect(…) as client``, or call
@@ -70,11 +84,18 @@ def connect(model: str | None = None, /, *, settings: AgentConfig | None = None,
     Args:
         model: ``provider:model``; what the second half means is up to the provider (``cassette:run.json``
             is a file, ``offline:`` needs none). By default the model in the settings.
+        api_key: The key; by default the one in the settings or the environment.
+        base_url: The address of the API; by default the one in the settings, or else the provider's.
+        max_tokens: The most tokens of one answer, as in :class:`~maverick.loop.ModelConfig`; so are the next three. They
+            apply to requests that set nothing else.
+        effort: How much work the model puts into an answer.
+        thinking: When the model thinks, or for how many tokens at most.
+        cache: How long the provider is to keep the prompt in its cache.
+        request_timeout: The seconds that one model call may take.
         settings: What applies where no option is given: the key and the address if they are set for this provider,
             the timeout, and what requests leave open. By default the settings of files and environment.
-        **options: Settings of the provider, such as ``api_key`` or ``base_url``; and for every provider
-            the settings of :class:`~maverick.loop.ModelConfig`, such as ``max_tokens`` or ``effort``, and
-            ``request_timeout`` (seconds).
+        **options: The other settings of a model, and what only some providers have: see
+            :class:`~maverick.providers.options.ConnectOptions`. A provider of another package may take other ones.
 
     Raises:
         InvalidInputError: There is no such provider, or it has no such option.
@@ -82,10 +103,21 @@ def connect(model: str | None = None, /, *, settings: AgentConfig | None = None,
         AgentError: The provider cannot be used as it is installed; its ``kind`` is ``invalid``.
     """
     resolved = resolve(load_config().agent if settings is None else settings, wanted=model)
-    if "api_key" not in options:
-        used = dataclasses.replace(resolved, base_url=options.get("base_url") or resolved.base_url)
+    if api_key is None:
+        used = dataclasses.replace(resolved, base_url=base_url or resolved.base_url)
         used.check() if model is None else used.check_key_owner()
-    return open_client(resolved, **options)
+    named = {
+        "api_key": api_key,
+        "base_url": base_url,
+        "max_tokens": max_tokens,
+        "effort": effort,
+        "thinking": thinking,
+        "cache": cache,
+        "request_timeout": request_timeout,
+    }
+    return open_client(
+        resolved, **{name: given for name, given in named.items() if given is not None}, **options
+    )
 
 
 def open_client(resolved: ResolvedModel, **options: Any) -> Client:
