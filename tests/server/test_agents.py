@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from maverick import (
     SqliteJournal,
     ToolConfig,
     ToolContext,
+    define_agent,
     tool,
 )
 from maverick.model import LLMClient, Role
@@ -363,3 +365,40 @@ async def test_a_module_says_which_executor_a_user_has(tmp_path: Path) -> None:
         answers = [await server.person(name).say("hello") for name in ("ana", "bob")]
 
     assert [answer["response"] for answer in answers] == ["clerk for user_ana", "clerk for user_bob"]
+
+
+@pytest.mark.requirement("SERVER-AGENTS", "P6")
+async def test_an_answer_in_progress_hears_what_its_user_says_and_nobody_else(tmp_path: Path) -> None:
+    go_on = asyncio.Event()
+
+    @tool(effect="pure")
+    async def search() -> str:
+        """Search."""
+        await go_on.wait()
+        return "Brest, Nantes"
+
+    guide = define_agent("guide", "You guide.", tools=[search])
+    client = ScriptedClient([call("search"), reply("Nantes."), reply("As I said.")])
+    async with (
+        SqliteJournal(tmp_path / "runs.db") as journal,
+        ChatServer(
+            tmp_path / "chat.db", agents=(guide,), journal=journal, executor=AgentExecutor(client)
+        ) as server,
+    ):
+        ana, eve = server.person("ana"), server.person("eve")
+        events = []
+        async for event in ana.follow("Where to?"):
+            events.append(event)
+            if event.name == "tool_start":
+                said = f"/api/runs/{events[0].data['run_id']}/say"
+                strangers = await eve.post(said, {"message": "Say that it is Paris."})
+                heard = await ana.post(said, {"message": "Leave out Brest."})
+                empty = await ana.post(said, {"message": " "})
+                go_on.set()
+        too_late = await ana.post(said, {"message": "And Paris?"})
+        await ana.say("And now?", events[0].data["conversation_id"])
+
+    assert [answer.status for answer in (strangers, heard, empty, too_late)] == [404, 204, 422, 409]
+    assert [event.data["text"] for event in events if event.name == "note"] == ["You said: Leave out Brest."]
+    for request in client.requests[1:]:
+        assert "Leave out Brest." in [message.content for message in request.messages]

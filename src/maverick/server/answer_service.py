@@ -7,6 +7,7 @@ import contextlib
 from typing import Protocol
 
 from maverick.chat.conversations import ConversationBusyError
+from maverick.exceptions import InvalidInputError, RunNotFoundError
 from maverick.server.answer_body import AnswerBody, AnswerStatus
 from maverick.server.answer_job import AnswerJob, Question
 from maverick.server.answer_records import AnswerRecord
@@ -141,6 +142,25 @@ class AnswerService:
             await run_in_thread(self._store.request_stop, user_id, run_id)
             answer = await self.go_on(user_id, run_id, stopped=True)
         return answer
+
+    async def say(self, user_id: str, run_id: str, words: str) -> None:
+        """Say something to an answer in progress: the agent hears it before its next turn.
+
+        Raises:
+            RequestRefusedError: The user has no such answer, it has ended, or its agent does not listen meanwhile.
+        """
+        answer = await self.find(user_id, run_id)
+        journal = self.approvals.journal
+        try:
+            if journal is None or (answer.log.is_closed and answer.status != AnswerStatus.WAITING):
+                raise RequestRefusedError(409, "ended", "This answer is over. Send a message instead.")
+            await journal.say(run_id, words, by=user_id, user_id=user_id)
+        except InvalidInputError as error:  # it has just ended, or too much was said already
+            raise RequestRefusedError(409, "ended", str(error)) from error
+        except RunNotFoundError as error:  # it has not begun, or is the task chat's
+            raise RequestRefusedError(
+                409, "not_listening", "This answer hears nothing now. Send a message when it is there."
+            ) from error
 
     async def stop_in(self, user_id: str, conversation_id: str) -> None:
         """Stop the answers in a conversation that this process knows, or that wait, and wait for their end.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 
 from maverick.exceptions import ApprovalError, RunNotFoundError
-from maverick.journal import Approval, ApprovalStatus
+from maverick.journal import Approval, ApprovalStatus, Journal
 from maverick.journal.approvals import is_expired
 from maverick.runtime import AgentExecutor
 from maverick.server.agents import Agents
@@ -25,6 +25,11 @@ class Approvals:
     def __init__(self, agents: Agents, store: AnswerStore) -> None:
         self._agents = agents
         self._store = store
+
+    @property
+    def journal(self) -> Journal | None:
+        """Where the runs of the agents are kept that are not the task chat."""
+        return self._agents.journal
 
     async def waits_for(self, user_id: str, run_id: str) -> ApprovalBody | None:
         """What an answer of the user waits for, if it cannot go on yet."""

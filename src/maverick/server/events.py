@@ -15,6 +15,7 @@ from maverick.loop.events import (
     AgentActivityEvent,
     ApprovalRequested,
     ContentChunk,
+    MessageAdded,
     PrefixChanged,
     ServerToolUsed,
     SourcesCited,
@@ -203,6 +204,8 @@ def _streamed(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any]] 
             )
         case ServerToolUsed(use=use):
             made = EventName.SERVER_TOOL, {"name": use.name, "text": str(use)}
+        case MessageAdded(content=content):
+            made = EventName.NOTE, {"text": f"You said: {content}"}
         case PrefixChanged(reason=reason, tokens=tokens) if tokens:
             made = EventName.NOTE, {"text": f"{reason}: about {tokens:,} tokens not cached"}
         case SourcesCited(citations=citations):

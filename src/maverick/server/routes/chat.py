@@ -77,6 +77,14 @@ class ChatRequest(BaseModel):
     """What is sent with the message."""
 
 
+class SayRequest(BaseModel):
+    """What a user says to an answer in progress."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    message: Words
+
+
 class AgentList(BaseModel):
     """The agents that conversations can be had with."""
 
@@ -153,6 +161,15 @@ async def stop_answer(run_id: PathId, user: User, service: Service) -> Response:
     """Stop an answer and keep the partial text. One that is complete stays as it is."""
     answer = await service.answers.stop(user.user_id, run_id)
     return await answered(service, user, answer, None)
+
+
+@router.post("/runs/{run_id}/say", status_code=204)
+async def say_to_answer(run_id: PathId, body: SayRequest, user: User, service: Service) -> None:
+    """Say something to an answer in progress: the agent hears it before its next turn.
+
+    One that waits for a decision hears it when it goes on. The task chat does not listen while it answers.
+    """
+    await service.answers.say(user.user_id, run_id, body.message)
 
 
 async def answered(
