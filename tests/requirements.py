@@ -449,6 +449,7 @@ _DISTRIBUTION = {
     "DIST-TOUR": "What the README shows works with the built wheel, without the repository.",
     "DIST-EXTRAS": "Whatever needs an extra that is not installed says how to install it, and nothing else.",
     "DOCS-SITE": "Every page is on the site with a line on what it is about, and every link leads somewhere.",
+    "DOCS-REFERENCE": "Every public name, and each of its members, is documented.",
     "PLATFORM-IMPORT": "What Windows does not have is needed by nothing but what says so: agents run without it.",
 }
 

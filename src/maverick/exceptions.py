@@ -94,7 +94,9 @@ class AgentError(MaverickError):
     """
 
     default_kind: ClassVar[ErrorKind] = ErrorKind.AGENT
+    """The ``kind`` of errors of this class, unless another is given."""
     default_retryable: ClassVar[bool] = False
+    """Whether errors of this class may be retried, unless it is said otherwise."""
 
     def __init__(
         self,

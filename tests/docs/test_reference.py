@@ -1,9 +1,11 @@
-"""The site is made of all pages, and their links lead somewhere."""
+"""The site is made of all pages, their links lead somewhere, and the reference describes everything public."""
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -50,3 +52,73 @@ def test_every_link_of_the_site_leads_to_a_page_of_it(build: ModuleType, tmp_pat
     assert all((docs / name).with_suffix(".md").exists() for name in named)
     settings = (tmp_path / "zensical.toml").read_text(encoding="utf-8")
     assert all(f'"{page.relative_to(docs)}"' in settings for page in pages if page.parent.name == "guides")
+
+
+@pytest.mark.requirement("DOCS-REFERENCE")
+def test_every_public_name_and_each_of_its_members_is_documented(build: ModuleType) -> None:
+    silent = sorted({name for module in build.REFERENCE for name in _silent(build, module)})
+
+    assert silent == []
+
+
+def _silent(build: ModuleType, module: str) -> Iterator[str]:
+    """What has no docstring: public names of a module, their public methods, and the fields that a class declares."""
+    for name in build.public_names()[module]:
+        home, _, own = build._home(module, name).rpartition(".")
+        if not home.startswith("maverick"):
+            continue
+        body = build._tree(home).body
+        for index, node in enumerate(body):
+            if _name_of(node) == own and not isinstance(node, ast.Import | ast.ImportFrom):
+                if not _is_documented(body, index) and not _is_overload(node):
+                    yield f"{home}.{own}"
+                if isinstance(node, ast.ClassDef):
+                    inherited = {name for base in node.bases for name in _fields(body, ast.unparse(base))}
+                    yield from _silent_members(node, f"{home}.{own}", inherited)
+
+
+def _fields(body: list[ast.stmt], name: str) -> set[str]:
+    """The members that a class and its bases in the same module have: they are described there."""
+    owners = [node for node in body if isinstance(node, ast.ClassDef) and node.name == name.partition("[")[0]]
+    own = {_name_of(node) for owner in owners for node in owner.body}
+    return own.union(*(_fields(body, ast.unparse(base)) for owner in owners for base in owner.bases))
+
+
+def _silent_members(owner: ast.ClassDef, where: str, inherited: set[str]) -> Iterator[str]:
+    known = inherited | {
+        found[1]
+        for found in re.finditer(r"^ +(\w+): ", ast.get_docstring(owner, clean=False) or "", re.MULTILINE)
+    }
+    for index, node in enumerate(owner.body):
+        name = _name_of(node)
+        is_ours = name and not name.startswith("_") and name not in known
+        if is_ours and not _is_documented(owner.body, index) and not _is_overload(node):
+            yield f"{where}.{name}"
+
+
+def _name_of(node: ast.stmt) -> str:
+    match node:
+        case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+            return node.name
+        case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return ""
+
+
+def _is_documented(body: list[ast.stmt], index: int) -> bool:
+    node = body[index]
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return bool(ast.get_docstring(node))
+    following = body[index + 1] if index + 1 < len(body) else None
+    return (
+        isinstance(following, ast.Expr)
+        and isinstance(following.value, ast.Constant)
+        and isinstance(following.value.value, str)
+    )
+
+
+def _is_overload(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
+        ast.unparse(decorator).rpartition(".")[2] in ("overload", "setter")
+        for decorator in node.decorator_list
+    )

@@ -346,7 +346,9 @@ class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What all workers of a fleet together may use of a provider in any minute."""
 
     requests_per_minute: _Count | None = None
+    """Model calls in a minute."""
     tokens_per_minute: _Count | None = None
+    """Tokens in a minute."""
 
 
 _Place = Annotated[Secret, Meta(description="a path or a postgresql:// address")]

@@ -15,7 +15,9 @@ class Status(StrEnum):
     """What became of a check, or of an attempt at a case."""
 
     PASSED = "passed"
+    """It was as expected."""
     FAILED = "failed"
+    """It was not as expected."""
     ERROR = "error"
     """It could not be found out: the check or the run failed."""
     STOPPED = "stopped"
@@ -28,6 +30,7 @@ class CheckResult(Struct, frozen=True):
     check: str
     """What was checked."""
     status: Status
+    """Whether it passed."""
     reason: str = ""
     """Why it did not pass, or what else it said."""
 
@@ -38,15 +41,19 @@ class Attempt(Struct, frozen=True, kw_only=True):
     run_id: str
     """The run, for ``maverick runs show``."""
     status: Status
+    """How it ended."""
     checks: tuple[CheckResult, ...] = ()
+    """What each check said."""
     output: str = ""
     """The answer as text."""
     error: str = ""
     """Why the run did not succeed."""
     turns: int = 0
+    """How many turns the run took."""
     cost_usd: float | None = 0.0
     """What was spent on it, judges included; ``None`` when that is not known."""
     duration_ms: int = 0
+    """How long the run took."""
 
     @property
     def problems(self) -> Iterator[str]:
@@ -63,7 +70,9 @@ class CaseReport(Struct, frozen=True):
     """All attempts at a case."""
 
     name: str
+    """The name of the case."""
     attempts: tuple[Attempt, ...] = ()
+    """One for each repetition."""
     min_pass_rate: float = 1.0
     """How many of the attempts have to pass, from 0 to 1."""
 
@@ -100,6 +109,7 @@ class Report(Struct, frozen=True, kw_only=True):
     at: float
     """When it began, in seconds since the epoch."""
     cases: tuple[CaseReport, ...]
+    """What was found of each case."""
     stopped: str = ""
     """Why it was stopped before all cases were run, if it was."""
 

@@ -45,19 +45,25 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     """A run, as a list of runs shows it."""
 
     run_id: str
+    """The id of the run."""
     agent: str
     """The path of agent names, joined by ``/``."""
     status: RunStatus
+    """Whether it is in progress, and else how it ended."""
     created_at: float
+    """When it began, in seconds since the epoch."""
     updated_at: float
+    """When its last entry was written."""
     entries: int
     """How many entries it has."""
     parent: str | None = None
     """The run that called it as a subagent."""
     user_id: str | None = None
+    """The user it acts for, if any."""
     reason: str = ""
     """Why it ended."""
     forked_from: str | None = None
+    """The run that it began as a copy of, if any."""
 
     def __post_init__(self) -> None:
         for name in ("run_id", "agent", "parent", "user_id", "reason", "forked_from"):
@@ -201,8 +207,11 @@ class ApprovalStatus(StrEnum):
     """What became of a request for approval."""
 
     PENDING = "pending"
+    """No one has decided yet."""
     APPROVED = "approved"
+    """The call may run."""
     DENIED = "denied"
+    """The call may not run."""
     USED = "used"
     """The decision was taken into the run; it counts once."""
 
@@ -211,25 +220,39 @@ class Approval(Struct, frozen=True, kw_only=True):
     """A request for a person's decision, bound to exactly one call (promise P7)."""
 
     approval_id: str
+    """The id to decide with."""
     run_id: str
+    """The run that waits."""
     turn: int
+    """The turn of the call."""
     index: int
+    """Which call of that turn."""
     tool_name: str
+    """The tool that is to be called."""
     arguments_json: str = field(name="arguments")
     """The arguments as JSON."""
     arguments_hash: str
+    """Binds the decision to these arguments."""
     tool_hash: str
+    """Binds the decision to the tool as it was described."""
     user_id: str | None
     """The user the run acts for; only that user's decision counts, when there is one."""
     requested_at: float
+    """When it was asked for, in seconds since the epoch."""
     expires_at: float | None
+    """When it can no longer be decided; ``None`` is never."""
     status: ApprovalStatus
+    """Whether it was decided, and how."""
     question: str = ""
     """Why a person is asked; empty when the tool always wants it and does not say why."""
     approved: bool = False
+    """Whether the call may run."""
     decided_by: str = ""
+    """Who decided; empty while no one has."""
     decided_at: float | None = None
+    """When it was decided, in seconds since the epoch."""
     reason: str = ""
+    """Why, if they said so; the model reads it when the call is denied."""
     edited_json: str = field(name="edited", default="")
     """The arguments that it was approved with, as JSON, if they are others."""
     edited_hash: str = ""

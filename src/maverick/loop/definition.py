@@ -42,6 +42,7 @@ class PromptConfig:
     """The agent's prompts: ``${variable}`` stands for an input."""
 
     system_prompt: str = ""
+    """What the model is told first; ``${variable}`` stands for an input."""
     initial_messages: Sequence[str | Message] = ("${prompt}",)
     """The first messages of the conversation; a string is a message from the user. Variables stand for inputs in
     the text of a :class:`Message` too."""
@@ -64,13 +65,17 @@ class RunConfig:
     """The limits of a run. They hold for the run and its subagents together; ``None`` is no limit."""
 
     max_turns: int | None = 50
+    """How many model calls the run may make."""
     timeout_ms: int | None = 600_000
     """The time of the whole run, in milliseconds; ``RunConfig(timeout=60)`` says it in seconds, as everywhere else."""
     max_tool_calls: int | None = None
+    """How many tool calls the run may make."""
     max_calls_per_turn: int | None = 128
     """How many tool calls of one answer are run; the others are refused, and the run goes on."""
     max_total_tokens: int | None = None
+    """How many tokens the run may use, input and output together."""
     max_cost_usd: float | None = None
+    """What the run may cost, in US dollars."""
     max_retries: int = 3
     """How often a failed model call is tried again."""
     retry_delay: float = 0.5
@@ -146,6 +151,7 @@ class InputConfig:
     """The inputs a definition takes: names with a type, a default and a description."""
 
     inputs: Mapping[str, Input | type]
+    """The inputs of the agent, by name."""
 
     def __post_init__(self) -> None:
         check_type("input_config.inputs", self.inputs, Mapping)
@@ -307,9 +313,13 @@ class AgentTool:
     """A definition that another agent can call. The driver runs it as a run of its own, nested in the caller's."""
 
     definition: AgentDefinition[Any]
+    """The agent that it runs."""
     name: str
+    """What the model calls it."""
     description: str
+    """What the model reads about it."""
     parameters: Mapping[str, Any] = field(init=False, repr=False)
+    """The JSON Schema of its arguments, made of the agent's inputs."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", inputs_schema(self.definition.inputs))

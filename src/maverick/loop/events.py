@@ -24,9 +24,12 @@ class ActivityEvent(Struct, frozen=True, kw_only=True):
     """Something an observer may want to know: what all events have. Annotate with :data:`AgentActivityEvent`."""
 
     type: ClassVar[str]
+    """The name of its kind, as front ends get it."""
 
     run_id: str
+    """The run it belongs to."""
     trace_id: str
+    """The trace it belongs to, for logs and OpenTelemetry."""
     at: float
     """When it happened, in seconds since the epoch."""
     agent: tuple[str, ...]
@@ -50,6 +53,7 @@ class TurnStart(ActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "turn_start"
     turn_number: int
+    """Which turn of the run, from 1."""
 
 
 class Thinking(ActivityEvent, frozen=True, kw_only=True):
@@ -57,6 +61,7 @@ class Thinking(ActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "thinking"
     content: str
+    """The next piece of it."""
 
 
 class ContentChunk(ActivityEvent, frozen=True, kw_only=True):
@@ -64,6 +69,7 @@ class ContentChunk(ActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "content_chunk"
     content: str
+    """The next piece of it."""
 
 
 class ToolCallStart(ActivityEvent, frozen=True, kw_only=True):
@@ -71,6 +77,7 @@ class ToolCallStart(ActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "tool_call_start"
     tool_call: ToolCall
+    """The tool's name, and the arguments that the model gave."""
 
 
 class ToolCallEnd(ActivityEvent, frozen=True, kw_only=True):
@@ -78,9 +85,13 @@ class ToolCallEnd(ActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "tool_call_end"
     tool_call_id: str
+    """The id of the call that it answers."""
     result: str
+    """The result as text, as the model gets it."""
     outcome: ToolOutcome
+    """What became of the call."""
     duration_ms: int
+    """How long it took."""
     data: dict[str, Any] | None = None
     """The result as JSON values, from tools that return a ``StructuredResult``."""
     parts: tuple[Part, ...] = ()
@@ -97,6 +108,7 @@ class ServerToolUsed(ActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "server_tool_used"
     use: ServerToolUse
+    """Which tool, with what, and what it gave."""
 
 
 class SourcesCited(ActivityEvent, frozen=True, kw_only=True):
@@ -104,6 +116,7 @@ class SourcesCited(ActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "sources_cited"
     citations: tuple[Citation, ...]
+    """What is cited, and where in the answer."""
 
 
 class TurnEnd(ActivityEvent, frozen=True, kw_only=True):
@@ -111,6 +124,7 @@ class TurnEnd(ActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "turn_end"
     turn_number: int
+    """Which turn of the run, from 1."""
 
 
 class ErrorEvent(ActivityEvent, frozen=True, kw_only=True):
@@ -118,6 +132,7 @@ class ErrorEvent(ActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "error"
     error: AgentError
+    """What went wrong, and whether it may be tried again."""
 
 
 class RetryScheduled(ActivityEvent, frozen=True, kw_only=True):
@@ -135,6 +150,7 @@ class ApprovalRequested(ActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "approval_requested"
     tool_call: ToolCall
+    """The call that waits."""
     reason: str = ""
     """Why a person is asked; empty when the tool always needs approval."""
     approval_id: str = ""
@@ -146,8 +162,11 @@ class ApprovalGiven(ActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "approval_given"
     tool_call_id: str
+    """The call that was decided on."""
     approved: bool
+    """Whether it may run."""
     by: str
+    """Who decided."""
     reason: str = ""
     """Why, if they said so."""
     arguments: dict[str, Any] | None = None
@@ -181,6 +200,7 @@ class PrefixChanged(ActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "prefix_changed"
     reason: PrefixReason
+    """What makes it differ."""
     tokens: int
     """About how many tokens are billed again that the provider's cache would have held."""
 
@@ -203,6 +223,7 @@ class MessageAdded(ActivityEvent, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "message_added"
     content: str
+    """The message."""
 
 
 class RunEnd(ActivityEvent, Generic[T], frozen=True, kw_only=True):
@@ -210,6 +231,7 @@ class RunEnd(ActivityEvent, Generic[T], frozen=True, kw_only=True):
 
     type: ClassVar[str] = "run_end"
     result: AgentResult[T]
+    """How it ended, with the output."""
 
 
 AgentActivityEvent: TypeAlias = (

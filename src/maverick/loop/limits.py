@@ -19,10 +19,15 @@ class Limits(Struct, frozen=True, omit_defaults=True):
     """The most a run and its subagents may use together; ``None`` is no limit."""
 
     turns: int | None = None
+    """Model calls."""
     seconds: float | None = None
+    """Time."""
     tokens: int | None = None
+    """Input and output tokens together."""
     cost_usd: float | None = None
+    """US dollars."""
     tool_calls: int | None = None
+    """Tool calls."""
 
     def within(self, other: Limits) -> Limits:
         """The tighter of the two, limit by limit."""

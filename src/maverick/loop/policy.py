@@ -33,7 +33,9 @@ class PolicyDecision(Struct, frozen=True):
     """A verdict and its reason, worded for the model and for the person who is asked."""
 
     verdict: Verdict
+    """Whether the call runs, is asked about, or is refused."""
     reason: str = ""
+    """Why; the model reads it if the call is refused."""
 
 
 class Policy(Protocol):

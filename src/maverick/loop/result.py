@@ -22,11 +22,17 @@ class TerminateReason(StrEnum):
     COMPLETE = "complete"
     """The agent gave its final answer."""
     MAX_TURNS = "max_turns"
+    """It had as many turns as it may have."""
     TIMEOUT = "timeout"
+    """Its time was up."""
     ABORTED = "aborted"
+    """It was stopped from outside."""
     MAX_TOTAL_TOKENS = "max_total_tokens"
+    """It used as many tokens as it may."""
     MAX_COST = "max_cost"
+    """It cost as much as it may."""
     MAX_TOOL_CALLS = "max_tool_calls"
+    """It made as many tool calls as it may."""
     MAX_TOKENS = "max_tokens"
     """The final answer itself was cut off at the model's token limit."""
     REFUSED = "refused"
@@ -34,6 +40,7 @@ class TerminateReason(StrEnum):
     AWAITING_APPROVAL = "awaiting_approval"
     """A tool call waits for a person's decision."""
     ERROR = "error"
+    """Something failed for good; ``AgentResult.error`` says what."""
 
 
 RESUMABLE = frozenset(TerminateReason) - {
@@ -48,7 +55,9 @@ class ToolOutcome(StrEnum):
     """What became of a tool call. Each call has exactly one."""
 
     FINISHED = "finished"
+    """It ran, and returned a result."""
     FAILED = "failed"
+    """It ran, and raised an error."""
     DENIED = "denied"
     """It was not run: not allowed, not known, over a limit, or badly formed."""
     CANCELLED = "cancelled"
@@ -61,12 +70,19 @@ class ToolRecord(Struct, frozen=True):
     """A tool call of a run, and its one result."""
 
     call_id: str
+    """The id that the model gave the call."""
     tool_name: str
+    """The tool that was called."""
     arguments: dict[str, Any]
+    """The arguments that it was called with."""
     result: str
+    """The result as text, as the model got it."""
     outcome: ToolOutcome
+    """What became of the call."""
     duration_ms: int
+    """How long it took."""
     turn: int
+    """The turn it belongs to, from 1."""
     data: dict[str, Any] | None = None
     """The result as JSON values, from tools that return a ``StructuredResult``."""
     parts: tuple[Part, ...] = ()
@@ -78,12 +94,17 @@ class AgentUsage:
     """What a run used, its subagents included."""
 
     input_tokens: int
+    """Tokens that were sent, cached ones included."""
     output_tokens: int
+    """Tokens that were received, thinking included."""
     total_cost_usd: float | None = None
     """What it cost; ``None`` when that is not known."""
     duration_ms: int = cast("int", None)  # required, although it follows a field that is not
+    """How long the run took."""
     cache_read_tokens: int = 0
+    """Input tokens that came from the provider's cache."""
     cache_write_tokens: int = 0
+    """Input tokens that were written to the provider's cache."""
 
     def __post_init__(self) -> None:
         for name in (
@@ -148,20 +169,26 @@ class AgentResult(Generic[T]):
     """
 
     success: bool
+    """Whether the run completed, with a valid output."""
     output: T | None
     """The answer: of the declared type, or the text when none was declared; ``None`` when the run has failed. What there
     was of an answer then is ``raw_content``."""
     metadata: ResultMetadata = field(default_factory=ResultMetadata)
     """``run_id``, ``trace_id``, ``agent`` (the path of names) and ``model``, the one that answered."""
     errors: list[AgentError] = field(default_factory=list)
+    """What went wrong, the first error first."""
     usage: AgentUsage
+    """The tokens, the cost and the time it used, subagents included."""
     raw_content: str = ""
     """The final text as the model wrote it; after an interruption, what there was of it."""
     terminate_reason: TerminateReason = TerminateReason.COMPLETE
+    """Why the run ended."""
     turn_count: int = 0
+    """How many turns it took."""
     messages: Sequence[Message] = field(default=(), repr=False)
     """The whole conversation; every tool call in it has its result."""
     tool_calls: Sequence[ToolRecord] = field(default=(), repr=False)
+    """All tool calls of the run, with their results."""
     validated: bool = True
     """Whether ``output`` is of the declared type."""
     earlier: int = field(default=0, repr=False)

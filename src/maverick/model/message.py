@@ -17,8 +17,11 @@ class Role(StrEnum):
     """Who a message is from."""
 
     USER = "user"
+    """From a person or a program."""
     ASSISTANT = "assistant"
+    """From the model."""
     TOOL_RESULT = "tool_result"
+    """The results of tool calls."""
 
 
 class Opaque(Struct, frozen=True, tag="opaque"):
@@ -39,6 +42,7 @@ class Text(Struct, frozen=True, omit_defaults=True, tag="text"):
     """Text."""
 
     text: str
+    """What is said."""
     block: Opaque | None = None
     """The provider's own form, where it says more than the text, such as citations; only that provider gets it back."""
 
@@ -47,7 +51,9 @@ class Thought(Struct, frozen=True, omit_defaults=True, tag="thinking"):
     """What the model thought before it answered; ``signature`` lets the provider check it is untouched."""
 
     text: str
+    """What was thought, as far as the provider shows it."""
     signature: str = ""
+    """What the provider checks it by when it is sent back."""
     redacted: str = ""
     """The provider's encrypted form, when it does not show the thought itself."""
     block: Opaque | None = None
@@ -63,8 +69,11 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, tag="tool_call"):
     """The model's request to run a tool."""
 
     id: str
+    """The id that its result refers to."""
     tool_name: str
+    """The tool to call."""
     arguments: dict[str, Any] = field(default_factory=dict)
+    """The arguments to call it with."""
     malformed: str = ""
     """The arguments as sent, when they were not a JSON object; such a call is answered, never run."""
     block: Opaque | None = None
@@ -72,6 +81,7 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, tag="tool_call"):
 
 
 Part: TypeAlias = Text | Thought | ToolCall | Image | Document | Opaque
+"""What a message consists of."""
 _LONGEST_NAME = 100
 _NO_BRACKETS = str.maketrans("[]<>", "()()")
 _PART_TYPES = frozenset({Text, Thought, ToolCall, Image, Document, Opaque})
@@ -92,6 +102,7 @@ class Message:
 
     role: Role
     parts: tuple[Part, ...]
+    """What it consists of: text, thoughts, tool calls, images, documents."""
     tool_call_id: str | None
     is_error: bool
 

@@ -75,7 +75,9 @@ class OutputSchema(Struct, frozen=True):
     """The JSON the answer has to be, for providers that can hold the model to it."""
 
     name: str
+    """What the provider calls it."""
     schema: Mapping[str, Any]
+    """The JSON Schema."""
 
     def as_object(self) -> Mapping[str, Any]:
         """The schema of an object, for providers that take no other: that of a union, a list or a number, as its ``answer``."""
@@ -96,8 +98,11 @@ class Request(Struct, frozen=True):
     """One turn's question: the whole conversation, the tools on offer and the settings."""
 
     messages: Sequence[Message]
+    """The conversation so far."""
     tools: Sequence[Tool] = ()
+    """The tools that the model may call."""
     config: RequestConfig = DEFAULT_CONFIG
+    """The settings of the model for this request."""
     system: str = ""
     """Instructions that stand above the conversation."""
     output: OutputSchema | None = None

@@ -49,6 +49,7 @@ class Response:
     """
 
     parts: tuple[Part, ...]
+    """What the model answered, in order."""
     usage: Usage
     stop_reason: StopReason
     model: str
@@ -99,12 +100,14 @@ class TextDelta(Struct, frozen=True):
     """A piece of the answer's text."""
 
     text: str
+    """The next piece of the answer."""
 
 
 class ThinkingDelta(Struct, frozen=True):
     """A piece of the model's thinking."""
 
     text: str
+    """The next piece of the thinking."""
 
 
 StreamItem: TypeAlias = TextDelta | ThinkingDelta | Opaque | Response

@@ -138,6 +138,7 @@ class Outcome(Struct, frozen=True):
     happened: bool | None
     """Whether it took effect; ``None`` when that is unknown."""
     result: str = ""
+    """What the call returned, if it took effect."""
 
     @classmethod
     def done(cls, result: str = "Done.") -> Outcome:

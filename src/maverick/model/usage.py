@@ -16,12 +16,17 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     """
 
     input_tokens: int = 0
+    """Tokens that were sent, cached ones included."""
     output_tokens: int = 0
+    """Tokens that were received, thinking included."""
     cache_read_tokens: int = 0
+    """Input tokens that came from the provider's cache."""
     cache_write_tokens: int = 0
+    """Input tokens that were written to the provider's cache."""
     cost_usd: float | None = None
     """What it cost, or ``None`` when the price is not known; never a guess."""
     cache_write_1h_tokens: int = 0
+    """Those of them that are kept for an hour."""
 
     @property
     def total_tokens(self) -> int:
@@ -43,9 +48,13 @@ class Price(Struct, frozen=True, omit_defaults=True):
     """What a model costs, in US dollars per million tokens."""
 
     input: float
+    """For input that is not cached."""
     output: float
+    """For output, thinking included."""
     cache_read: float | None = None
+    """For input from the cache; by default as much as any other."""
     cache_write: float | None = None
+    """For input that is written to the cache; by default as much as any other."""
     cache_write_1h: float | None = None
     """To write what is kept for an hour; by default as much as any other write."""
     long: Price | None = None
@@ -78,8 +87,11 @@ class ExecutionMetrics:
     """Token use added up over every model call of an executor."""
 
     total_input_tokens: int = 0
+    """Tokens that were sent."""
     total_output_tokens: int = 0
+    """Tokens that were received."""
     invocations: int = 0
+    """How many model calls were made."""
 
     def record(self, usage: Usage) -> None:
         """Add one invocation."""

@@ -21,6 +21,7 @@ class ApprovalAnswer(Struct, frozen=True):
     """What a person says to a request; :meth:`ApprovalRequest.approve` and :meth:`~ApprovalRequest.deny` make one."""
 
     approved: bool
+    """Whether the call may run."""
     reason: str = ""
     """Why; the model sees the reason of a refusal."""
     arguments: dict[str, Any] | None = None

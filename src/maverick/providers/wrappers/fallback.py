@@ -44,6 +44,7 @@ class FallbackClient(Client):
     """
 
     asks_others = True
+    """It asks other clients, which have limits of their own."""
 
     def __init__(
         self, clients: Sequence[LLMClient], *, on: Collection[ErrorKind | str] = ANOTHER_MAY_SUCCEED
