@@ -100,3 +100,72 @@ def test_a_sign_in_service_needs_an_audience(
 
     assert main(["serve", "--oidc-issuer", "https://login.example", "--no-browser"]) == 2
     assert "--oidc-audience" in capsys.readouterr().err
+
+
+CLERK = '''
+from maverick import AgentDefinition, AgentExecutor, ToolConfig, tool
+from maverick.testing import ScriptedClient, call, reply
+
+
+@tool(approval=True)
+async def send_mail(to: str) -> str:
+    """Send an e-mail."""
+    with open("sent.txt", "a") as file:
+        file.write(to)
+    return "sent"
+
+
+clerk = AgentDefinition(
+    name="clerk", description="Sends letters.", tool_config=ToolConfig(tools=[send_mail])
+)
+
+
+def answer(request):
+    has_result = any(message.tool_call_id for message in request.messages)
+    return reply("It is sent.") if has_result else call("send_mail", to="bob")
+
+
+def executor(definition, user_id):
+    return AgentExecutor(ScriptedClient(answer))
+'''
+REPORTER = '---\nname: reporter\ndescription: Writes reports.\nmodel: "offline:"\n---\nYou write reports.\n'
+
+
+@pytest.mark.requirement("SERVER-COMMAND", "SERVER-AGENTS", "P7")
+async def test_agents_of_ones_own_are_served_and_a_decision_survives_a_kill(tmp_path: Path) -> None:
+    (tmp_path / "clerk.py").write_text(CLERK)
+    (tmp_path / "reporter.md").write_text(REPORTER)
+    async with serving(tmp_path, "clerk.py", "reporter.md") as first:
+        async with aiohttp.ClientSession(first.url) as http:
+            token = (await Person(http).post("/api/signup", CREDENTIALS))["token"]
+        headers = {"Authorization": f"Bearer {token}"}
+        async with aiohttp.ClientSession(first.url, headers=headers) as http:
+            ana = Person(http)
+            listed = (await ana.get("/api/agents"))["agents"]
+            asked = await ana.say("Write to Bob.")
+            await first.end(signal.SIGKILL)
+
+    async with (
+        serving(tmp_path, "clerk.py", "reporter.md") as second,
+        aiohttp.ClientSession(second.url, headers=headers) as http,
+    ):
+        ana = Person(http)
+        waiting = (await ana.get("/api/approvals"))["approvals"]
+        unsent = (tmp_path / "sent.txt").exists()
+        answer = await ana.post(f"/api/approvals/{waiting[0]['id']}/approve")
+
+    assert [(agent["name"], agent["problem"]) for agent in listed] == [("clerk", ""), ("reporter", "")]
+    assert (asked["status"], unsent) == ("waiting", False)
+    assert (answer["response"], (tmp_path / "sent.txt").read_text()) == ("It is sent.", "bob")
+
+
+@pytest.mark.requirement("SERVER-COMMAND")
+def test_an_agent_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    for source in ("missing.py", "missing.md", "nobody", "missing_module:agent"):
+        assert main(["serve", source, "--no-browser"]) == 2
+        assert source.partition(":")[0] in capsys.readouterr().err

@@ -93,8 +93,15 @@ def add_tui(parser: CommandParser) -> None:
 def add_serve(parser: CommandParser) -> None:
     """Add the arguments of ``serve``."""
     parser.description = (
-        "Serve the Chat API and its web page, and open the page. With --temporal, the workers of a fleet make the answers, "
-        "and any number of servers may run."
+        "Serve agents: an API to chat with them and its web page, which is opened. Without any, the task chat is served. "
+        "With --temporal, the workers of a fleet make the answers, and any number of servers may run."
+    )
+    parser.add_argument(
+        "agents",
+        metavar="AGENT",
+        nargs="*",
+        type=unicode_text,
+        help="an agent by name, or a file or module that has some (reporter.md, clerk.py, clerk.py:NAME, module:NAME)",
     )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument(

@@ -23,6 +23,8 @@ from maverick.chat.database import default_database
 from maverick.chat.prompt import CHAT_LIMITS
 from maverick.cli.assistant import Assistant, choose_assistant
 from maverick.cli.exit_codes import FAILURE, SUCCESS
+from maverick.cli.screen import Screen
+from maverick.cli.served_agents import served_agents
 from maverick.cli.settings import load_settings
 from maverick.config import MaverickConfig
 from maverick.config.installation import extra_needed
@@ -30,7 +32,15 @@ from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 from maverick.providers import Client
-from maverick.server import OidcVerifier, ServerLimits, TokenSigner, Verifier, client_protocol, create_app
+from maverick.server import (
+    OidcVerifier,
+    ServedAgent,
+    ServerLimits,
+    TokenSigner,
+    Verifier,
+    client_protocol,
+    create_app,
+)
 from maverick.server.tokens import own_secret
 from maverick.telemetry import configure_logging
 
@@ -102,9 +112,13 @@ def _check(options: argparse.Namespace, *, in_fleet: bool) -> None:
 
 async def _local_app(options: argparse.Namespace, settings: MaverickConfig) -> _Made:
     """An app whose own process makes the answers."""
-    assistant = choose_assistant(options.model, settings.agent, pace=PACE)
     journal = open_journal(settings.journal.get_secret_value())
     database = Database(options.database) if options.database else default_database()
+    if options.agents:
+        screen = Screen.of_process(interactive=False)
+        agents = served_agents(options.agents, settings, journal, screen, options.model)
+        return _app(options, None, database, agents=agents, journal=journal), _named(agents), (journal,)
+    assistant = choose_assistant(options.model, settings.agent, pace=PACE)
     runner = chat_runner(database, options.max_spend, journal, assistant)
     return _app(options, runner, database), assistant.introduction, (assistant.client, journal)
 
@@ -115,8 +129,17 @@ async def _fleet_app(options: argparse.Namespace, settings: MaverickConfig) -> _
         from maverick.cli.fleet.connection import open_fleet  # here, since it needs the extra temporal
     fleet = await open_fleet(settings, options.temporal, options.db, tls=options.tls)
     database = Database(options.db or settings.journal.get_secret_value())
+    if options.agents:
+        screen = Screen.of_process(interactive=False)
+        agents = served_agents(options.agents, settings, fleet.journal, screen, in_fleet=True)
+        app = _app(options, None, database, agents=agents, journal=fleet.journal, fleet=fleet)
+        return app, f"{_named(agents)} The workers of a fleet answer.", ()
     runner = chat_runner(database, options.max_spend)
-    return _app(options, runner, database, fleet), "Maverick, with the workers of a fleet.", ()
+    return _app(options, runner, database, fleet=fleet), "Maverick, with the workers of a fleet.", ()
+
+
+def _named(agents: Sequence[ServedAgent]) -> str:
+    return f"Maverick, with {', '.join(agent.definition.name for agent in agents)}."
 
 
 class _Server(uvicorn.Server):
@@ -159,12 +182,20 @@ class _Server(uvicorn.Server):
 
 
 def _app(
-    options: argparse.Namespace, runner: AgentRunner, database: Database, fleet: Fleet | None = None
+    options: argparse.Namespace,
+    runner: AgentRunner | None,
+    database: Database,
+    *,
+    agents: Sequence[ServedAgent] = (),
+    journal: Journal | None = None,
+    fleet: Fleet | None = None,
 ) -> FastAPI:
     signup = _is_only_here(options.host) if options.signup is None else options.signup
     return create_app(
         runner,
         database,
+        agents=agents,
+        journal=journal,
         verifier=_verifier(options),
         signup=signup,
         limits=ServerLimits(spend_usd_per_day=options.max_spend),

@@ -113,5 +113,7 @@ class Reply:
     cost_usd: float = 0.0
     approval: Approval | None = None
     """What a person is to decide before it goes on."""
+    may_decide: bool = True
+    """Whether that may be the user."""
     may_ask: bool = False
     """Whether a task tool may have asked for a confirmation."""

@@ -166,7 +166,9 @@ class AnswerStore:
             records, at = AnswerRecords(session, user_id), now()
             approval = _question(session, user_id, record.conversation_id) if reply.may_ask else None
             if reply.approval is not None:
-                approval = ApprovalBody.of(reply.approval, job.agent, record.conversation_id)
+                approval = ApprovalBody.of(
+                    reply.approval, job.agent, record.conversation_id, may_decide=reply.may_decide
+                )
             body = AnswerBody(
                 run_id=record.run_id,
                 conversation_id=record.conversation_id,

@@ -228,6 +228,7 @@ class AgentAnswerer:
             if status is AnswerStatus.FAILED:
                 reason = reason_of(result.errors[0])
                 log_in_full("answer_failed", result.errors[0], run_id=run_id)
+        asked = await pending_approval(self._journal, run_id) if status is AnswerStatus.WAITING else None
         is_typed = definition.output_config is not None and result.success
         return Reply(
             status=status,
@@ -236,9 +237,8 @@ class AgentAnswerer:
             reason=reason,
             output=to_jsonable_python(result.output) if is_typed else None,
             cost_usd=_cost(result),
-            approval=await pending_approval(self._journal, run_id)
-            if status is AnswerStatus.WAITING
-            else None,
+            approval=asked,
+            may_decide=asked is None or may_decide(executor, asked, job.context.user_id),
         )
 
     async def _earlier(self, executor: AgentExecutor, job: AnswerJob) -> Sequence[Message]:
@@ -260,6 +260,12 @@ async def pending_approval(journal: Journal, run_id: str) -> Approval | None:
         return found[0]
     pending = await journal.list_approvals(user_id=(await journal.get(run_id)).user_id)
     return next((one for one in pending if one.run_id.startswith(f"{run_id}/")), None)
+
+
+def may_decide(executor: AgentExecutor, asked: Approval, user_id: str) -> bool:
+    """Whether a user may decide on a request: the run's own, unless the executor says who."""
+    rule = executor.options["may_approve"]
+    return asked.user_id == user_id if rule is None else rule(asked, user_id) is True
 
 
 def _cost(result: AgentResult[Any] | None) -> float:

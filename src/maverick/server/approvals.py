@@ -12,7 +12,7 @@ from maverick.runtime import AgentExecutor
 from maverick.server.agents import Agents
 from maverick.server.answer_body import ApprovalBody
 from maverick.server.answer_store import AnswerStore
-from maverick.server.answerers import AgentAnswerer, pending_approval
+from maverick.server.answerers import AgentAnswerer, may_decide, pending_approval
 from maverick.server.errors import RequestRefusedError, not_found
 from maverick.tools.threads import run_in_thread
 
@@ -42,8 +42,8 @@ class Approvals:
             return None
         conversation_id, agent = found
         async with self._answerer(agent).agent.executor(user_id) as executor:
-            may_decide = _may(executor, asked, user_id)
-        return ApprovalBody.of(asked, agent, conversation_id, may_decide=may_decide)
+            is_allowed = may_decide(executor, asked, user_id)
+        return ApprovalBody.of(asked, agent, conversation_id, may_decide=is_allowed)
 
     async def pending(self, user_id: str) -> list[ApprovalBody]:
         """What waits for the user's decision: in their own answers, and in those of others if they may decide that."""
@@ -74,7 +74,7 @@ class Approvals:
             raise not_found("approval")
         await run_in_thread(self._store.get, owner, run_id)  # raises if it is no answer of this server's
         async with self._answerer(agent).agent.executor(owner) as executor:
-            is_allowed = _may(executor, asked, user_id)
+            is_allowed = may_decide(executor, asked, user_id)
             if not is_allowed and owner != user_id:
                 raise not_found("approval")
             if not is_allowed:
@@ -94,7 +94,7 @@ class Approvals:
     async def _of_others(self, user_id: str) -> list[ApprovalBody]:
         found: list[ApprovalBody] = []
         for asked, agent, executor in await self._with_rules():
-            if asked.user_id in (None, user_id) or not _may(executor, asked, user_id):
+            if asked.user_id in (None, user_id) or not may_decide(executor, asked, user_id):
                 continue
             waiting = await run_in_thread(self._store.waiting, asked.user_id or "")
             if asked.run_id.partition("/")[0] in waiting:
@@ -130,9 +130,3 @@ class Approvals:
 
 def _agents_in(agents: Agents) -> Iterable[AgentAnswerer]:
     return [answerer for answerer in agents if isinstance(answerer, AgentAnswerer)]
-
-
-def _may(executor: AgentExecutor, asked: Approval, user_id: str) -> bool:
-    """Whether a user may decide on a request: the run's own, unless the executor says who."""
-    rule = executor.options["may_approve"]
-    return asked.user_id == user_id if rule is None else rule(asked, user_id) is True

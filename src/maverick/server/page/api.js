@@ -9,6 +9,11 @@ export class Refused extends Error {
   }
 }
 
+/** A path of the server, wherever the page is mounted in another one. */
+export function here(path) {
+  return path.replace(/^\//, "");
+}
+
 const OFFLINE = "The server cannot be reached. Check your connection and try again.";
 
 /** A key that makes a request safe to send again. */
@@ -25,7 +30,7 @@ export async function ask(method, path, body, headers = {}) {
 async function fetched(path, { method = "GET", body, headers = {}, signal }) {
   let response;
   try {
-    response = await fetch(path, {
+    response = await fetch(here(path), {
       method,
       signal,
       credentials: "same-origin",

@@ -1,6 +1,8 @@
 // The page: signs the user in, and puts its parts together.
 
 import { ask, followUpdates } from "./api.js";
+import { Agents } from "./agents.js";
+import { Requests } from "./approvals.js";
 import { ConversationList } from "./conversation-list.js";
 import { dismiss } from "./dialog.js";
 import { byId, element, icon } from "./element.js";
@@ -14,15 +16,21 @@ setUpTheme();
 let watching = null;
 let editing = null;
 let shownUntil = null;
+let hasTasks = false;
 
-const transcript = new Transcript({ onBusy: showBusy, onBegun: begun, onError: complain, onEdit: edit });
+const agents = new Agents({ onChosen: () => transcript.welcome() });
+const requests = new Requests({ onError: complain });
+const transcript = new Transcript(agents, { onBusy: showBusy, onBegun: begun, onError: complain, onEdit: edit });
 const conversations = new ConversationList({ onDeleted: startNew, onError: complain });
 const tasks = new TaskList({ onError: complain, onSaid: toast });
 
 async function start() {
   try {
-    const me = await ask("GET", "/api/me");
+    const [me, about] = await Promise.all([ask("GET", "/api/me"), ask("GET", "/api/about"), agents.load()]);
     byId("who").textContent = me.name;
+    byId("log-out").hidden = !about.sign_out;
+    hasTasks = about.tasks;
+    byId("app").classList.toggle("no-tasks", !hasTasks);
   } catch (error) {
     return showSignIn(error.status === 401 ? "" : error.message);
   }
@@ -30,7 +38,8 @@ async function start() {
   byId("app").hidden = false;
   byId("composer-text").focus();
   // The conversation comes first: what is said while the lists are still on their way stays.
-  await Promise.all([openFromAddress(), conversations.load(), tasks.load()]).catch(complain);
+  await Promise.all([openFromAddress(), conversations.load(), hasTasks ? tasks.load() : null]).catch(complain);
+  requests.load().catch(complain);
   showTitle();
   watch();
 }
@@ -49,6 +58,8 @@ function forget() {
   transcript.clear();
   conversations.clear();
   tasks.clear();
+  agents.clear();
+  requests.clear();
   stopEditing();
   dismiss();
   clearTimeout(shownUntil);
@@ -64,9 +75,10 @@ function forget() {
 async function showSignIn(reason = "") {
   forget();
   byId("app").hidden = true;
-  const about = await ask("GET", "/api/about").catch(() => ({ accounts: true, signup: false }));
+  const about = await ask("GET", "/api/about").catch(() => ({ accounts: true, signup: false, tasks: false }));
   byId("sign-in").hidden = false;
   byId("sign-up").hidden = !about.signup;
+  byId("sign-in-hint").textContent = about.tasks ? "Sign in to see your tasks." : "Sign in to go on.";
   if (!about.accounts) byId("sign-in-hint").textContent = "This server uses an external sign-in service. Sign in through your organisation's page.";
   byId("sign-in-error").textContent = reason;
   byId("name").focus();
@@ -96,7 +108,7 @@ async function signOut() {
 }
 
 function hearUpdate(what) {
-  if (what !== "conversations") tasks.load().catch(complain);
+  if (what !== "conversations" && hasTasks) tasks.load().catch(complain);
   if (what !== "tasks")
     conversations
       .load()

@@ -56,7 +56,7 @@ export class ConversationList {
       title,
       "aria-current": id === this.current ? "page" : null,
     });
-    const save = element("a", { class: "icon", href: `/api/conversations/${encodeURIComponent(id)}/export`, download: "conversation.json", "aria-label": `Export ${title}`, title: "Export" });
+    const save = element("a", { class: "icon", href: `api/conversations/${encodeURIComponent(id)}/export`, download: "conversation.json", "aria-label": `Export ${title}`, title: "Export" });
     save.append(iconButton("save", "").firstChild);
     return element(
       "li",

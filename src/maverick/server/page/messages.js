@@ -1,7 +1,9 @@
 // Messages of a conversation: the user's, and answers, also those in progress.
 
+import { approvalCard } from "./approvals.js";
 import { element, icon, iconButton } from "./element.js";
 import { link, rendered } from "./markdown.js";
+import { outputCard } from "./output.js";
 import { ToolCard } from "./tool-card.js";
 
 /** Something the user said. */
@@ -24,12 +26,13 @@ export function userMessage(message, onEdit) {
 
 /** An answer, as it is made and when it is over. */
 export class AnswerMessage {
-  constructor({ onDecide, onRetry }) {
+  constructor({ onDecide, onRetry, agent }) {
+    this.agent = agent;
     this.onDecide = onDecide;
     this.onRetry = onRetry;
     this.content = element("div", { class: "content" });
     this.actions = element("div", { class: "message-actions" });
-    this.node = element("article", { class: "message assistant", "aria-label": "Maverick" }, this.content, this.actions);
+    this.node = element("article", { class: "message assistant", "aria-label": agent.name ?? "Maverick" }, this.content, this.actions);
     this.begin();
   }
 
@@ -47,7 +50,7 @@ export class AnswerMessage {
 
   /** Show an event of the stream. */
   hear({ name, data }) {
-    if (name === "start") this.begin();
+    if (name === "start") data.goes_on ? this.goOn() : this.begin();
     else if (name === "text") this.say(data.text);
     else if (name === "tool_start") this.call(data);
     else if (name === "tool_end") this.tools.get(data.id)?.end(data.result, data.duration_ms, data.outcome);
@@ -55,6 +58,15 @@ export class AnswerMessage {
     else if (name === "sources") this.cite(data.sources);
     else if (name === "approval") this.ask(data);
     else if (name === "done") this.end(data);
+  }
+
+  /** Go on after a decision. */
+  goOn() {
+    this.settle();
+    this.text = "";
+    this.block = null;
+    this.actions.replaceChildren();
+    this.content.append(this.waiting);
   }
 
   /** Show an answer that has been over for long. */
@@ -66,7 +78,8 @@ export class AnswerMessage {
       card.end(call.result, call.duration_ms);
       made.content.append(card.node);
     }
-    made.show(message.content);
+    if (message.output !== null) made.showOutput(message.output);
+    else if (message.content) made.show(message.content);
     return made;
   }
 
@@ -81,13 +94,28 @@ export class AnswerMessage {
       this.content.append(this.block);
     }
     this.waiting.remove();
-    this.block.replaceChildren(rendered(text));
+    this.block.replaceChildren(this.agent.typed ? element("pre", {}, element("code", { text })) : rendered(text));
+  }
+
+  /** Show an answer that has a type. */
+  showOutput(output) {
+    this.waiting.remove();
+    this.block?.remove();
+    this.block = outputCard(output);
+    this.content.append(this.block);
   }
 
   call({ id, name, arguments: parameters }) {
+    if (this.tools.has(id)) {
+      this.tools.get(id).goOn(); // it was waiting for a decision
+      this.content.append(this.waiting);
+      return;
+    }
     const card = new ToolCard(name, parameters);
     this.tools.set(id, card);
-    this.block?.remove(); // what was said stays a part of the answer, which is shown after its tools
+    // What was said stays a part of the task chat's answer, and is shown after its tools; other agents say more.
+    if (this.agent.name === "tasks") this.block?.remove();
+    else this.text = "";
     this.block = null;
     this.content.append(card.node, this.waiting);
   }
@@ -113,6 +141,11 @@ export class AnswerMessage {
   /** Ask the user whether to go ahead. */
   ask(approval) {
     this.question?.remove();
+    if (approval.arguments) {
+      this.question = approvalCard(approval, (approved, reason) => this.onDecide(approval, approved, reason));
+      this.content.append(this.question);
+      return;
+    }
     const decide = (approved) => {
       for (const button of this.question.querySelectorAll("button")) button.disabled = true;
       this.onDecide(approval, approved);
@@ -134,10 +167,11 @@ export class AnswerMessage {
     this.question = null;
   }
 
-  end({ status, response, reason }) {
+  end({ status, response, reason, output }) {
     this.waiting.remove();
-    for (const card of this.tools.values()) card.leave();
-    if (response) this.show(response);
+    for (const card of this.tools.values()) status === "waiting" ? card.wait() : card.leave();
+    if (output !== null && output !== undefined) this.showOutput(output);
+    else if (response && status !== "waiting") this.show(response);
     if (this.sources) this.content.append(this.sources);
     if (this.question) this.content.append(this.question);
     this.node.classList.toggle("failed", status === "failed");

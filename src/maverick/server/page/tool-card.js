@@ -1,6 +1,7 @@
 // A tool call as a line that opens: what was called, with what, what came of it and how long it took.
 
 import { element, icon } from "./element.js";
+import { label } from "./agents.js";
 
 const LABELS = {
   add_task: "Add a task",
@@ -15,6 +16,7 @@ const LABELS = {
 /** The card of one tool call. */
 export class ToolCard {
   constructor(name, parameters) {
+    this.name = name;
     this.status = element("span", { class: "tool-status" });
     this.time = element("span", { class: "tool-time" });
     this.body = element("div", { class: "tool-body" }, ...section("Arguments", parameters));
@@ -26,7 +28,7 @@ export class ToolCard {
         "summary",
         {},
         this.status,
-        element("span", { class: "tool-name", text: LABELS[name] ?? name }),
+        element("span", { class: "tool-name", text: LABELS[name] ?? label(name) }),
         element("span", { class: "tool-subject", text: subject }),
         this.time,
       ),
@@ -38,16 +40,27 @@ export class ToolCard {
   /** The call is over. */
   end(result, duration, outcome = "finished") {
     const code = result?.error?.code;
-    if (code === "confirmation_required") this.show("asking", "Needs your confirmation", "warn");
+    if (outcome === "denied" || code === "denied") this.show("failed", "Not done", "close");
+    else if (code === "confirmation_required") this.show("asking", "Needs your confirmation", "warn");
     else if (outcome !== "finished" || result?.success === false) this.show("failed", "Failed", "close");
     else this.show("finished", "Done", "check");
     this.time.textContent = duration >= 1000 ? `${(duration / 1000).toFixed(1)} s` : `${duration} ms`;
-    this.body.append(...section("Result", result));
+    this.body.append(...section("Result", result?.success === true && "data" in result && Object.keys(result).length === 2 && !LABELS[this.name] ? result.data : result));
   }
 
   /** The answer was stopped before the call was over. */
   leave() {
     if (this.node.classList.contains("running")) this.show("failed", "Stopped", "close");
+  }
+
+  /** The call waits for a person's decision. */
+  wait() {
+    if (this.node.classList.contains("running")) this.show("asking", "Waits for approval", "warn");
+  }
+
+  /** The call is made after all. */
+  goOn() {
+    this.show("running", "Running", "tool");
   }
 
   show(state, label, picture) {

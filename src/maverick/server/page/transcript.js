@@ -1,14 +1,14 @@
 // The conversation in the middle: what was said, and the answer that is being made.
 
 import { ask, followAnswer } from "./api.js";
-import { byId, element } from "./element.js";
+import { welcome } from "./agents.js";
+import { byId } from "./element.js";
 import { AnswerMessage, userMessage } from "./messages.js";
-
-const IDEAS = ["Add buy milk tomorrow", "What is due this week?", "Show my tasks", "What can you do?"];
 
 /** Shows one conversation at a time, and holds it. */
 export class Transcript {
-  constructor({ onBusy, onBegun, onError, onEdit }) {
+  constructor(agents, { onBusy, onBegun, onError, onEdit }) {
+    this.agents = agents;
     this.node = byId("transcript");
     this.listeners = { onBusy, onBegun, onError, onEdit };
     this.clear();
@@ -18,20 +18,33 @@ export class Transcript {
   clear() {
     this.leave();
     this.id = null;
+    this.agent = null;
     this.opening = null;
     this.finished = null;
     this.seen = "";
     this.last = null;
     this.question = null;
-    this.node.replaceChildren(
-      element(
-        "div",
-        { class: "welcome" },
-        element("h2", { text: "What would you like to get done?" }),
-        element("p", { class: "quiet", text: "Write it in your own words. Your tasks are listed beside the chat." }),
-        element("div", { class: "ideas" }, ...IDEAS.map((text) => element("button", { type: "button", class: "idea", text, onclick: () => this.send(text) }))),
-      ),
-    );
+    this.welcome();
+  }
+
+  /** Show what a conversation with the chosen agent begins with. */
+  welcome() {
+    const agent = this.agents.get(null);
+    const words = byId("composer-text");
+    const takesWords = agent.takes_words && !agent.inputs.some((input) => input.required) && !agent.problem;
+    byId("composer").hidden = !takesWords;
+    words.placeholder = placeholder(agent.name);
+    this.agents.show(null);
+    this.node.replaceChildren(welcome(agent, { onWords: (text) => this.send(text), onInputs: (inputs, text) => this.begin(inputs, text) }));
+  }
+
+  /** The conversation is with an agent, which takes words from now on. */
+  with(agent) {
+    this.agent = agent;
+    this.agents.show(agent);
+    const words = byId("composer-text");
+    byId("composer").hidden = false;
+    words.placeholder = placeholder(agent);
   }
 
   /** Show a conversation; an answer that is being made in it is followed. */
@@ -41,6 +54,7 @@ export class Transcript {
     const conversation = await ask("GET", `/api/conversations/${encodeURIComponent(id)}`);
     if (this.opening !== opening) return; // something was said, or another one opened, in the meantime
     this.id = id;
+    this.with(conversation.agent);
     this.seen = conversation.updated_at;
     this.last = null;
     this.node.replaceChildren();
@@ -50,7 +64,9 @@ export class Transcript {
     }
     if (conversation.approval) this.last?.ask(conversation.approval);
     this.down(true);
-    if (conversation.running) this.follow({ runId: conversation.running });
+    if (!conversation.running) return;
+    const isBegun = conversation.messages.at(-1)?.role === "assistant"; // it goes on after a decision
+    this.follow({ runId: conversation.running }, isBegun ? this.last : null);
   }
 
   /** Another tab may have said something: look again, unless this one is talking. */
@@ -63,18 +79,40 @@ export class Transcript {
   /** Say something; instead of an earlier message and all after it, if one is given. */
   send(text, replaces = null) {
     if (this.following) return;
-    if (!this.id) this.node.replaceChildren();
+    const agent = this.id ? undefined : this.start();
     if (replaces) this.cut(replaces);
     this.last?.settle();
     this.showUser({ content: text });
-    const body = { message: text, conversation_id: this.id, replaces };
+    const body = { message: text, conversation_id: this.id, replaces, agent };
     this.follow({ begin: { path: "/api/chat", body } });
   }
 
+  /** Begin a conversation with what the agent wants to know. */
+  begin(inputs, text) {
+    if (this.following) return;
+    const agent = this.start();
+    const lines = Object.entries(inputs).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+    this.showUser({ content: text || lines.join("\n") });
+    this.follow({ begin: { path: "/api/chat", body: { agent, inputs, ...(text ? { message: text } : {}) } } });
+  }
+
+  /** Make room for a new conversation; gives the agent it is with. */
+  start() {
+    const { chosen } = this.agents;
+    this.node.replaceChildren();
+    this.with(chosen);
+    return chosen;
+  }
+
   /** Answer the question whether to go ahead. */
-  decide(approval, approved) {
+  decide(approval, approved, reason = "") {
     if (this.following) {
-      this.next = () => this.decide(approval, approved); // the question is there before its answer has ended
+      this.next = () => this.decide(approval, approved, reason); // the question is there before its answer has ended
+      return;
+    }
+    if (approval.arguments) {
+      const path = `/api/approvals/${encodeURIComponent(approval.id)}/${approved ? "approve" : "deny"}`;
+      this.follow({ begin: { path, body: approved ? undefined : { reason } } }, this.last);
       return;
     }
     this.last?.settle();
@@ -98,8 +136,8 @@ export class Transcript {
     this.send(message.content, message.id ?? null);
   }
 
-  async follow(source) {
-    const answer = this.put(new AnswerMessage(this.answering()));
+  async follow(source, begun = null) {
+    const answer = begun ?? this.put(new AnswerMessage(this.answering()));
     const following = new AbortController();
     const question = this.question;
     this.last = answer;
@@ -178,7 +216,11 @@ export class Transcript {
   }
 
   answering() {
-    return { onDecide: (approval, approved) => this.decide(approval, approved), onRetry: () => this.retry() };
+    return {
+      agent: this.agents.get(this.agent),
+      onDecide: (approval, approved, reason) => this.decide(approval, approved, reason),
+      onRetry: () => this.retry(),
+    };
   }
 
   isNearEnd() {
@@ -188,4 +230,8 @@ export class Transcript {
   down(wanted) {
     if (wanted) this.node.scrollTop = this.node.scrollHeight;
   }
+}
+
+function placeholder(agent) {
+  return agent === "tasks" ? "Add buy milk tomorrow…" : `Message ${agent ?? ""}…`;
 }

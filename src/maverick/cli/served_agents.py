@@ -1,0 +1,92 @@
+"""The agents that ``maverick serve`` was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from maverick.agents.discovery import DiscoveredAgent
+from maverick.agents.running import agent_executor, has_own_executor, offered_agents
+from maverick.cli.agent_lookup import find_agent, look_up
+from maverick.cli.executor import explain_stand_in, who_answers
+from maverick.cli.screen import Screen
+from maverick.config import MaverickConfig
+from maverick.exceptions import ConfigError, InvalidInputError
+from maverick.journal import Journal
+from maverick.loop import AgentDefinition
+from maverick.runtime import AgentExecutor
+from maverick.server import ServedAgent
+
+
+def served_agents(
+    sources: Iterable[str],
+    config: MaverickConfig,
+    journal: Journal,
+    screen: Screen,
+    model: str | None = None,
+    *,
+    in_fleet: bool = False,
+) -> list[ServedAgent]:
+    """The agents to serve, each run as the command line runs it.
+
+    Args:
+        sources: Names of agents, Markdown files, Python files and modules, those with ``:NAME`` after them for one agent.
+        config: The settings.
+        journal: Where runs are kept.
+        screen: Where the person is told what they should know.
+        model: The ``provider:model`` that answers, in place of each agent's own.
+        in_fleet: Whether workers run them, so that no model is needed here.
+
+    Raises:
+        InvalidInputError: A source is missing or wrong, or has no agent that can be chatted with.
+        ConfigError: No agent can be run with the settings.
+    """
+    found = [agent for source in sources for agent in _found(source, config)]
+    problems: list[ConfigError] = []
+    served = []
+    for agent in found:
+        definition = agent.runnable(config)
+        if type(definition) is not AgentDefinition:
+            raise InvalidInputError(
+                f"{agent.name}: an agent that is a class takes no messages, so it cannot be served. Use "
+                "`maverick run` for it.",
+                field="agents",
+            )
+        try:
+            answering = None if in_fleet else who_answers(agent, definition, model, config.agent)
+        except ConfigError as error:  # it is listed as not available, with the reason
+            problems.append(error)
+            answering = None
+        if answering is not None:
+            definition = replace(
+                definition, model_config=replace(definition.model_config, model=answering.model)
+            )
+            if remark := explain_stand_in(answering):
+                screen.remark(f"({agent.name}: {remark})")
+        agent = replace(agent, agent=definition)  # noqa: PLW2901 - the same agent, on its model
+        opened = partial(_executor, agent, config, journal)
+        served.append(ServedAgent(definition, opened, for_each_user=has_own_executor(agent)))
+    if problems and len(problems) == len(served):
+        raise problems[0]
+    for problem in problems:
+        screen.remark(f"(not available: {problem})")
+    return served
+
+
+def _executor(
+    agent: DiscoveredAgent, config: MaverickConfig, journal: Journal, user_id: str | None
+) -> AbstractAsyncContextManager[AgentExecutor]:
+    return agent_executor(agent, config, journal, user_id=user_id)
+
+
+def _found(source: str, config: MaverickConfig) -> Iterator[DiscoveredAgent]:
+    path, _, name = source.rpartition(":")
+    if path and not path.endswith(".py"):
+        yield find_agent(path, name)
+    elif path or not (source.endswith((".py", ".md")) or "." in Path(source).name):
+        yield look_up(source, config)
+    else:
+        yield from offered_agents(config, [source]).values()

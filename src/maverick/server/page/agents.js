@@ -1,0 +1,114 @@
+// The agents that can be talked to: which one a new conversation is with, and how it begins.
+
+import { ask } from "./api.js";
+import { byId, element } from "./element.js";
+
+/** Knows the agents, and has one chosen for a new conversation. */
+export class Agents {
+  constructor({ onChosen }) {
+    this.node = byId("agent");
+    this.all = [];
+    this.chosen = null;
+    this.node.addEventListener("change", () => {
+      this.chosen = this.node.value;
+      onChosen();
+    });
+  }
+
+  async load() {
+    const { agents } = await ask("GET", "/api/agents");
+    this.all = agents;
+    this.chosen = agents.find((agent) => !agent.problem)?.name ?? agents[0].name;
+    this.node.replaceChildren(...agents.map(({ name, problem }) => element("option", { value: name, text: problem ? `${name} (not available)` : name })));
+    this.node.hidden = agents.length < 2;
+  }
+
+  clear() {
+    this.all = [];
+    this.chosen = null;
+    this.node.hidden = true;
+  }
+
+  /** Show which agent a conversation is with; it can be chosen while there is none. */
+  show(name) {
+    this.node.disabled = name !== null;
+    this.node.value = name ?? this.chosen;
+  }
+
+  get(name) {
+    return this.all.find((agent) => agent.name === (name ?? this.chosen)) ?? { name, description: "", inputs: [], ideas: [], takes_words: true };
+  }
+}
+
+/** What a new conversation begins with: what the agent does, ideas, and a form for what it wants to know. */
+export function welcome(agent, { onWords, onInputs }) {
+  const isTasks = agent.name === "tasks";
+  const heading = isTasks ? "What would you like to get done?" : label(agent.name ?? "");
+  const about = isTasks ? "Write it in your own words. Your tasks are listed beside the chat." : agent.description;
+  return element(
+    "div",
+    { class: "welcome" },
+    element("h2", { text: heading }),
+    element("p", { class: "quiet", text: about }),
+    agent.problem ? element("p", { class: "error", role: "alert", text: `Not available: ${agent.problem}` }) : null,
+    agent.inputs.length && !agent.problem ? form(agent, onInputs) : null,
+    element("div", { class: "ideas" }, ...agent.ideas.map((text) => element("button", { type: "button", class: "idea", text, onclick: () => onWords(text) }))),
+  );
+}
+
+function form(agent, onInputs) {
+  const fields = agent.inputs.map((input) => [input, field(input)]);
+  const words = agent.takes_words ? element("textarea", { name: "prompt", rows: "3", maxlength: "10000", required: true }) : null;
+  const problem = element("p", { class: "error", role: "alert" });
+  return element(
+    "form",
+    {
+      class: "card inputs",
+      onsubmit: (event) => {
+        event.preventDefault();
+        try {
+          onInputs(read(fields), words?.value.trim() ?? null);
+        } catch (error) {
+          problem.textContent = error.message;
+        }
+      },
+    },
+    ...fields.map(([input, control]) => element("label", {}, element("span", { text: label(input.name) + (input.required ? "" : " (optional)") }), control, input.description ? element("small", { class: "quiet", text: input.description }) : null)),
+    words ? element("label", {}, element("span", { text: "Message" }), words) : null,
+    problem,
+    element("button", { type: "submit", class: "primary", text: "Start" }),
+  );
+}
+
+function field(input) {
+  const common = { name: input.name, required: input.required };
+  if (input.choices) return element("select", common, ...(input.required ? [] : [element("option", { value: "", text: "" })]), ...input.choices.map((text) => element("option", { value: text, text })));
+  if (input.type === "boolean") return element("input", { name: input.name, type: "checkbox" });
+  if (input.type === "number" || input.type === "integer") return element("input", { ...common, type: "number", step: input.type === "integer" ? "1" : "any" });
+  if (input.type === "array" || input.type === "object") return element("textarea", { ...common, rows: "2", placeholder: input.type === "array" ? "[…] as JSON" : "{…} as JSON" });
+  return element("input", { ...common, type: "text", maxlength: "10000" });
+}
+
+function read(fields) {
+  const inputs = {};
+  for (const [{ name, type, required }, control] of fields) {
+    const text = control.value.trim();
+    if (type === "boolean") inputs[name] = control.checked;
+    else if (!text && !required) continue;
+    else if (type === "string") inputs[name] = text;
+    else {
+      try {
+        inputs[name] = JSON.parse(text);
+      } catch {
+        throw new Error(`${label(name)}: expected ${type === "array" ? "a list in JSON, such as [\"a\", \"b\"]" : type === "object" ? "an object in JSON" : "a number"}.`);
+      }
+    }
+  }
+  return inputs;
+}
+
+/** A name of a program, as a person would write it. */
+export function label(name) {
+  const words = name.replaceAll("_", " ").replaceAll("-", " ").trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

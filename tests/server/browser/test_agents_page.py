@@ -1,0 +1,114 @@
+"""The page with agents of one's own, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from playwright.async_api import BrowserContext, expect
+
+from maverick import AgentExecutor, SqliteJournal
+from maverick.model import LLMClient
+from maverick.testing import ScriptedClient, call, calls, reply
+from server.browser.window import Window
+from server.chat_server import ChatServer
+from server.test_agents import MAIL, SENT, Report, clerk, reporter
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.requirement("SERVER-PAGE", "SERVER-AGENTS"),
+]
+
+
+@asynccontextmanager
+async def serving(folder: Path, client: LLMClient, **options: object) -> AsyncIterator[ChatServer]:
+    executor = AgentExecutor(client, **options)  # type: ignore[arg-type]  # as a test gives them
+    SENT.clear()
+    async with (
+        SqliteJournal(folder / "runs.db") as journal,
+        ChatServer(
+            folder / "chat.db", agents=(clerk, reporter), journal=journal, executor=executor
+        ) as server,
+    ):
+        yield server
+
+
+async def test_a_tool_is_approved_on_the_page_and_the_same_answer_goes_on(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    client = ScriptedClient(
+        [
+            calls(call("get_weather", city="Brest"), text="I look at the weather first."),
+            MAIL,
+            reply("It is *sent*."),
+        ]
+    )
+    async with serving(tmp_path, client) as server:
+        window = await Window.open(context, server, "ana")
+        page = window.page
+        await expect(page.locator(".welcome")).to_contain_text("Writes letters and sends them.")
+        await expect(page.locator("#tasks")).to_be_hidden()
+        await window.shoot("agent-welcome")
+        await window.talk("Write to Bob about the weather.")
+        request = page.locator(".request")
+        await expect(request).to_contain_text("Send mail?")
+        await expect(request).to_contain_text("bob@example.org")
+        await window.shoot("agent-approval")
+        await page.reload()
+        await expect(page.locator(".request")).to_contain_text("Hello Bob")
+        await page.click("text=Approve")
+        await expect(window.answers).to_contain_text("It is sent.")
+        await expect(page.locator(".request")).to_have_count(0)
+        await expect(window.answers).to_have_count(1)
+        await expect(page.locator("details.tool")).to_have_count(2)
+        await page.locator("details.tool summary").first.click()
+        await window.shoot("agent-tools")
+
+        assert len(SENT) == 1
+        assert window.errors == []
+
+
+async def test_inputs_are_a_form_and_an_output_of_a_type_is_a_card(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    report = Report(summary="Sunny all day, with a light breeze from the west.", cities=["Brest", "Quimper"])
+    client = ScriptedClient([reply(report.model_dump_json())] * 2)
+    async with serving(tmp_path, client) as server:
+        window = await Window.open(context, server, "ana")
+        page = window.page
+        await page.select_option("#agent", "reporter")
+        await expect(page.locator("#composer-text")).to_be_hidden()
+        await page.fill(".inputs [name=audience]", "sailors")
+        await page.fill(".inputs [name=cities]", "Brest, Quimper")
+        await window.shoot("agent-inputs")
+        await page.click("text=Start")
+        await expect(page.locator(".message .output")).to_contain_text("Sunny all day")
+        await expect(page.locator(".message .output li")).to_have_text(["Brest", "Quimper"])
+        await window.talk("Shorter, please.")
+        await page.reload()
+        await expect(page.locator(".message .output")).to_have_count(2)
+        await window.shoot("agent-output")
+
+        assert window.errors == []
+
+
+async def test_another_person_approves_and_the_page_hears_of_it(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    client = ScriptedClient([MAIL, reply("It is sent.")])
+    async with serving(tmp_path, client, may_approve=lambda _, by: by == "user_boss") as server:
+        window = await Window.open(context, server, "ana")
+        await window.talk("Write to Bob.")
+        await expect(window.page.locator(".request")).to_contain_text("Somebody else has to approve this.")
+        other = await context.browser.new_context() if context.browser else context
+        boss = await Window.open(other, server, "boss")
+        await expect(boss.page.locator("#requests")).to_contain_text("Asked by clerk for user_ana.")
+        await boss.shoot("agent-boss")
+        await boss.page.click("#requests >> text=Approve")
+        await expect(boss.page.locator("#requests")).to_be_hidden()
+        await expect(window.answers).to_contain_text("It is sent.")
+
+        assert window.errors == boss.errors == []
+        await other.close()
