@@ -18,7 +18,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from docs.documents import ROOT, run_python
-from maverick import AgentExecutor, Image
+from maverick import AgentExecutor, Image, SqliteJournal
 from maverick.exceptions import ApprovalError, ServerError
 from maverick.model import Request, Role, Usage
 from maverick.testing import ScriptedClient, TurnLike, call, calls, reply
@@ -69,6 +69,36 @@ async def test_rag_reads_the_pages_of_its_tenant_only() -> None:
     assert answer == "30 days (page 12)."
     assert client.requests[1].messages[-1].content == '["12: Leave is 30 days."]'
     database.close()
+
+
+def test_agents_are_part_of_an_application_and_of_its_sign_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "made-up")
+    client = ScriptedClient([call("send_mail", to="bob", body="Hello"), reply("It is sent.")])
+    app = load("embedded_server").application(SqliteJournal(tmp_path / "runs.db"), client)
+    at = "/assistant/api"
+    headers = {"Cookie": "session=a-session-of-ana"}
+
+    with TestClient(app, base_url="http://localhost") as http:
+        page, script = http.get("/assistant/").text, http.get("/assistant/app.js")
+        nobody = http.get(f"{at}/conversations").status_code
+        other_site = http.post(
+            f"{at}/chat", json={"message": "hello"}, headers={**headers, "Origin": "https://evil.example"}
+        )
+        asked = http.post(f"{at}/chat", json={"message": "Write to Bob."}, headers=headers).json()
+        decision = f"{at}/approvals/{asked['approval']['id']}/approve"
+        not_ana = http.post(decision, headers=headers).status_code
+        boss = http.post(decision, headers={"Cookie": "session=a-session-of-the-boss"}).json()
+        answer = http.get(f"{at}/runs/{asked['run_id']}", headers=headers).json()
+        large = http.post(f"{at}/chat", content=b"x" * 400_000, headers=headers).json()["error"]["code"]
+
+    assert "<title>Maverick</title>" in page
+    assert 'src="app.js"' in page
+    assert (script.status_code, nobody, other_site.status_code) == (200, 401, 403)
+    assert (asked["status"], not_ana, boss) == ("waiting", 403, {"status": "decided"})
+    assert (answer["response"], large) == ("It is sent.", "invalid")
 
 
 def test_the_endpoint_streams_text_and_tool_calls() -> None:

@@ -55,7 +55,8 @@ class BodyLimit:
         """Serve a request."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        most = self._most_signed_in.get(scope["path"], self._most)
+        path = scope["path"].removeprefix(scope.get("root_path", ""))  # it may be mounted in another app
+        most = self._most_signed_in.get(path, self._most)
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if not length.isdigit() or int(length[:20]) > most:
             return await self._refuse(_too_large(most), scope, receive, send)
