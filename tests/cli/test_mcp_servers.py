@@ -337,3 +337,34 @@ def test_a_secret_of_a_server_is_in_nothing_that_is_written(folder: Folder) -> N
         "sell",
         "owner",
     }
+
+
+@pytest.mark.requirement("MCP-CONFIG")
+def test_a_server_is_added_used_and_removed_by_command(folder: Folder) -> None:
+    shop = Shop(folder)
+    command = shop.settings()
+
+    added = folder.main("mcp", "add", "--env", "SHOP_KEY=k", "shop", command["command"], *command["args"])
+    used = folder.start("run", "-p", "sell 'tea'", "--mcp", "shop", *OPEN)
+    removed = folder.main("mcp", "remove", "shop")
+
+    assert added.returncode == 0, added.stderr
+    assert used.stdout.rstrip() == "According to mcp__shop__sell: tea."
+    assert removed.returncode == 0, removed.stderr
+    assert folder.json("mcp", "list") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("add", "shop"), "either a command or --url"),
+        (("add", "--url", "http://x", "shop", "npx"), "either a command or --url"),
+        (("add", "a b", "npx"), "a server's name is letters"),
+        (("add", "--header", "nonsense", "shop"), "expected NAME=VALUE"),
+        (("remove", "shop"), "There is no MCP server named 'shop'"),
+    ],
+)
+def test_a_server_that_cannot_be_added_or_removed_is_told_why(
+    folder: Folder, words: tuple[str, ...], said: str
+) -> None:
+    assert said in folder.refuse("mcp", *words)

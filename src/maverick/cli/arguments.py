@@ -186,6 +186,8 @@ def add_mcp(parser: CommandParser) -> None:
     parser.set_defaults(command=parser.show_help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_listing(commands.add_parser("list", help="list MCP servers and their tools"))
+    _add_adding(commands.add_parser("add", help="write an MCP server down, for all your projects"))
+    _add_removing(commands.add_parser("remove", help="remove a server that was added"))
     _add_accepting(commands.add_parser("accept", help="accept tools that have changed"))
     _add_serving(commands.add_parser("serve", help="serve your tasks to other programs"))
 
@@ -198,6 +200,45 @@ def _add_listing(listing: CommandParser) -> None:
     listing.add_argument("servers", metavar="SERVER", nargs="*", type=unicode_text, help="only these")
     _add_json(listing)
     listing.set_defaults(command="maverick.cli.mcp:list_servers")
+
+
+def _add_adding(adding: CommandParser) -> None:
+    adding.description = (
+        "Write an MCP server down in ~/.maverick/mcp.json. Its options come before its name; all after the name is its "
+        "command."
+    )
+    adding.add_argument("--url", type=unicode_text, help="where it is, in place of a command")
+    for option, dest, what in (
+        ("--header", "headers", "a header for its address"),
+        ("--env", "environment", "a variable"),
+    ):
+        adding.add_argument(
+            option,
+            metavar="NAME=VALUE",
+            action="append",
+            default=[],
+            dest=dest,
+            type=_pair,
+            help=f"{what}; ${{VARIABLE}} in it is read when the server is used; may be given several times",
+        )
+    adding.add_argument("name", metavar="SERVER", type=unicode_text, help="what agents call it")
+    adding.add_argument(
+        "server_command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the program and its arguments"
+    )
+    adding.set_defaults(command="maverick.cli.mcp_add:add_server")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = unicode_text(text).partition("=")
+    if not equals or not name.strip():
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+    return name.strip(), value
+
+
+def _add_removing(removing: CommandParser) -> None:
+    removing.description = "Remove a server from ~/.maverick/mcp.json."
+    removing.add_argument("name", metavar="SERVER", type=unicode_text, help="the server")
+    removing.set_defaults(command="maverick.cli.mcp_add:remove_server")
 
 
 def _add_accepting(accepting: CommandParser) -> None:

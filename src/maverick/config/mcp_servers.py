@@ -28,7 +28,8 @@ from maverick.config.trust import ADVICE, MCP_FILE, SETTINGS_FILE, Trust
 from maverick.exceptions import ConfigError, describe_unknown
 
 _NAME = re.compile(r"[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*")
-_OF_OTHER_PROGRAMS = "mcpServers"
+OF_OTHER_PROGRAMS = "mcpServers"
+"""The key of the servers in a JSON file, as other programs write it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,15 @@ def defines_server(settings: object) -> bool:
     return isinstance(settings, Mapping) and bool({"command", "url"} & settings.keys())
 
 
+def check_server(file: Path, name: str, settings: Mapping[str, object]) -> None:
+    """Check what is to be written down about a server.
+
+    Raises:
+        ConfigError: Something about it is not as it should be.
+    """
+    MCPServer.read(name, _checked(file, name, settings), str(file))
+
+
 def read_server(file: Path, name: str, settings: object, project: str) -> MCPServer:
     """A server that a project's file defines.
 
@@ -165,14 +175,14 @@ def _in_settings(file: Path, content: bytes) -> Mapping[str, object]:
 def _in_json(file: Path, content: bytes) -> Mapping[str, object]:
     if not content.strip():
         return {}
-    expected = f'{{"{_OF_OTHER_PROGRAMS}": {{"name": {{"command": "…"}}}}}}'
+    expected = f'{{"{OF_OTHER_PROGRAMS}": {{"name": {{"command": "…"}}}}}}'
     try:
         tree = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         tree = None
     if not isinstance(tree, Mapping):
         raise ConfigError(f"{file} is not valid JSON, or no object. Expected {expected}.", source=str(file))
-    return _named(file, tree.get(_OF_OTHER_PROGRAMS, {}), expected)
+    return _named(file, tree.get(OF_OTHER_PROGRAMS, {}), expected)
 
 
 def _named(file: Path, servers: object, expected: str) -> Mapping[str, object]:

@@ -1,0 +1,73 @@
+"""``maverick mcp add`` and ``remove``: the servers in ``~/.maverick/mcp.json``, the person's own file of them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from maverick.cli.exit_codes import SUCCESS
+from maverick.cli.screen import Screen
+from maverick.config.loading import own_folder, read_small_file
+from maverick.config.mcp_servers import OF_OTHER_PROGRAMS, check_server, load_mcp_servers, servers_in
+from maverick.exceptions import ConfigError, InvalidInputError, describe_unknown
+
+
+def add_server(options: argparse.Namespace) -> int:
+    """Write a server down, in place of one of the same name in the same file.
+
+    Raises:
+        InvalidInputError: It has neither a command nor an address, or both.
+        ConfigError: The name or an option cannot be used, or another file of the person's has the name.
+    """
+    command = options.server_command
+    if bool(command) == bool(options.url):
+        raise InvalidInputError(
+            "A server needs either a command or --url. Write, for example: maverick mcp add files npx -y some-server",
+            field="command",
+        )
+    where = {"url": options.url} if options.url else {"command": command[0], "args": command[1:]}
+    more = {"headers": dict(options.headers), "env": dict(options.environment)}
+    settings = {**where, **{name: value for name, value in more.items() if value}}
+    file = own_folder() / "mcp.json"
+    check_server(file, options.name, settings)
+    other = load_mcp_servers().servers.get(options.name)
+    if other is not None and not other.project and other.source != str(file):
+        raise ConfigError(
+            f"{other.source} has a server {options.name!r} already. Edit it there.", field=options.name
+        )
+    _write(file, {**servers_in(file, read_small_file(file)), options.name: settings})
+    screen = Screen.of_process(interactive=False)
+    screen.remark(f"{options.name} is in {file}. See what it offers: maverick mcp list {options.name}")
+    return SUCCESS
+
+
+def remove_server(options: argparse.Namespace) -> int:
+    """Remove a server.
+
+    Raises:
+        ConfigError: The file has no such server.
+    """
+    file = own_folder() / "mcp.json"
+    servers = dict(servers_in(file, read_small_file(file)))
+    if options.name not in servers:
+        raise ConfigError(
+            f"{describe_unknown('MCP server', options.name, list(servers))} ({file})", field=options.name
+        )
+    del servers[options.name]
+    _write(file, servers)
+    Screen.of_process(interactive=False).remark(f"{options.name} is no longer in {file}.")
+    return SUCCESS
+
+
+def _write(file: Path, servers: dict[str, Any]) -> None:
+    """Write the servers; a file of another program's form keeps what else is in it. Only its owner may read it."""
+    kept: dict[str, Any] = msgspec.json.decode(read_small_file(file) or b"{}")
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as written:
+        written.write(msgspec.json.format(msgspec.json.encode({**kept, OF_OTHER_PROGRAMS: servers})))
+    os.replace(written.name, file)  # noqa: PTH105 - the temporary file's name is a str
