@@ -431,7 +431,7 @@ _TRACES = {
 }
 
 _TIME = {
-    "F-EXAMPLES": "Each example runs offline in the tests, and its types hold in strict mode.",
+    "F-EXAMPLES": "Each example runs offline, and does what it is there to show.",
     "F-COOKBOOK": "The recipes of the cookbook run, and print what they say.",
     "F-TWINS": "No example is more than a tenth longer than the same program on pydantic-ai.",
     "F-CLOCK": "A run's time is what has really passed, however the computer's clock is set meanwhile.",

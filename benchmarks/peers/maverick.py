@@ -1,6 +1,6 @@
 """Maverick as a contender of the peers bench. The bench reads lines 3 and 4 as text: keep them there."""
 
-VENV, DIST, KIND = "maverick", "maverick", "peer"
+VENV, DIST, KIND = "maverick", "maverick-agents", "peer"
 IMPORTS = "from maverick import AgentDefinition, AgentExecutor, connect, tool; connect('claude:any')"
 
 from common import MODEL, SYSTEM, make_add  # type: ignore[import-not-found]  # noqa: E402 - the bench's own module
