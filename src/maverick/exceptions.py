@@ -440,8 +440,9 @@ class ApprovalError(JournalError):
 
     default_kind = ErrorKind.INVALID
 
-    def __init__(self, message: str, *, approval_id: str = "", **details: Any) -> None:
-        super().__init__(message, **details)
+    def __init__(self, message: str | None = None, *, approval_id: str = "", **details: Any) -> None:
+        default = f"There is no request for approval {approval_id!r}. `journal.list_approvals()` lists those that wait."
+        super().__init__(message or default, **details)
         self.approval_id = approval_id
 
 

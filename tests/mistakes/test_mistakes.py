@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from maverick.exceptions import MaverickError
-from mistakes import definitions, running, tools  # noqa: F401 - they fill the catalog
+from mistakes import definitions, journals, models, running, tools  # noqa: F401 - they fill the catalog
 from mistakes.catalog import MISTAKES
 
 PYTHONS_OWN = (TypeError, ImportError, AttributeError)

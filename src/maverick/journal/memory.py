@@ -164,7 +164,7 @@ class MemoryJournal(Journal):
     async def get_approval(self, approval_id: str) -> Approval:
         """One request."""
         if approval_id not in self._approvals:
-            raise ApprovalError(f"There is no request {approval_id!r}.", approval_id=approval_id)
+            raise ApprovalError(approval_id=approval_id)
         return self._approvals[approval_id]
 
     async def _list_approvals(self, run_id: str | None, status: ApprovalStatus | None) -> list[Approval]:

@@ -23,7 +23,7 @@ from typing import Any, Unpack
 from msgspec import Struct
 from msgspec.structs import replace
 
-from maverick.config import DEFAULT, AgentConfig, load_config
+from maverick.config import DEFAULT, AgentConfig, Secret, load_config
 from maverick.config.installation import extra_needed
 from maverick.config.model_settings import MODEL_SETTINGS, CacheLifetime, Effort, ThinkingMode
 from maverick.config.provider_names import installed_providers
@@ -103,9 +103,11 @@ def connect(
         AgentError: The provider cannot be used as it is installed; its ``kind`` is ``invalid``.
     """
     resolved = resolve(load_config().agent if settings is None else settings, wanted=model)
-    if api_key is None:
-        used = dataclasses.replace(resolved, base_url=base_url or resolved.base_url)
-        used.check() if model is None else used.check_key_owner()
+    used = dataclasses.replace(resolved, base_url=base_url or resolved.base_url)
+    if api_key is not None:
+        sources = {**resolved.sources, "api_key": "api_key="}
+        used = dataclasses.replace(used, api_key=Secret(api_key), sources=sources)
+    used.check() if api_key is None and model is None else used.check_key_owner()
     named = {
         "api_key": api_key,
         "base_url": base_url,

@@ -55,6 +55,17 @@ class PriceTable:
         price = _entry(self._prices, model) if self._prices else None
         return info if price is None else msgspec.structs.replace(info, price=price)
 
+    def nearest(self, model: str) -> str:
+        """The known model whose name is nearest to this one, for an error; empty if none is near."""
+        from difflib import get_close_matches  # here, since most programs name a model that exists
+
+        known = [*self._prices, *(vendor_models(self._vendor) if self._vendor else ())]
+        return (
+            model
+            if _entry(dict.fromkeys(known, True), model)
+            else next(iter(get_close_matches(model, known, 1)), "")
+        )
+
 
 _UNKNOWN = msgspec.structs.replace(UNKNOWN_MODEL, needs_price=True)
 

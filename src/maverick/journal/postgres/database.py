@@ -6,6 +6,7 @@ It has what we use of asyncpg, typed; no other module imports that.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
@@ -278,8 +279,21 @@ def broken_constraint(error: Exception) -> str | None:
 
 def said(error: Exception) -> str:
     """An error's own words, without the details in which a server repeats the values it was given."""
+    if isinstance(error, OSError):
+        return _unreached(error)
     words = getattr(error, "message", None) or str(error) or type(error).__name__
     return str(words).strip().rstrip(".")
+
+
+def _unreached(error: OSError) -> str:
+    """Why a server was not reached, without Python's numbers and addresses."""
+    if isinstance(error, TimeoutError):
+        return "the server did not answer in time"
+    if isinstance(error, socket.gaierror):
+        return "the name of its host could not be resolved"
+    # asyncio joins the errors of several addresses into one without a number.
+    refused = isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error)
+    return "nothing answers at this address" if refused else (error.strerror or "the connection broke")
 
 
 def _advice(error: Exception) -> str:

@@ -221,7 +221,7 @@ class PostgresJournal(Journal):
             "SELECT payload FROM maverick.approvals WHERE approval_id = $1", approval_id
         )
         if not found:
-            raise ApprovalError(f"There is no request {approval_id!r}.", approval_id=approval_id)
+            raise ApprovalError(approval_id=approval_id)
         return read_approval(approval_id, found[0]["payload"])
 
     async def _list_approvals(self, run_id: str | None, status: ApprovalStatus | None) -> list[Approval]:

@@ -9,9 +9,10 @@ import threading
 import time
 from collections import deque
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
-from maverick.exceptions import JournalDamagedError, JournalError
+from maverick.exceptions import InvalidInputError, JournalDamagedError, JournalError
 
 MIGRATIONS = (
     """
@@ -261,7 +262,6 @@ _DAMAGE = frozenset(
 _ADVICE = {
     sqlite3.SQLITE_BUSY: "Another process holds it. Try again, or give the journal a longer busy_timeout.",
     sqlite3.SQLITE_FULL: "Make room on the disk, then resume the run.",
-    sqlite3.SQLITE_CANTOPEN: "Check that its folder exists and may be written to.",
     sqlite3.SQLITE_NOTADB: "Check that it is the right file.",
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_FORMAT: _DAMAGED,
@@ -287,7 +287,10 @@ def journal_error(path: str, failed: str, error: Exception, run_id: str = "") ->
     """
     code = sqlite3.SQLITE_CORRUPT if _is_garbled(error) else _code(error)
     about = f"The run {run_id!r} in the journal" if run_id else "The journal"
-    message = f"{about} {path!r} could not be {failed}: {error}. {_ADVICE.get(code, '')}".rstrip()
+    reason, advice = (
+        _no_file(path) if code == sqlite3.SQLITE_CANTOPEN else (str(error), _ADVICE.get(code, ""))
+    )
+    message = f"{about} {path!r} could not be {failed}: {reason}. {advice}".rstrip()
     if code in _DAMAGE:
         return JournalDamagedError(message, run_id=run_id, cause=error)
     return JournalError(
@@ -295,6 +298,32 @@ def journal_error(path: str, failed: str, error: Exception, run_id: str = "") ->
         cause=error,
         retryable=is_busy(error),
     )
+
+
+def checked_path(path: str | Path) -> str:
+    """The path of a journal.
+
+    Raises:
+        InvalidInputError: It is the address of a database.
+    """
+    scheme, is_address, rest = str(path).partition("://")
+    if not is_address:
+        return str(path)
+    instead = f"SqliteJournal({rest.lstrip('/')!r})" if scheme.startswith("sqlite") else "PostgresJournal(…)"
+    raise InvalidInputError(
+        f"path: expected the path of a file, got an address that begins with '{scheme}://'. Write {instead}.",
+        field="path",
+    )
+
+
+def _no_file(path: str) -> tuple[str, str]:
+    """Why a file could not be opened, and what to do about it."""
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        return f"there is no folder {str(folder)!r}", "Create it, or name another path."
+    if Path(path).is_dir():
+        return "it is a folder", "Name a file in it, such as runs.db."
+    return "the file cannot be opened", "Check the rights of the file and of its folder."
 
 
 def _is_garbled(error: Exception) -> bool:

@@ -25,7 +25,7 @@ from maverick.journal.records import (
     RunRecord,
     RunStatus,
 )
-from maverick.journal.sqlite.database import WriteLock, journal_error, open_database
+from maverick.journal.sqlite.database import WriteLock, checked_path, journal_error, open_database
 from maverick.journal.sqlite.transaction import SqliteTransaction
 from maverick.journal.sqlite.writer import SqliteWriter, insert_blobs, insert_entries, write_entries
 from maverick.journal.store import Journal
@@ -59,7 +59,7 @@ class SqliteJournal(Journal):
     """
 
     def __init__(self, path: str | Path, *, busy_timeout: float = 30.0) -> None:
-        self.path = str(path)
+        self.path = checked_path(path)
         """The file."""
         self._open = partial(open_database, self.path, busy_timeout)
         self._lock = WriteLock()
@@ -208,7 +208,7 @@ class SqliteJournal(Journal):
         """One request."""
         found = await self._read("SELECT payload FROM approvals WHERE approval_id = ?", (approval_id,))
         if not found:
-            raise ApprovalError(f"There is no request {approval_id!r}.", approval_id=approval_id)
+            raise ApprovalError(approval_id=approval_id)
         return read_approval(approval_id, found[0][0])
 
     async def _list_approvals(self, run_id: str | None, status: ApprovalStatus | None) -> list[Approval]:

@@ -141,7 +141,7 @@ def read_service_error(body: bytes) -> ServiceError:
 def refused(exchange: Exchange, status: int, body: bytes) -> ProviderError:
     """The error for an answer with an error status."""
     error = _without_key(exchange, read_service_error(body), body)
-    return status_error(exchange.service, status, error, exchange.headers)
+    return status_error(exchange.service, status, error, exchange.headers, sought=_sought(exchange))
 
 
 def reported(exchange: Exchange, body: bytes) -> ProviderError | None:
@@ -152,7 +152,8 @@ def reported(exchange: Exchange, body: bytes) -> ProviderError | None:
     known = [_STATUS_OF_NAME[name] for name in error.names if name in _STATUS_OF_NAME]
     unknown = 400 if any(name.startswith(_BAD_REQUEST) for name in error.names) else 500
     status = error.status or (known[0] if known else unknown)
-    return status_error(exchange.service, status, _without_key(exchange, error, body), exchange.headers)
+    told = _without_key(exchange, error, body)
+    return status_error(exchange.service, status, told, exchange.headers, sought=_sought(exchange))
 
 
 def no_answer(exchange: Exchange, what: str, body: bytes) -> AgentError:
@@ -161,7 +162,13 @@ def no_answer(exchange: Exchange, what: str, body: bytes) -> AgentError:
 
 
 def status_error(
-    service: str, status: int, error: ServiceError, headers: Mapping[str, str], *, too_long: bool = False
+    service: str,
+    status: int,
+    error: ServiceError,
+    headers: Mapping[str, str],
+    *,
+    too_long: bool = False,
+    sought: tuple[str, str] = ("", ""),
 ) -> ProviderError:
     """The error to raise for an HTTP status.
 
@@ -171,6 +178,7 @@ def status_error(
         error: What the service said.
         headers: The headers of its answer, which may say how long to wait.
         too_long: Whether the conversation is known to be too long.
+        sought: The model that was asked for, and the nearest one that is known, where one is.
     """
     said = f": {error.message.rstrip('. ')}" if error.message else ""
     said += f" (status {status}, request {error.request_id})" if error.request_id else f" (status {status})"
@@ -196,7 +204,19 @@ def status_error(
         return ServerError(
             f"{service} failed or is overloaded{said}. Try again {_when(wait)}.", retry_after=wait, **facts
         )
-    return _bad_request(service, status, said, error, facts)
+    return _bad_request(service, status, said, error, facts, sought)
+
+
+def _sought(exchange: Exchange) -> tuple[str, str]:
+    return exchange.model, exchange.prices.nearest(exchange.model)
+
+
+def _not_found(service: str, said: str, model: str, nearest: str) -> str:
+    if not model:
+        return f"{service} does not know the model or the address{said}. Check the model's name and base_url."
+    hint = f" Did you mean {nearest!r}?" if nearest not in ("", model) else ""
+    check = "base_url" if nearest == model else "the model's name and base_url"
+    return f"{service} does not know the model {model!r}, or not at this address{said}.{hint} Check {check}."
 
 
 def _without_key(exchange: Exchange, error: ServiceError, body: bytes) -> ServiceError:
@@ -242,7 +262,12 @@ def _rate_limited(
 
 
 def _bad_request(
-    service: str, status: int, said: str, error: ServiceError, facts: dict[str, Any]
+    service: str,
+    status: int,
+    said: str,
+    error: ServiceError,
+    facts: dict[str, Any],
+    sought: tuple[str, str],
 ) -> ProviderError:
     """The error for a request that the service will not serve as it is."""
     if status == 400 and (media := _unread_media(error)):
@@ -254,9 +279,7 @@ def _bad_request(
     if status == 402:
         message = f"{service} refused the request over billing{said}. Check the account's credit and limits."
     elif status == 404:
-        message = (
-            f"{service} does not know the model or the address{said}. Check the model's name and base_url."
-        )
+        message = _not_found(service, said, *sought)
     elif 300 <= status < 400:
         message = f"{service} redirects to another address{said}. Set base_url to the final address."
     elif status in {408, 409, 425}:
