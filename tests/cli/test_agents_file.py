@@ -114,7 +114,8 @@ def test_a_source_that_is_not_there_is_named(write: Write, source: str) -> None:
 
 def test_a_module_that_misses_another_one_says_which_and_where(write: Write) -> None:
     assert refuse(write("import math\nimport no_module\n")) == (
-        "agents.py cannot be loaded. agents.py, line 2: ModuleNotFoundError: No module named 'no_module'"
+        "agents.py cannot be loaded. agents.py, line 2: The module 'no_module' is not installed for "
+        f"{sys.executable}. Install it there, or check its name."
     )
 
 

@@ -92,4 +92,4 @@ def test_a_shell_accepts_its_script(shell: str, folder: Folder) -> None:
 
 
 def test_an_unknown_shell_is_refused(folder: Folder) -> None:
-    assert "invalid choice: 'tcsh'" in folder.refuse("completion", "tcsh")
+    assert "no choice named 'tcsh'" in folder.refuse("completion", "tcsh")

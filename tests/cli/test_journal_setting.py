@@ -50,7 +50,7 @@ def test_what_is_typed_comes_before_all_settings(runs: Runs) -> None:
 def test_without_a_journal_the_person_is_told_where_it_would_be(tmp_path: Path) -> None:
     done = run("runs", "list", home=tmp_path)
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert f"There is no journal at '{tmp_path}/.maverick/runs.db'." in done.stderr
     assert not (tmp_path / ".maverick").exists()
 

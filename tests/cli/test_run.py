@@ -405,7 +405,7 @@ def test_the_tools_of_a_python_agent_are_its_authors_business_unless_a_mode_is_a
         (["run", "-p", "x", "--max-cost", "free"], "expected US dollars"),
         (["run", "-p", "x", "--timeout", "0s"], "expected a length of time"),
         (["run", "-i", "x"], "expected NAME=VALUE"),
-        (["run", "-p", "x", "--mode", "free"], "invalid choice: 'free'"),
+        (["run", "-p", "x", "--mode", "free"], "no choice named 'free'"),
     ],
 )
 def test_wrong_use_is_one_line_of_advice(words: list[str], advice: str, folder: Folder) -> None:

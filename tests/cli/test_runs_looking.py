@@ -276,7 +276,7 @@ def test_a_journal_that_is_not_there_is_not_made(runs: Runs) -> None:
     runs.file = runs.home / "nowhere" / "runs.db"
 
     done = runs.start("list")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch("maverick: There is no journal at .+\n", done.stderr)
     assert not runs.file.parent.exists()
 

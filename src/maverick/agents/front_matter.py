@@ -13,6 +13,7 @@ from maverick.exceptions import InvalidInputError
 
 _LARGEST_FILE = 256 * 1024
 _FENCE = "---"
+_COLON_AT_THE_END = re.compile(r":\s+\S.*:\s*$")
 _PLAIN_FIELD = re.compile(r"([A-Za-z][\w-]*):(?:\s+(.*))?")
 
 
@@ -104,9 +105,10 @@ def _parsed(path: Path, text: str) -> tuple[dict[str, object], dict[str, int]]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = 2 if mark is None else mark.line + 2
-        raise _error(
-            path, line, "the settings are not valid YAML. Check the colons, quotes and indentation."
-        ) from error
+        hint = "Check the colons, quotes and indentation."
+        if mark is not None and _COLON_AT_THE_END.search((text.splitlines() + [""] * 2)[mark.line]):
+            hint = 'Put a value that ends with a colon in quotes, such as "offline:".'
+        raise _error(path, line, f"the settings are not valid YAML. {hint}") from error
     except Exception as error:  # PyYAML lets ValueError, KeyError, RecursionError and more through
         raise _error(path, 2, "the settings are not valid YAML. Check the values and quotes.") from error
     if tree is None:

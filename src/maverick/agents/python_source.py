@@ -81,6 +81,8 @@ def _place(error: BaseException, folder: Path) -> str:
 
 
 def _words(error: BaseException) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"The module {error.name!r} is not installed for {sys.executable}. Install it there, or check its name."
     said = " ".join((error.msg if isinstance(error, SyntaxError) else str(error)).split())
     words = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return words if len(words) <= _LONGEST_QUOTE else f"{words[:_LONGEST_QUOTE]}…"

@@ -42,7 +42,7 @@ def look_up(source: str | None, config: MaverickConfig) -> DiscoveredAgent:
         return DiscoveredAgent(
             read.definition.name, read.definition, Origin.PROJECT, path, read.missing_tools
         )
-    if len(Path(path).parts) > 1:
+    if len(Path(path).parts) > 1 or (Path(path).suffix and Path(path).is_file()):
         raise InvalidInputError(
             f"{source!r} is neither the name of an agent nor a file that ends with .md or .py. "
             "`maverick agents list` shows the agents there are.",

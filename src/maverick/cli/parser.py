@@ -53,11 +53,11 @@ class CommandParser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401 - as argparse has it
-        """Check a choice; of a command that does not exist, say which may be meant."""
-        known = [] if action.choices is None else [str(choice) for choice in action.choices]
-        if action.metavar == "COMMAND" and value not in known:
-            raise argparse.ArgumentError(None, describe_unknown("command", str(value), known))
-        super()._check_value(action, value)
+        """Refuse a command or a value that does not exist, with the nearest one that does."""
+        if action.choices is not None and value not in action.choices:
+            noun = "command" if isinstance(action.choices, dict) else "choice"
+            said = describe_unknown(noun, str(value), [*map(str, action.choices)])
+            raise argparse.ArgumentError(None if noun == "command" else action, said)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where to read what would be right."""

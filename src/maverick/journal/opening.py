@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from maverick.exceptions import InvalidInputError, JournalError
+from maverick.exceptions import ErrorKind, InvalidInputError, JournalError
 from maverick.journal.sqlite.journal import SqliteJournal
 from maverick.journal.store import Journal
 
@@ -51,7 +51,8 @@ def _open_file(location: Path, *, create: bool) -> SqliteJournal:
     if not found:
         raise JournalError(
             f"There is no journal at {str(path)!r}. Run an agent with a journal first, or name another path with "
-            "--journal or MAVERICK_JOURNAL."
+            "--journal or MAVERICK_JOURNAL.",
+            kind=ErrorKind.INVALID,
         )
     return SqliteJournal(path)
 
