@@ -16,7 +16,7 @@ FILES = {
     "spaced.md": "---\nname: weather reporter\ndescription: Reports.\n---\nReport.",
     "typo.md": "---\nname: reporter\ndescription: Reports.\ntols: [read_file]\n---\nReport.",
     "colon.md": "---\nname: reporter\ndescription: Reports.\nmodel: offline:\n---\nReport.",
-    "yaml.md": "---\nname: reporter\ndescription: [\n---\nReport.",
+    "list.md": "---\nname: reporter\ndescription: [\n---\nReport.",
     "company.md": "---\nname: reporter\ndescription: Reports.\nmodel: anthropic:claude\n---\nReport.",
     "tools.md": "---\nname: reporter\ndescription: Reports.\nmodel: 'offline:'\ntools: [read_fil]\n---\nReport.",
     "empty.py": "x = 1\n",
@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
         ("run spaced.md", ["spaced.md, line 2", "'weather reporter'", "letters, digits"]),
         ("run typo.md", ["typo.md, line 4", "'tols'", "Did you mean 'tools'?"]),
         ("run colon.md", ["colon.md, line 4", 'in quotes, such as "offline:"']),
-        ("run yaml.md", ["yaml.md, line 4", "not valid YAML", "Check the colons"]),
+        ("run list.md", ["list.md, line 3", "not valid YAML", "Check the colons"]),
         ("run company.md", ["company.md, line 4", "'anthropic'", "write 'claude:…'"]),
         ("run tools.md", ["'read_fil'", "Did you mean 'read_file'?"]),
         ("run empty.py", ["empty.py has no agent", "AgentDefinition(…)"]),
@@ -61,7 +61,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
         ("runs list", ["no journal at", "Run an agent"]),
         ("agents new 'weather reporter'", ["'weather reporter'", "letters, digits"]),
         ("serve --port 99999", ["--port", "to 65535"]),
-        ("worker", ["Postgres", "--db postgresql://"]),
+        ("worker", ["Temporal", "--temporal host:port"]),
         ("eval nowhere.yaml", ["nowhere.yaml", "YAML or Python file"]),
     ],
 )
@@ -83,8 +83,8 @@ def test_a_port_that_is_taken_is_met_with_its_cause_and_its_fix(folder: Folder) 
         taken.listen()
         port = taken.getsockname()[1]
 
-        done = folder.start("serve", "--port", str(port))
+        said = folder.refuse("serve", "--port", str(port))
 
-    assert str(port) in done.stderr
-    assert "--port" in done.stderr
-    assert not RAW.search(done.stderr)
+    assert f"Port {port} is already in use" in said
+    assert "--port" in said
+    assert not RAW.search(said)

@@ -15,7 +15,7 @@ PYTHONS_OWN = (TypeError, ImportError, AttributeError)
 """Where Python itself demands its own type: wrong arguments, names that are not there."""
 
 RAW = re.compile(
-    r"No module named|pydantic[._-]|aiohttp|msgspec|httpx|sqlite3|asyncpg|yaml\.|Errno|object at 0x|Traceback|"
+    r"No module named|pydantic[._-]|aiohttp|msgspec|httpx|sqlite3|asyncpg|yaml\.[a-z]|Errno|object at 0x|Traceback|"
     r"unexpected keyword|positional argument|NoneType|unable to open|Expecting value|Input should be",
     re.IGNORECASE,
 )

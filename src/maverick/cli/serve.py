@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import ipaddress
 import logging
 import os
@@ -76,6 +77,7 @@ def serve(options: argparse.Namespace) -> int:
 async def _serve(options: argparse.Namespace, settings: MaverickConfig) -> int:
     in_fleet = options.temporal is not None or settings.temporal.address is not None
     _check(options, in_fleet=in_fleet)
+    _check_address(options.host, options.port)
     app, introduction, closes = await (_fleet_app if in_fleet else _local_app)(options, settings)
     configure_logging(logging.WARNING)
     sys.stderr.write(f"{introduction}\n")
@@ -108,6 +110,23 @@ def _check(options: argparse.Namespace, *, in_fleet: bool) -> None:
     ):
         if in_fleet and getattr(options, name):
             raise InvalidInputError(f"--{name} cannot be used with a fleet. {instead}", field=name)
+
+
+def _check_address(host: str, port: int) -> None:
+    """Refuse an address where no server can listen, before anything else is opened."""
+    try:
+        for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            with socket.socket(family, kind) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        why = f"Port {port} is already in use" if taken else f"No server can listen at {host}, port {port}"
+        raise InvalidInputError(
+            f"{why}. Choose another with --{'port' if taken else 'host and --port'}{', or stop the other program' * taken}.",
+            field="port",
+            cause=error,
+        ) from error
 
 
 async def _local_app(options: argparse.Namespace, settings: MaverickConfig) -> _Made:
