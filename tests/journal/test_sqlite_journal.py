@@ -187,9 +187,9 @@ async def test_a_new_file_that_somebody_else_is_just_writing_to_is_waited_for(
 async def test_a_folder_that_is_not_there_is_a_typed_error(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "nowhere" / "runs.db")
 
-    with pytest.raises(JournalError, match="folder exists") as told:
+    with pytest.raises(JournalError, match="there is no folder") as told:
         await journal.create(record(), [])
-    with pytest.raises(JournalError, match="folder exists"):
+    with pytest.raises(JournalError, match="there is no folder"):
         await journal.list_runs()
 
     assert isinstance(told.value.cause, sqlite3.Error)
