@@ -88,7 +88,7 @@ dist: $(VENV)/.dev ## Build the sdist and the wheel into dist, and test them wit
 	@rm -rf dist
 	@$(BIN)/python -m hatchling build -d dist
 	@$(BIN)/python -m pytest -q -n 0 tests/test_wheel.py
-	@$(BIN)/uv tool run --quiet twine==6.2.0 check --strict dist/*
+	@$(BIN)/uv tool run --quiet twine==7.0.0 check --strict dist/*
 
 docs: $(VENV)/.dev ## Build the site: guides, reference, search, into build/docs
 	@test -e build/docs-tools/bin/zensical || $(BIN)/uv venv --quiet --clear build/docs-tools

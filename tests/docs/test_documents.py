@@ -59,6 +59,8 @@ def test_every_dependency_says_what_it_is_there_for(project: dict[str, Any]) -> 
     explained |= {name for row in optional for name in _quoted(row[1])}
     assert explained == declared
     assert {name for row in optional for name in _quoted(row[0])} == set(extras) - {"all"}
+    installation = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+    assert {name for row in _rows(installation, "Extras") for name in _quoted(row[0])} == set(extras)
 
 
 @pytest.mark.requirement("F-LAYERS")
