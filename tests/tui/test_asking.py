@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from maverick.journal import RunStatus
 from maverick.testing import reply
 from maverick.tui.app import MaverickApp
+from maverick.tui.approval import ApprovalDialog
 from maverick.tui.block import ToolState
 from maverick.tui.conversation import Status
-from maverick.tui.dialogs import ApprovalDialog
+from maverick.tui.dialogs import TextDialog
+from maverick.tui.prompt import PromptBox
 from tui.desk import Desk
 from tui.screen import EDIT, Screen, screen
 
@@ -27,6 +31,54 @@ async def test_y_and_n_answer_what_is_asked(key: str, outcome: str) -> None:
 
         assert [tool.outcome for tool in at.tools()] == [outcome]
         assert not isinstance(at.app.screen, ApprovalDialog)
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+async def test_w_denies_with_a_reason_that_the_model_is_told() -> None:
+    async with screen([EDIT, reply("Done.")]) as at:
+        await at.send("edit it")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press("w")
+        await at.until(lambda: isinstance(at.app.screen, TextDialog))
+        await at.press(*"later", "enter")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert [(tool.outcome, tool.result) for tool in at.tools()] == [
+            ("denied", "Not run: denied by the user. later")
+        ]
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+async def test_e_allows_the_call_with_other_arguments_and_asks_again_about_what_is_no_json() -> None:
+    async with screen([EDIT, reply("Done.")]) as at:
+        await at.send("edit it")
+        for typed in ("nonsense", json.dumps({**EDIT.arguments, "path": "other.py"})):
+            await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+            await at.press("e")
+            await at.until(lambda: isinstance(at.app.screen, TextDialog))
+            at.app.screen.query_one(PromptBox).text = typed
+            await at.press("enter")
+            await at.until(lambda: not isinstance(at.app.screen, TextDialog))
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert [tool.outcome for tool in at.tools()] == ["finished"]
+        assert "with other arguments than yours" in at.desk.client.requests[1].messages[-1].content
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+async def test_what_is_typed_while_the_agent_works_is_heard_before_its_next_turn() -> None:
+    async with screen([EDIT, reply("Done.")]) as at:
+        await at.send("edit it")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press("escape")
+        await at.until(lambda: not isinstance(at.app.screen, ApprovalDialog))
+        await at.send("and be quick")
+        await at.press("escape", "a")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press("y")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert at.desk.client.requests[1].messages[-1].content == "and be quick"
 
 
 @pytest.mark.requirement("007-TUI-APPROVAL")

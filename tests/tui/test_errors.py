@@ -10,8 +10,8 @@ from maverick import AgentDefinition
 from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.exceptions import JournalError, NetworkError
 from maverick.testing import call, fail, reply
+from maverick.tui.approval import ApprovalDialog
 from maverick.tui.conversation import Status
-from maverick.tui.dialogs import ApprovalDialog
 from tui.desk import Desk
 from tui.screen import screen
 

@@ -9,8 +9,8 @@ import pytest
 from textual.binding import Binding
 
 from maverick.tui.app import MaverickApp
+from maverick.tui.approval import ApprovalDialog
 from maverick.tui.conversation_view import ConversationView
-from maverick.tui.dialogs import ApprovalDialog
 from maverick.tui.keys import GROUPS
 from maverick.tui.prompt import PromptBox, SearchBar
 

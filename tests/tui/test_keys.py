@@ -38,7 +38,7 @@ async def test_ctrl_j_begins_a_new_line_and_pasted_lines_stay_lines() -> None:
         assert at.said()[0] == "a\nb\nc"
 
 
-async def test_an_empty_prompt_is_not_sent_and_none_is_sent_while_a_run_goes_on() -> None:
+async def test_an_empty_prompt_is_not_sent_and_one_while_a_run_goes_on_is_left_for_its_agent() -> None:
     async with screen([call("ring", name="Ana")]) as at:
         await at.press("enter")
         nothing = at.said()
@@ -48,7 +48,8 @@ async def test_an_empty_prompt_is_not_sent_and_none_is_sent_while_a_run_goes_on(
 
         assert nothing == []
         assert at.said() == ["ring Ana"]
-        assert at.prompt.text == "and Bo"  # it is still there to be sent
+        assert (at.prompt.text, len(await at.desk.journal.waiting_words("run_1"))) == ("", 1)
+        assert "The agent hears this before its next turn: and Bo" in at.remarks()
 
 
 @pytest.mark.requirement("007-TUI-STOP")

@@ -13,6 +13,7 @@ from maverick.journal import RunStatus, SqliteJournal
 from maverick.loop import TerminateReason
 from maverick.model import Message, Request, Role
 from maverick.providers.scripted import TurnLike
+from maverick.runtime import ApprovalAnswer
 from maverick.testing import call, calls, reply
 from maverick.tui.block import ToolUse, Words
 from maverick.tui.conversation import Status
@@ -27,11 +28,12 @@ class Person:
         self.asked: list[Question] = []
         self._answers = list(answers)
 
-    async def ask(self, question: Question) -> bool | None:
+    async def ask(self, question: Question) -> ApprovalAnswer | None:
         self.asked.append(question)
         if not self._answers:
             await asyncio.Event().wait()
-        return self._answers.pop(0)
+        answer = self._answers.pop(0)
+        return None if answer is None else ApprovalAnswer(approved=answer)
 
 
 def session(desk: Desk, *answers: bool | None, agent: str = "editor") -> tuple[Session, Person]:

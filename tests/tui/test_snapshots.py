@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from maverick.tui.app import MaverickApp
-from maverick.tui.dialogs import ApprovalDialog
+from maverick.tui.approval import ApprovalDialog
 from maverick.tui.session import Question
 from tui.desk import NOW, Desk, fill, until
 from tui.telling import Teller

@@ -13,10 +13,12 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, OptionList
 
 from maverick.exceptions import MaverickError
+from maverick.runtime import ApprovalAnswer
+from maverick.tui.approval import ask_user
 from maverick.tui.backend import Backend
 from maverick.tui.conversation import Status
 from maverick.tui.conversation_view import ConversationView
-from maverick.tui.dialogs import ApprovalChoice, ApprovalDialog, ForkDialog, HelpDialog, InputsDialog
+from maverick.tui.dialogs import ForkDialog, HelpDialog, InputsDialog
 from maverick.tui.gauge import age
 from maverick.tui.keys import ANYWHERE, bindings
 from maverick.tui.plain_text import one_line
@@ -134,7 +136,7 @@ class MaverickApp(App[None]):
         """Send the prompt to the agent, if it takes one."""
         session = self.session
         if session.is_live:
-            self.bell()
+            await self._say(session, message)
             return
         if await self._asks_for_inputs():
             return
@@ -245,7 +247,7 @@ class MaverickApp(App[None]):
         self.exit()
 
     def _new_session(self, agent: str) -> Session:
-        async def ask(question: Question) -> bool | None:
+        async def ask(question: Question) -> ApprovalAnswer | None:
             return await self._ask(session, question)
 
         session = Session(self._backend, agent, ask, self._new_id)
@@ -293,25 +295,20 @@ class MaverickApp(App[None]):
                 self._prompt.text = prompt
             raise
 
-    async def _ask(self, session: Session, question: Question) -> bool | None:
-        """Ask about a tool call; the dialog closes when the run is stopped meanwhile."""
-        answered: asyncio.Future[ApprovalChoice | None] = asyncio.get_running_loop().create_future()
-        dialog = ApprovalDialog(question, self._grace)
+    async def _say(self, session: Session, message: PromptBox.Sent) -> None:
+        """Say something to the run in progress; what it cannot hear stays in the prompt."""
+        try:
+            await session.say(message.text)
+        except MaverickError as error:
+            self.notify(one_line(str(error)), severity="warning")
+            return
+        message.box.clear()
+        self.draw()
 
-        def take(answer: ApprovalChoice | None) -> None:
-            if not answered.done():
-                answered.set_result(answer)
-
+    async def _ask(self, session: Session, question: Question) -> ApprovalAnswer | None:
+        """Ask about a tool call; the dialogs close when the run is stopped meanwhile."""
         async with self._asking:  # one question at a time, whichever conversation it is from
-            await self.push_screen(dialog, take)
-            try:
-                answer = await answered
-            except asyncio.CancelledError:
-                _ = dialog.dismiss(None)
-                raise
-        if answer is ApprovalChoice.STOP:
-            session.stop()
-        return {ApprovalChoice.APPROVE: True, ApprovalChoice.DENY: False}.get(answer) if answer else None
+            return await ask_user(self, question, self._grace, session.stop)
 
     def _load_agents(self) -> None:
         self._sidebar.show_agents(self._backend.agents(), self.session.agent)

@@ -3,96 +3,69 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any, ClassVar
 
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Button, Input, Label, Static
+from textual.widgets import Input, Label, Static
 
 from maverick.loop import Input as Declared
 from maverick.loop.inputs import REQUIRED
-from maverick.tui.keys import DIALOG, GROUPS, bindings
-from maverick.tui.plain_text import one_line, plain
+from maverick.tui.keys import GROUPS
+from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import PromptBox
-from maverick.tui.renderer import Renderer
-from maverick.tui.session import Question
-from maverick.tui.tool_lines import argument_lines
 
 _LONGEST_OFFER = 20_000
 """Characters that can be edited without a delay after each key."""
 
 
-class ApprovalChoice(StrEnum):
-    """The answer to a question about a tool call."""
-
-    APPROVE = "approve"
-    DENY = "deny"
-    LATER = "later"
-    STOP = "stop"
-
-
-class ApprovalDialog(ModalScreen[ApprovalChoice]):
-    """Asks about a tool call, and shows all of it.
+class TextDialog(ModalScreen[str | None]):
+    """Asks for a text.
 
     Args:
-        question: The tool call.
-        grace: For how many seconds no key counts: the user may be typing when the dialog appears.
+        title: What it is about.
+        label: What to write.
+        text: What it begins with.
+        action: What Enter does.
+        may_be_empty: Whether no text is an answer, too.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(DIALOG)
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel")]
 
-    def __init__(self, question: Question, grace: float) -> None:
+    def __init__(
+        self, title: str, label: str, text: str = "", *, action: str, may_be_empty: bool = False
+    ) -> None:
         super().__init__()
-        self._question = question
-        self._grace = grace
-        self._shown_at = 0.0
+        self._title = one_line(title)
+        self._label = label
+        self._text = text
+        self._action = action
+        self._may_be_empty = may_be_empty
 
     def compose(self) -> ComposeResult:
-        """The question, the arguments, and the answers."""
-        question = self._question
+        """The title, the text, and the keys."""
         with Vertical(classes="dialog"):
-            title = f"Allow {one_line(question.agent)} to call {one_line(question.tool_name)}?"
-            yield Label(title, classes="title", markup=False)
-            if question.reason:
-                yield Label(plain(question.reason), classes="why", markup=False)
-            with VerticalScroll(classes="arguments"):
-                yield Static(id="arguments")
-            with Horizontal(classes="answers"):
-                yield Button("[u]Y[/u]es, this once", id="approve", variant="success", compact=True)
-                yield Button("[u]N[/u]o", id="deny", variant="error", compact=True)
-                yield Button("Later (Esc)", id="later", compact=True)
-                yield Button("[u]S[/u]top the run", id="stop", compact=True)
+            yield Label(self._title, classes="title", markup=False)
+            yield Label(self._label)
+            yield PromptBox(self._text, id="edit", may_be_empty=self._may_be_empty)
+            yield Label(f"Enter {self._action}, Ctrl-J adds a line, Esc cancels", classes="hint")
 
     def on_mount(self) -> None:
-        """Focus no button, so that what was being typed is not taken for an answer."""
-        self.query_one(VerticalScroll).focus()
-        self._shown_at = time.monotonic()
+        """Focus the text."""
+        self.query_one(PromptBox).focus()
 
-    def on_resize(self) -> None:
-        """Fit the arguments to the width."""
-        shown = self.query_one("#arguments", Static)
-        width = max(self.query_one(VerticalScroll).scrollable_content_region.width - 1, 20)
-        lines = list(argument_lines(self._question.arguments, width, Renderer()))
-        shown.update(Text("\n").join(lines) if lines else Text("no arguments", "dim"))
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        """Answer with a button."""
-        self.action_answer(event.button.id or "")
-
-    def action_answer(self, answer: str) -> None:
-        """Answer, unless the dialog has only just appeared."""
-        if time.monotonic() - self._shown_at >= self._grace:
-            _ = self.dismiss(ApprovalChoice(answer))
+    def on_prompt_box_sent(self, message: PromptBox.Sent) -> None:
+        """Return the text."""
+        message.stop()
+        _ = self.dismiss(message.text)
 
 
-class ForkDialog(ModalScreen[str | None]):
+class ForkDialog(TextDialog):
     """Asks which prompt to put before a turn; an empty one leaves the run as it was.
 
     Args:
@@ -101,37 +74,16 @@ class ForkDialog(ModalScreen[str | None]):
         prompt: The user's prompt before that turn.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel")]
-
     def __init__(self, run_id: str, turn: int, prompt: str) -> None:
-        super().__init__()
-        self._title = f"Fork from turn {turn} of {one_line(run_id)}"
-        self._offered = prompt if len(prompt) <= _LONGEST_OFFER else ""
-        if self._offered:
-            self._label = "Your prompt, which you can edit:"
+        offered = prompt if len(prompt) <= _LONGEST_OFFER else ""
+        if offered:
+            label = "Your prompt, which you can edit:"
         elif prompt:
-            self._label = (
-                "Your prompt is too long to edit here. Type another, or leave this empty to keep it:"
-            )
+            label = "Your prompt is too long to edit here. Type another, or leave this empty to keep it:"
         else:
-            self._label = "A message to add before this turn (optional):"
-
-    def compose(self) -> ComposeResult:
-        """The title, the prompt, and the keys."""
-        with Vertical(classes="dialog"):
-            yield Label(self._title, classes="title", markup=False)
-            yield Label(self._label)
-            yield PromptBox(self._offered, id="edit", may_be_empty=True)
-            yield Label("Enter forks, Ctrl-J adds a line, Esc cancels", classes="hint")
-
-    def on_mount(self) -> None:
-        """Focus the prompt."""
-        self.query_one(PromptBox).focus()
-
-    def on_prompt_box_sent(self, message: PromptBox.Sent) -> None:
-        """Return the prompt."""
-        message.stop()
-        _ = self.dismiss(message.text)
+            label = "A message to add before this turn (optional):"
+        title = f"Fork from turn {turn} of {run_id}"
+        super().__init__(title, label, offered, action="forks", may_be_empty=True)
 
 
 class InputsDialog(ModalScreen[dict[str, Any] | None]):

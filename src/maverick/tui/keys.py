@@ -66,6 +66,8 @@ SEARCH = (
 DIALOG = (
     Key("y", "y", "answer('approve')", "allow the call, this once"),
     Key("n", "n", "answer('deny')", "deny the call; the model is told"),
+    Key("w", "w", "answer('reason')", "deny the call, and say why"),
+    Key("e", "e", "answer('edit')", "allow the call with other arguments"),
     Key("escape", "Esc", "answer('later')", "decide later (a asks again)"),
     Key("ctrl+c,s", "s", "answer('stop')", "stop the run", always=True),
 )

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from maverick.exceptions import AgentNotFoundError, InvalidInputError, MaverickError, RunChangedError
+from maverick.journal.approvals import decided_by_the_run
 from maverick.journal.records import RunStatus
 from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
 from maverick.loop.entries import RunStarted
 from maverick.loop.events import TurnStart
 from maverick.model import ToolContext
 from maverick.runtime import AbortSignal, AgentExecutor
-from maverick.runtime.approver import ApprovalRequest
+from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
 from maverick.tui.backend import Backend, PreparedAgent
 from maverick.tui.block import Speaker, Tone, ToolState, ToolUse, Words
 from maverick.tui.conversation import ConversationModel, Status
@@ -37,7 +38,7 @@ class Question:
     """Why approval is needed, unless the tool always needs it."""
 
 
-Ask: TypeAlias = Callable[[Question], Awaitable[bool | None]]
+Ask: TypeAlias = Callable[[Question], Awaitable[ApprovalAnswer | None]]
 """Asks the user about a tool call; ``None`` means later."""
 
 
@@ -214,6 +215,15 @@ class Session:
         ]
         return prompts[-1] if prompts else ""
 
+    async def say(self, text: str) -> None:
+        """Say something to the run that is in progress: the agent hears it before its next turn.
+
+        Raises:
+            MaverickError: It has not begun, or has just ended.
+        """
+        await self._backend.journal.say(self.run_id, text, by=self._backend.user)
+        self.model.remark(f"The agent hears this before its next turn: {one_line(text)}")
+
     def stop(self) -> None:
         """Stop the run; its partial answer is kept."""
         self._signal.abort("stopped by the user")
@@ -267,7 +277,7 @@ class Session:
     def _show_output(self, context: ToolContext, output: str) -> None:
         self.model.show_output(context.run_id, context.call_id, output)
 
-    async def _approve(self, request: ApprovalRequest) -> bool:
+    async def _approve(self, request: ApprovalRequest) -> ApprovalAnswer:
         """Ask about a call of a live run until the user decides."""
         question = Question(self.agent, request.tool_name, request.arguments, request.reason)
         async with self._asking:  # one call at a time, also when subagents run in parallel
@@ -288,8 +298,14 @@ class Session:
             answer = await self._ask(Question(self.agent, approval.tool_name, arguments))
             if answer is None:
                 return False
-            decide = journal.approve if answer else journal.deny
-            await decide(approval.approval_id, by=self._backend.user)
+            await journal.decide(
+                approval.approval_id,
+                approved=answer.approved,
+                by=self._backend.user,
+                reason=answer.reason,
+                may_approve=decided_by_the_run,
+                arguments=answer.arguments,
+            )
         return True
 
     def _asked(self) -> list[ToolUse]:
