@@ -6,6 +6,7 @@ import ast
 import tomllib
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,25 @@ def test_every_public_name_is_there_and_listed() -> None:
     for name in maverick.__all__:
         assert getattr(maverick, name).__doc__
         assert name in dir(maverick)
+
+
+@pytest.mark.requirement("F-API")
+def test_what_users_import_in_the_documented_ways_is_there() -> None:
+    files = sorted(map(str, (PROJECT / "tests" / "typing").glob("*.py")))
+
+    assert run_python(f"import runpy\nfor file in {files}: runpy.run_path(file)") == ""
+
+
+@pytest.mark.requirement("F-API")
+def test_a_public_name_is_one_class_unless_two_seeds_name_theirs_alike() -> None:
+    homes: dict[str, set[type]] = {}
+    for path in PACKAGE.rglob("__init__.py"):
+        module = import_module(".".join(path.parent.relative_to(PACKAGE.parent).parts))
+        for name in getattr(module, "__all__", ()):
+            if isinstance(value := getattr(module, name), type):
+                homes.setdefault(name, set()).add(value)
+
+    assert {name for name, classes in homes.items() if len(classes) > 1} == {"AgentContext", "AgentResult"}
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         define_agent,
     )
     from maverick.loop.events import (
+        AgentActivityEvent,
+        ApprovalRequested,
         ContentChunk,
         ErrorEvent,
         PartialOutput,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
         TurnEnd,
         TurnStart,
     )
-    from maverick.model import Document, Image, LLMClient, Message, Outcome, Text, ToolContext
+    from maverick.model import Document, Image, LLMClient, Message, Outcome, Role, Text, ToolContext
     from maverick.model.serialization import dump_messages, load_messages
     from maverick.providers import connect
     from maverick.providers.foreign_messages import messages_from_anthropic, messages_from_openai
@@ -71,6 +73,8 @@ _HOMES = {
         "define_agent",
     ),
     "maverick.loop.events": (
+        "AgentActivityEvent",
+        "ApprovalRequested",
         "ContentChunk",
         "ErrorEvent",
         "PartialOutput",
@@ -84,7 +88,7 @@ _HOMES = {
     ),
     "maverick.journal": ("PostgresJournal", "SqliteJournal"),
     "maverick.journal.stored_result": ("dump_result", "load_result"),
-    "maverick.model": ("Document", "Image", "LLMClient", "Message", "Outcome", "Text", "ToolContext"),
+    "maverick.model": ("Document", "Image", "LLMClient", "Message", "Outcome", "Role", "Text", "ToolContext"),
     "maverick.model.serialization": ("dump_messages", "load_messages"),
     "maverick.providers": ("connect",),
     "maverick.providers.foreign_messages": ("messages_from_anthropic", "messages_from_openai"),
@@ -97,11 +101,13 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 # Without what loads a database's driver: `import *` would load it.
 __all__ = [
     "AbortSignal",
+    "AgentActivityEvent",
     "AgentDefinition",
     "AgentError",
     "AgentExecutor",
     "AgentResult",
     "AgentUsage",
+    "ApprovalRequested",
     "ApprovalRequest",
     "ContentChunk",
     "Document",
@@ -122,6 +128,7 @@ __all__ = [
     "PromptConfig",
     "Refuse",
     "RetryOutput",
+    "Role",
     "RunConfig",
     "RunEnd",
     "RunStart",

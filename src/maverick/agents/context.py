@@ -19,7 +19,7 @@ _UNTOLD = ".invalid"  # what HEAD says in a repository that keeps its branches i
 
 @dataclass(frozen=True, slots=True)
 class AgentContext:
-    """What an agent is told of its surroundings when it runs.
+    """What an agent is told of its surroundings when it runs. That of the chat is :class:`maverick.chat.AgentContext`.
 
     Args:
         cwd: The folder to work in; it must exist.

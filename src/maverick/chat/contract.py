@@ -47,7 +47,10 @@ class MessageWithAttachments(MessageHistory):
 
 @dataclass(frozen=True, slots=True)
 class AgentContext:
-    """The context of a single invocation; it is immutable."""
+    """The context of a single invocation of the chat agent; it is immutable.
+
+    Agents that are classes have a context of the same name: :class:`maverick.agents.AgentContext`.
+    """
 
     user_id: str
     """The authenticated user, from the check of credentials and never from a message."""
@@ -99,7 +102,10 @@ class ToolCallRecord:
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """The result of one invocation."""
+    """The result of one invocation of the chat agent.
+
+    Every other agent's result is a :class:`maverick.AgentResult`.
+    """
 
     success: bool
     """Whether the agent did what it was asked, or asks whether to go ahead."""
