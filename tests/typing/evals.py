@@ -10,8 +10,8 @@ from maverick import AgentDefinition, AgentExecutor, AgentResult, OutputConfig
 from maverick.evals import (
     AnyCheck,
     Case,
+    CheckVerdict,
     Report,
-    Verdict,
     calls,
     contains,
     equals,
@@ -35,8 +35,8 @@ def is_brest(result: AgentResult[Forecast]) -> bool:
     return result.unwrap().city == "Brest"
 
 
-async def reason(result: AgentResult[Forecast]) -> Verdict:
-    return Verdict(result.success, "because")
+async def reason(result: AgentResult[Forecast]) -> CheckVerdict:
+    return CheckVerdict(result.success, "because")
 
 
 async def evals(executor: AgentExecutor) -> None:

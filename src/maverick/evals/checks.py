@@ -18,7 +18,7 @@ _LONGEST_QUOTE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckVerdict:
     """What a check, or a judge, says of a result."""
 
     passed: bool
@@ -27,7 +27,7 @@ class Verdict:
     """Why, in a sentence or two."""
 
 
-CheckFunction: TypeAlias = Callable[[AgentResult[Any]], bool | Verdict | Awaitable[bool | Verdict]]
+CheckFunction: TypeAlias = Callable[[AgentResult[Any]], bool | CheckVerdict | Awaitable[bool | CheckVerdict]]
 """A check of one's own: it gets the result of a run and says whether it passes. A failed ``assert`` in it is a no."""
 
 
@@ -46,11 +46,11 @@ class Check:
 def equals(expected: object) -> Check:
     """The answer is this: a text, spaces around it aside, or a value of the agent's output type, or its JSON."""
 
-    def test(result: AgentResult[Any]) -> Verdict:
+    def test(result: AgentResult[Any]) -> CheckVerdict:
         if isinstance(expected, str):
-            return Verdict(text_of(result).strip() == expected.strip(), _answer(result))
+            return CheckVerdict(text_of(result).strip() == expected.strip(), _answer(result))
         same = result.output == expected or plain(result.output) == plain(expected)
-        return Verdict(same, _answer(result))
+        return CheckVerdict(same, _answer(result))
 
     return Check(f"equals {_quoted(expected)}", test)
 
@@ -58,9 +58,9 @@ def equals(expected: object) -> Check:
 def contains(*texts: str, ignore_case: bool = False) -> Check:
     """All of these are in the answer."""
 
-    def test(result: AgentResult[Any]) -> Verdict:
+    def test(result: AgentResult[Any]) -> CheckVerdict:
         missing = set(texts) - _found(texts, result, ignore_case=ignore_case)
-        return Verdict(not missing, f"Missing: {_list(missing)}. {_answer(result)}")
+        return CheckVerdict(not missing, f"Missing: {_list(missing)}. {_answer(result)}")
 
     return Check(f"contains {_list(texts)}", test)
 
@@ -68,9 +68,9 @@ def contains(*texts: str, ignore_case: bool = False) -> Check:
 def not_contains(*texts: str, ignore_case: bool = False) -> Check:
     """None of these is in the answer."""
 
-    def test(result: AgentResult[Any]) -> Verdict:
+    def test(result: AgentResult[Any]) -> CheckVerdict:
         found = _found(texts, result, ignore_case=ignore_case)
-        return Verdict(not found, f"Found: {_list(found)}. {_answer(result)}")
+        return CheckVerdict(not found, f"Found: {_list(found)}. {_answer(result)}")
 
     return Check(f"does not contain {_list(texts)}", test)
 
@@ -87,8 +87,8 @@ def matches(pattern: str | re.Pattern[str]) -> Check:
         problem = f"matches: {pattern!r} is not a regular expression: {error}."
         raise InvalidInputError(problem, field="matches", cause=error) from error
 
-    def test(result: AgentResult[Any]) -> Verdict:
-        return Verdict(compiled.search(text_of(result)) is not None, _answer(result))
+    def test(result: AgentResult[Any]) -> CheckVerdict:
+        return CheckVerdict(compiled.search(text_of(result)) is not None, _answer(result))
 
     return Check(f"matches {_quoted(compiled.pattern)}", test)
 
@@ -106,13 +106,13 @@ def schema(expected: type[Any] | Mapping[str, Any]) -> Check:
         kind = JsonSchema(expected).as_type()
     output: OutputFormat[Any] = OutputFormat("answer", kind)
 
-    def test(result: AgentResult[Any]) -> Verdict:
+    def test(result: AgentResult[Any]) -> CheckVerdict:
         is_text = result.output is None or isinstance(result.output, str)
         try:
             output.parse(text_of(result) if is_text else json.dumps(plain(result.output)))
         except OutputValidationError as error:
-            return Verdict(passed=False, reason=str(error))
-        return Verdict(passed=True)
+            return CheckVerdict(passed=False, reason=str(error))
+        return CheckVerdict(passed=True)
 
     return Check(f"fits the schema {getattr(expected, '__name__', '')}".rstrip(), test)
 
@@ -120,9 +120,9 @@ def schema(expected: type[Any] | Mapping[str, Any]) -> Check:
 def calls(tool: str, /, **arguments: object) -> Check:
     """The model has called a tool, with at least these arguments; calls of subagents do not count."""
 
-    def test(result: AgentResult[Any]) -> Verdict:
+    def test(result: AgentResult[Any]) -> CheckVerdict:
         made = ", ".join(_call(record.tool_name, record.arguments) for record in result.tool_calls)
-        return Verdict(bool(_made(result, tool, arguments)), f"Calls made: {made or 'none'}.")
+        return CheckVerdict(bool(_made(result, tool, arguments)), f"Calls made: {made or 'none'}.")
 
     return Check(f"calls {_call(tool, arguments)}", test)
 
@@ -130,9 +130,9 @@ def calls(tool: str, /, **arguments: object) -> Check:
 def not_calls(tool: str, /, **arguments: object) -> Check:
     """The model has not called a tool, or not with these arguments; a call that was denied is a call."""
 
-    def test(result: AgentResult[Any]) -> Verdict:
+    def test(result: AgentResult[Any]) -> CheckVerdict:
         made = _made(result, tool, arguments)
-        return Verdict(not made, f"It called {', '.join(_call(tool, call.arguments) for call in made)}.")
+        return CheckVerdict(not made, f"It called {', '.join(_call(tool, call.arguments) for call in made)}.")
 
     return Check(f"does not call {_call(tool, arguments)}", test)
 
@@ -141,18 +141,18 @@ def max_turns(most: int) -> Check:
     """The run took at most so many turns; those of its subagents do not count."""
     return Check(
         f"at most {most} turns",
-        lambda result: Verdict(result.turn_count <= most, f"It took {result.turn_count}."),
+        lambda result: CheckVerdict(result.turn_count <= most, f"It took {result.turn_count}."),
     )
 
 
 def max_cost(most: float) -> Check:
     """The run cost at most so many US dollars, its subagents included."""
 
-    def test(result: AgentResult[Any]) -> Verdict:
+    def test(result: AgentResult[Any]) -> CheckVerdict:
         cost = result.usage.total_cost_usd
         if cost is None:
             raise AgentError("The cost of the run is not known, since the price of its model is not.")
-        return Verdict(cost <= most, f"It cost ${cost:.4f}.")
+        return CheckVerdict(cost <= most, f"It cost ${cost:.4f}.")
 
     return Check(f"costs at most ${most:g}", test)
 
@@ -167,8 +167,10 @@ def ends(reason: TerminateReason | str) -> Check:
         known = ", ".join(TerminateReason)
         raise InvalidInputError(f"ends: expected one of {known}, got {reason!r}.", field="ends")
 
-    def test(result: AgentResult[Any]) -> Verdict:
-        return Verdict(result.terminate_reason == reason, f"It ended with {result.terminate_reason.value}.")
+    def test(result: AgentResult[Any]) -> CheckVerdict:
+        return CheckVerdict(
+            result.terminate_reason == reason, f"It ended with {result.terminate_reason.value}."
+        )
 
     return Check(f"ends with {TerminateReason(reason).value}", test, allows_failure=True)
 
@@ -179,15 +181,15 @@ async def tested(check: Check, result: AgentResult[Any]) -> CheckResult:
         said = check.test(result)
         verdict = await said if inspect.isawaitable(said) else said
     except AssertionError as error:
-        verdict = Verdict(passed=False, reason=str(error) or "An assertion failed.")
+        verdict = CheckVerdict(passed=False, reason=str(error) or "An assertion failed.")
     except MaverickError as error:
         return CheckResult(check.name, Status.ERROR, str(error))
     except Exception as error:  # noqa: BLE001 - a function of the user's own may raise anything
         return CheckResult(check.name, Status.ERROR, _short(f"It raised {type(error).__name__}: {error}"))
     if isinstance(verdict, bool):
-        verdict = Verdict(verdict)
-    if not isinstance(verdict, Verdict):
-        problem = f"It returned {_quoted(verdict)}. Return True or False, or a Verdict."
+        verdict = CheckVerdict(verdict)
+    if not isinstance(verdict, CheckVerdict):
+        problem = f"It returned {_quoted(verdict)}. Return True or False, or a CheckVerdict."
         return CheckResult(check.name, Status.ERROR, problem)
     return CheckResult(check.name, Status.PASSED if verdict.passed else Status.FAILED, verdict.reason)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from maverick.evals.case import AnyCheck, Case
-from maverick.evals.checks import Check, Verdict, tested, text_of
+from maverick.evals.checks import Check, CheckVerdict, tested, text_of
 from maverick.evals.judge import JUDGE, Judge
 from maverick.evals.recorded import recorded_result
 from maverick.evals.report import Attempt, CaseReport, CheckResult, Report, Status, total_cost
@@ -25,7 +25,7 @@ from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener
 
 _NOT_PLAIN = re.compile(r"[^\w.-]+", re.ASCII)
-_Judging: TypeAlias = tuple[AgentExecutor, AgentDefinition[Verdict]]
+_Judging: TypeAlias = tuple[AgentExecutor, AgentDefinition[CheckVerdict]]
 BUDGET_SPENT = "the budget is spent"
 """Why an evaluation was stopped whose budget is used up."""
 
@@ -215,7 +215,7 @@ class _Evaluation:
             return Check(getattr(check, "__name__", repr(check)), check)
         judging, definition = self.prepare(check)
 
-        async def judged(result: AgentResult[Any]) -> Verdict:
+        async def judged(result: AgentResult[Any]) -> CheckVerdict:
             verdict = await judging.execute(
                 definition,
                 inputs=check.inputs(result),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from maverick.evals.checks import Verdict, text_of
+from maverick.evals.checks import CheckVerdict, text_of
 from maverick.exceptions import InvalidInputError
 from maverick.loop import AgentDefinition, AgentResult, OutputConfig, PromptConfig, RunConfig
 from maverick.model import LLMClient, Role
@@ -28,7 +28,7 @@ JUDGE = AgentDefinition(
         ],
     ),
     run_config=RunConfig(max_turns=4),
-    output_config=OutputConfig("verdict", Verdict),
+    output_config=OutputConfig("verdict", CheckVerdict),
 )
 """The agent that judges."""
 
