@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from maverick.cli.parser import CommandParser, dollars, unicode_text, whole_number
+from maverick.cli.parser import CommandParser, unicode_text, whole_number
+from maverick.cli.run.arguments import add_changes
 
 _DESCRIPTION = """\
 Run the cases of YAML or Python files, and check what the agent does. Every case is
@@ -42,7 +43,6 @@ def add_arguments(parser: CommandParser) -> None:
         type=unicode_text,
         help="the agent, by name or file as in `maverick run`; default: the one that the file of cases names or defines",
     )
-    parser.add_argument("--model", metavar="PROVIDER:MODEL", help="the model, in place of the agent's own")
     parser.add_argument(
         "--judge-model", metavar="PROVIDER:MODEL", help="the model of judges (default: the agent's)"
     )
@@ -65,18 +65,6 @@ def add_arguments(parser: CommandParser) -> None:
         help="how many runs at once (default: %(default)s)",
     )
     parser.add_argument(
-        "--max-cost",
-        metavar="USD",
-        type=dollars,
-        dest="max_cost_usd",
-        help="the most that all of it may cost",
-    )
-    parser.add_argument(
-        "--mode",
-        choices=("plan", "ask", "accept-edits", "yolo"),
-        help="what the agent may do without asking, as in `maverick run`; no one is asked here",
-    )
-    parser.add_argument(
         "--compare",
         metavar="FILE",
         type=unicode_text,
@@ -92,4 +80,5 @@ def add_arguments(parser: CommandParser) -> None:
         help="where runs are kept: a file or a postgresql:// address; default: MAVERICK_JOURNAL, the settings, or "
         "~/.maverick/runs.db",
     )
+    add_changes(parser, "in every run", "cost in US dollars of all cases together, judges included")
     parser.set_defaults(command="maverick.cli.eval.command:evaluate_files")

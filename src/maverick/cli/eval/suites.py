@@ -83,7 +83,9 @@ def _suite(
         model = answering.model
         if remark := explain_stand_in(answering):
             screen.remark(f"({remark})")
-    definition = RunOptions(options.model, mode=options.mode).applied_to(own, model)
+    # What all of it may cost is no limit of a single run.
+    changes = RunOptions.from_options({**vars(options), "max_cost_usd": None})
+    definition = changes.applied_to(own, model)
     return Suite(file, cases, replace(found, agent=definition), definition, live)
 
 

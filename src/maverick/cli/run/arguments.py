@@ -114,12 +114,13 @@ def add_attachments(parser: argparse.ArgumentParser, to: str) -> None:
     )
 
 
-def add_changes(parser: CommandParser, when: str) -> None:
+def add_changes(parser: CommandParser, when: str, cost: str = "cost in US dollars") -> None:
     """Add what can be different about an agent in one run.
 
     Args:
         parser: To what.
         when: In which run, in words.
+        cost: What the limit on money is for.
     """
     parser.add_argument("--model", metavar="PROVIDER:MODEL", help=f"the model, {when}")
     parser.add_argument(
@@ -140,7 +141,7 @@ def add_changes(parser: CommandParser, when: str) -> None:
         help="what the agent may do without asking: read only (nothing else is allowed); read; edit files too; anything",
     )
     add_servers(parser, when)
-    _add_limits(parser)
+    _add_limits(parser, cost)
 
 
 def add_servers(parser: CommandParser, when: str) -> None:
@@ -159,12 +160,10 @@ def add_servers(parser: CommandParser, when: str) -> None:
     )
 
 
-def _add_limits(parser: CommandParser) -> None:
+def _add_limits(parser: CommandParser, cost: str) -> None:
     limits = parser.add_argument_group("limits", "Each replaces the agent's own.")
     limits.add_argument("--max-turns", metavar="N", type=whole_number(1), help="model calls")
-    limits.add_argument(
-        "--max-cost", metavar="USD", type=dollars, dest="max_cost_usd", help="cost in US dollars"
-    )
+    limits.add_argument("--max-cost", metavar="USD", type=dollars, dest="max_cost_usd", help=cost)
     limits.add_argument(
         "--max-tokens",
         metavar="N",
