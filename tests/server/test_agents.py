@@ -230,6 +230,18 @@ async def test_a_tool_waits_for_the_user_and_the_same_answer_goes_on(tmp_path: P
     assert [call["tool_name"] for call in kept["messages"][-1]["tool_calls"]] == ["get_weather", "send_mail"]
 
 
+@pytest.mark.requirement("SERVER-AGENTS", "SERVER-APPROVALS", "P7")
+async def test_a_call_is_made_with_the_arguments_that_were_agreed_to(tmp_path: Path) -> None:
+    async with serving(tmp_path, ScriptedClient([MAIL, reply("It is sent.")])) as server:
+        ana = server.person("ana")
+        path = f"/api/approvals/{(await begun(ana))['approval']['id']}/approve"
+        wrong = await ana.post(path, {"arguments": {"to": 5}})
+        answer = await ana.post(path, {"arguments": {"to": "eve@example.org", "body": "Hello Eve"}})
+
+    assert (wrong.status, answer["response"]) == (422, "It is sent.")
+    assert SENT == [("eve@example.org: Hello Eve", "user_ana")]
+
+
 @pytest.mark.requirement("SERVER-AGENTS", "SERVER-APPROVALS")
 async def test_a_denial_tells_the_model_why(tmp_path: Path) -> None:
     client = ScriptedClient([MAIL, reply("Then I will not.")])

@@ -10,7 +10,7 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import aiohttp
 import pytest
@@ -18,20 +18,23 @@ from aiohttp import web
 
 from canary import CANARY, lookout
 from cli.command import environment
+from maverick import AgentDefinition, AgentExecutor
 from maverick.chat import AgentRunner, Database, MCPToolServer
 from maverick.fleet import Fleet
 from maverick.fleet.store import FleetStore
 from maverick.fleet.worker import Worker
 from maverick.journal import PostgresJournal
 from maverick.model import LLMClient
-from maverick.server import ServerLimits
+from maverick.server import ServedAgent, ServerLimits
 from maverick.server.agents import Agents
 from maverick.server.answer_maker import AnswerMaker
 from maverick.server.answer_store import AnswerStore
-from maverick.server.answerers import TaskChat
-from maverick.server.fleet_answers import CHAT, chat_drive
+from maverick.server.answerers import AgentAnswerer, TaskChat
+from maverick.server.fleet_answers import chat_drive, fleet_name
 from maverick.server.limits import AdmissionQueue
+from maverick.testing import ScriptedClient, call, reply
 from server.chat_server import LINES, PATIENCE, ChatServer, Event, Person, SlowModel
+from server.test_agents import MAIL, SENT, clerk
 from temporal import running_server
 from wire.openai_answers import DONE, sse
 
@@ -45,21 +48,28 @@ class ChatFleet:
         self._url = url
         self._queue = f"test-{uuid.uuid4().hex[:8]}"
 
-    async def server(self) -> ChatServer:
-        """A server of the fleet."""
-        return await self._stack.enter_async_context(ChatServer(self._url, fleet=await self._connect()))
+    async def server(self, *agents: AgentDefinition[Any]) -> ChatServer:
+        """A server of the fleet, with the task chat or with agents."""
+        made = ChatServer(self._url, fleet=await self._connect(), agents=agents)
+        return await self._stack.enter_async_context(made)
 
     @asynccontextmanager
-    async def worker(self, client: LLMClient) -> AsyncIterator[Worker]:
+    async def worker(self, client: LLMClient, *served: AgentDefinition[Any]) -> AsyncIterator[Worker]:
         """A worker of the fleet, which leaves at the end."""
         database = Database(self._url)
         async with await self._connect() as fleet:
             runner = AgentRunner(
                 database.session, MCPToolServer(database.session), client=client, journal=fleet.journal
             )
-            agents = Agents([TaskChat(runner)])
+            executor = AgentExecutor(client)
+            answerers = [
+                AgentAnswerer(ServedAgent.made(agent, fleet.journal, executor), fleet.journal)
+                for agent in served
+            ]
+            agents = Agents([TaskChat(runner), *answerers])
             maker = AnswerMaker(agents, AnswerStore(database.session, ServerLimits()), AdmissionQueue(8))
-            worker = Worker(fleet, {CHAT: chat_drive(maker)})
+            drive = chat_drive(maker)
+            worker = Worker(fleet, {fleet_name(answerer.name): drive for answerer in agents})
             task = asyncio.create_task(worker.run())
             try:
                 yield worker
@@ -103,6 +113,43 @@ async def until_said(events: AsyncIterator[Event], lines: int) -> list[Event]:
 async def rest(person: Person, seen: list[Event]) -> list[Event]:
     path = f"/api/runs/{seen[0].data['run_id']}/events"
     return [event async for event in person.events("GET", path, after=seen[-1].id)]
+
+
+@pytest.mark.requirement("SERVER-FLEET", "SERVER-AGENTS", "SERVER-APPROVALS", "P7")
+async def test_an_agent_of_a_fleet_waits_for_a_decision_and_goes_on_after_it(fleet: ChatFleet) -> None:
+    SENT.clear()
+    first, second = await fleet.server(clerk), await fleet.server(clerk)
+    ana, elsewhere, bob = first.person("ana"), second.person("ana"), second.person("bob")
+    model = ScriptedClient(
+        [call("get_weather", city="Brest"), MAIL, reply("It is sent."), reply("You are welcome.")]
+    )
+
+    async with fleet.worker(model, clerk):
+        asked = [event async for event in ana.follow("Write to Bob.")]
+        body = asked[-1].data
+        path = f"/api/approvals/{body['approval']['id']}/approve"
+        refused = await bob.post(path)
+        went_on = [event async for event in elsewhere.events("POST", path)]
+        seen = await rest(ana, asked)
+        later = await elsewhere.say("Thank you.", body["conversation_id"])
+
+    assert list(dict.fromkeys(event.name for event in asked)) == [
+        "start",
+        "tool_start",
+        "tool_end",
+        "approval",
+        "done",
+    ]
+    assert (body["status"], refused.status, SENT) == (
+        "waiting",
+        404,
+        [("bob@example.org: Hello Bob", "user_ana")],
+    )
+    assert (went_on[-1].data["status"], went_on[-1].data["run_id"]) == ("complete", body["run_id"])
+    assert (shown(went_on), seen[-1].data["response"]) == ("It is sent.", "It is sent.")
+    assert [event.id for event in seen][-1] == went_on[-1].id
+    assert [one["tool_name"] for one in went_on[-1].data["tool_calls"]] == ["get_weather", "send_mail"]
+    assert later["response"] == "You are welcome."
 
 
 @pytest.mark.requirement("SERVER-FLEET")

@@ -110,14 +110,14 @@ def create_app(
     streams = ConcurrencyLimit(limits.streams, "Too many open streams. Close a tab, then try again.")
     queue = AdmissionQueue(limits.waiting)
     store = AnswerStore(database.session, limits, served)
+    approvals = Approvals(served, store)
     source: AnswerSource
     if fleet is None:
         source = LocalAnswers(AnswerMaker(served, store, queue), updates, metrics)
     else:
         from maverick.server.fleet_answers import FleetAnswers  # here, since it needs the extra temporal
 
-        source = FleetAnswers(fleet, served, store, updates=updates, metrics=metrics)
-    approvals = Approvals(served, store)
+        source = FleetAnswers(fleet, served, store, approvals=approvals, updates=updates, metrics=metrics)
     answers = AnswerService(source, store, queue=queue, approvals=approvals, updates=updates)
     metrics.add_gauge("maverick_answers_running", "Answers in progress.", lambda: answers.count)
     metrics.add_gauge(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from maverick.exceptions import ApprovalError, RunNotFoundError
+from maverick.exceptions import ApprovalError, InvalidInputError, RunNotFoundError
 from maverick.journal import Approval, ApprovalStatus, Journal
 from maverick.journal.approvals import is_expired
 from maverick.runtime import AgentExecutor
@@ -53,9 +54,22 @@ class Approvals:
         return [body for body in own if body is not None and body.may_decide] + await self._of_others(user_id)
 
     async def decide(
-        self, user_id: str, approval_id: str, *, approved: bool, reason: str = ""
+        self,
+        user_id: str,
+        approval_id: str,
+        *,
+        approved: bool,
+        reason: str = "",
+        arguments: Mapping[str, Any] | None = None,
     ) -> tuple[str, str]:
         """Decide on a request; returns whose answer it belongs to, and the answer's id.
+
+        Args:
+            user_id: The user who decides.
+            approval_id: The request.
+            approved: Whether they agree.
+            reason: Why they do not, for the model.
+            arguments: What to call the tool with, in place of the model's arguments.
 
         Raises:
             RequestRefusedError: There is none that the user may see, or it is decided already.
@@ -82,11 +96,7 @@ class Approvals:
                     403, "not_allowed", "Somebody else has to decide this. It waits until they have."
                 )
             if asked.status is ApprovalStatus.PENDING:
-                decide = executor.approve if approved else executor.deny
-                try:
-                    await decide(approval_id, by=user_id, reason=reason)
-                except ApprovalError as error:
-                    raise RequestRefusedError(409, "decided", str(error)) from error
+                await _decide(executor, asked, user_id, approved=approved, reason=reason, arguments=arguments)
             elif (asked.decided_by, asked.approved) != (user_id, approved):  # else it was sent again
                 raise RequestRefusedError(409, "decided", "This was decided before. A decision counts once.")
         return owner, run_id
@@ -130,3 +140,23 @@ class Approvals:
 
 def _agents_in(agents: Agents) -> Iterable[AgentAnswerer]:
     return [answerer for answerer in agents if isinstance(answerer, AgentAnswerer)]
+
+
+async def _decide(
+    executor: AgentExecutor,
+    asked: Approval,
+    user_id: str,
+    *,
+    approved: bool,
+    reason: str,
+    arguments: Mapping[str, Any] | None,
+) -> None:
+    try:
+        if approved:
+            await executor.approve(asked.approval_id, by=user_id, arguments=arguments)
+        else:
+            await executor.deny(asked.approval_id, by=user_id, reason=reason)
+    except ApprovalError as error:
+        raise RequestRefusedError(409, "decided", str(error)) from error
+    except InvalidInputError as error:
+        raise RequestRefusedError(422, "invalid", str(error)) from error

@@ -31,6 +31,7 @@ from maverick.server.answer_job import AnswerJob, Reply
 from maverick.server.answer_maker import STOPPED, AnswerMaker
 from maverick.server.answer_store import AnswerStore
 from maverick.server.answerers import Filter
+from maverick.server.approvals import Approvals
 from maverick.server.errors import RequestRefusedError
 from maverick.server.events import Answer, EventName, stream_event
 from maverick.server.metrics import ServerMetrics
@@ -43,6 +44,8 @@ _ATTEMPT = 10**9
 """How many events of an answer are numbered from one attempt to the next."""
 LAST_EVENT = 10**12
 """The number of an answer's last event; after each decision it waited for, there are as many more."""
+_CHECKED_FOR = 2.0
+"""Seconds for which Temporal is taken to be reachable after it was."""
 _SOON, _LOOK_AGAIN = 0.02, 1.0
 """Seconds between two looks for an answer whose run has ended: at first, and later."""
 
@@ -56,14 +59,18 @@ class FleetAnswers:
         agents: Agents,
         store: AnswerStore,
         *,
+        approvals: Approvals,
         updates: Updates,
         metrics: ServerMetrics,
     ) -> None:
         self._fleet = fleet
         self._agents = agents
         self._store = store
+        self._approvals = approvals
         self._updates = updates
         self._metrics = metrics
+        self._checked_at = float("-inf")
+        self._checking = asyncio.Lock()
 
     async def follow(self, answer: Answer, job: AnswerJob | None) -> None:
         """Publish the events of an answer until a worker has saved it."""
@@ -88,6 +95,9 @@ class FleetAnswers:
                 pause = _LOOK_AGAIN
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LOOK_AGAIN)
+        if kept.status is AnswerStatus.WAITING:
+            asked = await self._approvals.waits_for(answer.user_id, answer.run_id)
+            kept = kept.model_copy(update={"approval": asked})
         stream.conclude(kept, record.last_event)
         if job is not None:
             self._metrics.answers.labels(kept.status.value).inc()
@@ -106,8 +116,11 @@ class FleetAnswers:
         return True
 
     async def check(self) -> None:
-        """Make sure that Temporal can be reached."""
-        await self._fleet.check()
+        """Make sure that Temporal can be reached, or could be a moment ago: probes are many, and it is one."""
+        async with self._checking:
+            if time.monotonic() - self._checked_at > _CHECKED_FOR:
+                await self._fleet.check()
+                self._checked_at = time.monotonic()
 
     async def aclose(self) -> None:
         """Close the fleet's connections."""

@@ -1,9 +1,9 @@
-"""The chat of ``maverick serve`` on a worker: it makes the answers that servers of the same fleet ask for."""
+"""The conversations of ``maverick serve`` on a worker: it makes the answers that servers of the same fleet ask for."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager, closing
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, closing
 
 from maverick.chat import Database
 from maverick.cli.assistant import choose_assistant
@@ -11,13 +11,14 @@ from maverick.cli.serve import PACE, chat_runner
 from maverick.config import MaverickConfig
 from maverick.exceptions import ConfigError
 from maverick.fleet import Fleet
-from maverick.fleet.worker import OwnDrive
-from maverick.server import ServerLimits
+from maverick.fleet.worker import Offer, OwnDrive
+from maverick.loop import AgentDefinition
+from maverick.server import ServedAgent, ServerLimits
 from maverick.server.agents import Agents
 from maverick.server.answer_maker import AnswerMaker
 from maverick.server.answer_store import AnswerStore
-from maverick.server.answerers import TaskChat
-from maverick.server.fleet_answers import CHAT, chat_drive
+from maverick.server.answerers import AgentAnswerer, Answerer, TaskChat
+from maverick.server.fleet_answers import chat_drive, fleet_name
 from maverick.server.limits import AdmissionQueue
 from maverick.server.schema import SERVER
 from maverick.tools.threads import run_in_thread
@@ -28,38 +29,68 @@ async def chat_offer(
     fleet: Fleet,
     config: MaverickConfig,
     address: str,
+    agents: Mapping[str, Offer],
     *,
+    with_tasks: bool,
     max_spend: float | None,
     on_remark: Callable[[str], object] | None,
 ) -> AsyncIterator[Mapping[str, OwnDrive]]:
-    """What a worker answers the chat with: the configured model, or the offline one.
+    """What a worker answers in conversations with: its agents, and the task chat on the configured model, or the offline one.
 
     Args:
         fleet: The fleet.
         config: The settings.
         address: The database of the fleet, which has the chat's tables too.
-        max_spend: What a user may spend a day, if that is limited: then an answer is, too.
-        on_remark: Told why the chat is left out, if its model cannot be used; without it that is an error.
+        agents: The worker's agents with which there are conversations.
+        with_tasks: Whether the task chat is among them.
+        max_spend: What a user may spend a day, if that is limited: then an answer of the task chat is, too.
+        on_remark: Told why the task chat is left out, if its model cannot be used; without it that is an error.
 
     Raises:
         ConfigError: There is no key for the model.
         StorageError: The database cannot be opened.
     """
+    with closing(Database(address)) as database:
+        async with AsyncExitStack() as stack:
+            answerers: list[Answerer] = [
+                AgentAnswerer(_served(offer), fleet.journal)
+                for offer in agents.values()
+                if type(offer.definition) is AgentDefinition  # a class takes no messages
+            ]
+            if with_tasks:
+                answerers += await _task_chat(stack, fleet, config, database, max_spend, on_remark)
+            if not answerers:
+                yield {}
+                return
+            database.include(SERVER)
+            await run_in_thread(lambda: database.engine)
+            limits, served = ServerLimits(), Agents(answerers)
+            store = AnswerStore(database.session, limits, served)
+            maker = AnswerMaker(served, store, AdmissionQueue(limits.waiting))
+            await stack.enter_async_context(aclosing(served))
+            await stack.enter_async_context(aclosing(maker))
+            drive = chat_drive(maker)
+            yield {fleet_name(answerer.name): drive for answerer in answerers}
+
+
+def _served(offer: Offer) -> ServedAgent:
+    return ServedAgent(offer.definition, offer.executor, for_each_user=offer.for_each_user)
+
+
+async def _task_chat(
+    stack: AsyncExitStack,
+    fleet: Fleet,
+    config: MaverickConfig,
+    database: Database,
+    max_spend: float | None,
+    on_remark: Callable[[str], object] | None,
+) -> list[Answerer]:
     try:
         assistant = choose_assistant(None, config.agent, pace=PACE)
     except ConfigError as error:
         if on_remark is None:
             raise
         on_remark(f"(the chat is left out: {error})")
-        yield {}
-        return
-    with closing(Database(address)) as database:
-        database.include(SERVER)
-        await run_in_thread(lambda: database.engine)
-        runner = chat_runner(database, max_spend, fleet.journal, assistant)
-        limits = ServerLimits()
-        maker = AnswerMaker(
-            Agents([TaskChat(runner)]), AnswerStore(database.session, limits), AdmissionQueue(limits.waiting)
-        )
-        async with aclosing(assistant.client), aclosing(runner), aclosing(maker):
-            yield {CHAT: chat_drive(maker)}
+        return []
+    await stack.enter_async_context(aclosing(assistant.client))
+    return [TaskChat(chat_runner(database, max_spend, fleet.journal, assistant))]

@@ -44,7 +44,7 @@ async def _work(options: argparse.Namespace, config: MaverickConfig, screen: Scr
     async with await open_fleet(config, options.temporal, options.db, tls=options.tls) as fleet:
         offers = await _offers(fleet, list(found.values()), config, screen, named=bool(options.agents))
         async with AsyncExitStack() as stack:
-            chat = await stack.enter_async_context(_chat(options, config, fleet, screen))
+            chat = await stack.enter_async_context(_chat(options, config, fleet, offers, screen))
             worker = Worker(
                 fleet,
                 {**offers, **chat},
@@ -64,11 +64,18 @@ async def _work(options: argparse.Namespace, config: MaverickConfig, screen: Scr
 
 
 def _chat(
-    options: argparse.Namespace, config: MaverickConfig, fleet: Fleet, screen: Screen
+    options: argparse.Namespace,
+    config: MaverickConfig,
+    fleet: Fleet,
+    offers: Mapping[str, Offer],
+    screen: Screen,
 ) -> AbstractAsyncContextManager[Mapping[str, OwnDrive]]:
-    """The chat of ``maverick serve``: unless agents were named, or what it needs is not installed."""
+    """The conversations of ``maverick serve``: with the agents that were named, else with the task chat.
+
+    With ``--chat`` it is both; without what they need being installed, it is none.
+    """
     is_named = options.chat is True
-    if options.chat is False or (options.agents and not is_named):
+    if options.chat is False:
         return nullcontext({})
     try:
         with extra_needed("server", "`maverick worker --chat`"):
@@ -81,6 +88,8 @@ def _chat(
         fleet,
         config,
         options.db or config.journal.get_secret_value(),
+        offers if options.agents or is_named else {},
+        with_tasks=is_named or not options.agents,
         max_spend=options.max_spend,
         on_remark=None if is_named else screen.remark,
     )

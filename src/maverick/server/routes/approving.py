@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -39,6 +39,15 @@ class ApprovalList(BaseModel):
     approvals: list[ApprovalBody]
 
 
+class Agreement(BaseModel):
+    """With what the user agrees."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    arguments: dict[str, Any] | None = None
+    """All the arguments to call the tool with, in place of the agent's, which is told so."""
+
+
 class Denial(BaseModel):
     """Why the user disagrees."""
 
@@ -61,6 +70,7 @@ async def approve(
     request: Request,
     user: User,
     service: Service,
+    agreement: Agreement | None = None,
     format: StreamFormat | None = None,  # noqa: A002 - what it is called in the address
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
@@ -68,7 +78,10 @@ async def approve(
 
     For another user's answer, the response only says that it is decided.
     """
-    answer = await decided(service, user.user_id, approval_id, idempotency_key, approved=True)
+    arguments = None if agreement is None else agreement.arguments
+    answer = await decided(
+        service, user.user_id, approval_id, idempotency_key, approved=True, arguments=arguments
+    )
     if answer is None:
         return _for_other()
     return await answered(service, user, answer, stream_format(request, format))
@@ -100,6 +113,7 @@ async def decided(
     *,
     approved: bool,
     reason: str = "",
+    arguments: dict[str, Any] | None = None,
 ) -> Answer | None:
     """The answer that goes on after a decision; ``None`` if it is another user's.
 
@@ -110,7 +124,7 @@ async def decided(
         question = Question.deciding(approval_id, approved=approved)
         return await service.answers.start(user_id, question, request_key)
     owner, run_id = await service.answers.approvals.decide(
-        user_id, approval_id, approved=approved, reason=reason
+        user_id, approval_id, approved=approved, reason=reason, arguments=arguments
     )
     answer = await service.answers.go_on(owner, run_id)
     return answer if owner == user_id else None
