@@ -175,7 +175,7 @@ def test_a_terminal_shows_how_far_it_is(weather: Folder) -> None:
     ("line", "problem"),
     [
         ("agent: ../weather.py", "agent: ../weather.py"),
-        ("checks: {function: evil.py:run}", "function: evil.py:run"),
+        ("agent: general\nchecks: {function: evil.py:run}", "function: evil.py:run"),
     ],
 )
 def test_code_that_a_strangers_file_names_is_not_run(
@@ -187,7 +187,8 @@ def test_code_that_a_strangers_file_names_is_not_run(
 
     said = weather.refuse("eval", "cases.yaml")
 
-    assert f"cases.yaml, line 1: {problem}: this is not used, since you have not trusted the folder." in said
+    assert f"{problem} is not used, since you have not trusted this folder." in said
+    assert "cases.yaml, line " in said
     assert "maverick trust" in said
 
 

@@ -10,11 +10,13 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from maverick.config.trust import ADVICE
 from maverick.evals import checks
 from maverick.evals.case import AnyCheck, Case
 from maverick.evals.judge import judge
 from maverick.exceptions import InvalidInputError, describe_unknown
 
+_NOT_TRUSTED = f"is not used, since you have not trusted this folder. {ADVICE}"
 _LARGEST_FILE = 4 * 1024 * 1024
 _PLACE = re.compile(r" - at `(\$.*)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
@@ -96,13 +98,15 @@ class CasesFile:
 
     Args:
         path: The file.
+        trusted: Whether Python functions and agents in files that it names may be loaded.
 
     Raises:
         InvalidInputError: It is missing or wrong; the message names the line and the field.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, trusted: bool = True) -> None:
         self.path = path
+        self._trusted = trusted
         self._lines: dict[str, int] = {}
         self._form = self._read()
 
@@ -110,15 +114,11 @@ class CasesFile:
     def agent(self) -> str | None:
         """The agent it names; a file lies beside this one."""
         agent = self._form.agent
-        return str(self.path.parent / agent) if agent is not None and _is_file(agent) else agent
-
-    def what_runs(self, *, with_agent: bool) -> Iterator[str]:
-        """What in it decides which code runs, or where data goes, with its line."""
-        if with_agent and self._form.agent is not None and _is_file(self._form.agent):
-            yield f"line {self._line('$.agent')}: agent: {self._form.agent}"
-        for place, form in self._checks():
-            if form.function is not UNSET:
-                yield f"line {self._line(f'{place}.function')}: function: {form.function}"
+        if agent is None or not (agent.rpartition(":")[0] or agent).endswith((".py", ".md")):
+            return agent
+        if not self._trusted:
+            raise self._error("$.agent", f"{agent} {_NOT_TRUSTED}")
+        return str(self.path.parent / agent)
 
     def cases(self) -> list[Case]:
         """Its cases.
@@ -163,6 +163,8 @@ class CasesFile:
                 continue
             match name, value:
                 case "function", str():
+                    if not self._trusted:
+                        raise InvalidInputError(f"function: {value} {_NOT_TRUSTED}", field="function")
                     yield _function(self.path.parent, value)
                 case "judge", _:
                     yield judge(value)
@@ -259,10 +261,6 @@ def dump_cases(form: CasesForm) -> str:
     return yaml.safe_dump(
         msgspec.to_builtins(form), sort_keys=False, allow_unicode=True, width=110, default_flow_style=False
     )
-
-
-def _is_file(agent: str) -> bool:
-    return (agent.rpartition(":")[0] or agent).endswith((".py", ".md"))
 
 
 def _function(folder: Path, named: str) -> AnyCheck:

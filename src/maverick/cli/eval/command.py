@@ -7,7 +7,7 @@ import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -184,24 +184,18 @@ def _rate(case: CaseReport | None) -> str:
 async def _progress(console: Console, total: int) -> AsyncIterator[Callable[[str, Attempt], None]]:
     """Shows how far it is: a bar on a terminal, a line for each attempt elsewhere, nothing beside JSON."""
     done: list[Status] = []
+    bar = Progress(sys.stderr, lambda: True, lambda: console.width)
+    has_bar = sys.stderr.isatty() and not console.as_json
 
-    def line(name: str, attempt: Attempt) -> None:
+    def on_attempt(name: str, attempt: Attempt) -> None:
         done.append(attempt.status)
-        if not console.as_json:
+        bar.note(_drawn(done, total))
+        if not has_bar and not console.as_json:
             console.screen.remark(f"[{len(done)}/{total}] {attempt.status.value}: {name}")
 
-    if console.as_json or not sys.stderr.isatty():
-        yield line
-        return
-
-    def bar(_: str, attempt: Attempt) -> None:
-        done.append(attempt.status)
-        progress.note(_drawn(done, total))
-
-    async with Progress(sys.stderr, lambda: True, lambda: console.width) as progress:
-        progress.doing("evaluating")
-        progress.note(_drawn(done, total))
-        yield bar
+    bar.doing("evaluating")
+    async with bar if has_bar else nullcontext():
+        yield on_attempt
 
 
 def _drawn(done: Sequence[Status], total: int) -> str:

@@ -16,7 +16,7 @@ from maverick.cli.run_options import RunOptions
 from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig
 from maverick.config.loading import persons_home
-from maverick.config.trust import ADVICE, Trust
+from maverick.config.trust import Trust
 from maverick.evals import Case
 from maverick.evals.cases_file import CasesFile
 from maverick.exceptions import InvalidInputError
@@ -97,13 +97,9 @@ def _read(file: str, agent: str | None, config: MaverickConfig) -> tuple[list[Ca
         if not isinstance(cases, list) or not all(isinstance(case, Case) for case in cases):
             raise InvalidInputError(f"{file} has no cases. Write: cases = [Case(…), …]", field="cases")
         return cases, found
-    written = CasesFile(Path(file))
-    if not _is_trusted(written.path):
-        for place in written.what_runs(with_agent=agent is None):
-            raise InvalidInputError(
-                f"{file}, {place}: this is not used, since you have not trusted the folder. {ADVICE}",
-                field="file",
-            )
+    here = Path.cwd()
+    is_ours = Path(file).resolve().is_relative_to(here.resolve())
+    written = CasesFile(Path(file), trusted=is_ours and Trust(persons_home()).covers_folder(here))
     named = agent or written.agent
     if named is None:
         raise InvalidInputError(
@@ -111,9 +107,3 @@ def _read(file: str, agent: str | None, config: MaverickConfig) -> tuple[list[Ca
             field="agent",
         )
     return written.cases(), look_up(named, config)
-
-
-def _is_trusted(file: Path) -> bool:
-    """Whether the file belongs to the current folder, and the user has trusted that."""
-    here = Path.cwd()
-    return Trust(persons_home()).covers_folder(here) and file.resolve().is_relative_to(here.resolve())
