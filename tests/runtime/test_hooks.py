@@ -366,6 +366,38 @@ async def test_a_hook_cannot_break_the_conversation(answer: Any, problem: str, o
     assert problem in (watched.result.error or "")
 
 
+class Foreign:
+    """A tool that another program runs with the arguments of its own model, as the Claude CLI does."""
+
+    name, description, parameters = "read", "Reads.", {"type": "object"}
+    editable = False
+
+    async def execute(self, args: dict[str, Any]) -> str:
+        return str(args)
+
+
+@pytest.mark.requirement("H-HOOKS-FAIL")
+@pytest.mark.parametrize("method", ["before_tool", "after_tool"])
+async def test_what_a_hook_cannot_change_it_does_not_seem_to_change(method: str) -> None:
+    answers = {"before_tool": {"path": "b"}, "after_tool": "nothing"}
+    hook = Recorder(**{method: answers[method]})
+    watched = await watch([call("read", path="a"), DONE], agent(Foreign()), executor={"hooks": [hook]})
+
+    assert isinstance(watched.result.errors[0], HookError)
+    assert "which a program runs by itself" in str(watched.result.errors[0])
+    allowed = await watch([call("read", path="a"), DONE], agent(Foreign()), executor={"hooks": [Recorder()]})
+    assert allowed.result.success
+
+
+@pytest.mark.requirement("H-HOOKS")
+async def test_an_executor_like_another_has_its_hooks(office: Office) -> None:
+    hook = Recorder()
+    made = AgentExecutor.like(AgentExecutor(hooks=[hook]), client=ScriptedClient([DONE]))
+    await made.execute(office.clerk())
+
+    assert hook.asked == ["before_model", "after_model"]
+
+
 @pytest.mark.requirement("H-HOOKS-FAIL")
 async def test_a_hook_that_changes_what_it_is_shown_changes_nothing(office: Office) -> None:
     hook = Recorder(before_tool=lambda call: call.arguments.clear())

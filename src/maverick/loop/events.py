@@ -252,8 +252,8 @@ AgentActivityEvent: TypeAlias = (
     | UsageUpdated
     | Compacted
     | PrefixChanged
-    | MessageAdded
     | PartialOutput
+    | MessageAdded
     | RunEnd[T]
 )
 """Any event of a run. ``AgentActivityEvent[Report]`` is one of an agent whose output is a ``Report``: its ``RunEnd`` has an

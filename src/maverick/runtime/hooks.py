@@ -206,6 +206,7 @@ class HookChain:
             if isinstance(answer, Refuse):
                 return CallReview(planned.index, ask.name, refusal=ask.reason(answer))
             if answer is not None:
+                ask.check_editable(call, "arguments", "refuse the call instead")
                 call = replace(call, arguments=ask.json(answer), block=None)
                 by.append(ask.name)
         if call.arguments == planned.call.arguments:
@@ -220,6 +221,8 @@ class HookChain:
             ask = Asked(run, hook, "after_tool")
             shown = StructuredResult(result.content, deepcopy(result.data or {}), result.failed, result.parts)
             answer = await ask(_copy(call), shown, ctx)
+            if answer is not None:
+                ask.check_editable(call, "result", "its model has seen it")
             if isinstance(answer, Refuse):
                 text = f"The tool has run, and its result is withheld: {ask.reason(answer)}"
                 return CallResult(failed=True, content=text, data=None, parts=())
@@ -263,6 +266,11 @@ class Asked:
         """End the run, which can be resumed once the hook is corrected."""
         error = HookError(f"{self.name} {what}. Correct it and resume the run.", hook=self.name, cause=cause)
         raise RunInterrupted(TerminateReason.ERROR, error.message, error)
+
+    def check_editable(self, call: ToolCall, what: str, why: str) -> None:
+        """Fail if what it changes cannot be changed, since a program such as the Claude CLI runs the call by itself."""
+        if not getattr(self._run.toolset.tools.get(call.tool_name), "editable", True):
+            self.fail(f"changed the {what} of {call.tool_name}, which a program runs by itself: {why}")
 
     def reason(self, refusal: Refuse) -> str:
         """Why it refuses."""
