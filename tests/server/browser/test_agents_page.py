@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import BrowserContext, expect
 
-from maverick import AgentExecutor, SqliteJournal
+from maverick import AgentExecutor, SqliteJournal, define_agent, tool
 from maverick.model import LLMClient
 from maverick.testing import ScriptedClient, call, calls, reply
 from server.browser.window import Window
@@ -112,3 +113,36 @@ async def test_another_person_approves_and_the_page_hears_of_it(
 
         assert window.errors == boss.errors == []
         await other.close()
+
+
+async def test_an_agent_hears_on_its_next_turn_what_is_written_while_it_works(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    go_on = asyncio.Event()
+
+    @tool(effect="pure")
+    async def search() -> str:
+        """Search."""
+        await go_on.wait()
+        return "Brest, Nantes"
+
+    guide = define_agent("guide", "You guide.", tools=[search])
+    client = ScriptedClient([call("search"), reply("Nantes.")])
+    async with (
+        SqliteJournal(tmp_path / "runs.db") as journal,
+        ChatServer(
+            tmp_path / "chat.db", agents=(guide,), journal=journal, executor=AgentExecutor(client)
+        ) as server,
+    ):
+        window = await Window.open(context, server, "ana")
+        await window.say("Where to?")
+        await expect(window.answers.last).to_contain_text("search", ignore_case=True)
+        async with window.page.expect_response("**/say"):
+            await window.say("Leave out Brest.")
+        go_on.set()
+        await expect(window.answers.last).to_contain_text("You said: Leave out Brest.")
+        await expect(window.answers.last).to_contain_text("Nantes.")
+        await window.shoot("agent-interjection")
+
+    assert client.requests[1].messages[-1].content == "Leave out Brest."
+    assert window.errors == []

@@ -124,6 +124,26 @@ async def test_an_answer_is_stopped_and_its_words_stay(context: BrowserContext, 
         assert window.errors == []
 
 
+async def test_what_is_written_while_an_answer_is_made_is_sent_after_it(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    model = SlowModel(*WORDS)
+    async with ChatServer(tmp_path / "chat.db", client=model) as server:
+        window = await Window.open(context, server, "ana")
+        model.let(3)
+        await window.say("hello")
+        await expect(window.answers.last).to_contain_text("This is the second.")
+
+        await window.say("hello again")
+        await expect(window.page.locator("#toast")).to_contain_text("sent when the answer is there")
+        model.let()
+
+        await expect(window.page.locator(".message.user")).to_have_count(2)
+        await expect(window.answers).to_have_count(2)
+        await expect(window.page.locator("#stop")).to_be_hidden()
+        assert window.errors == []
+
+
 async def test_a_page_that_is_reloaded_mid_stream_sees_the_answer_complete(
     context: BrowserContext, tmp_path: Path
 ) -> None:

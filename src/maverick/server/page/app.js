@@ -20,7 +20,7 @@ let hasTasks = false;
 
 const agents = new Agents({ onChosen: () => transcript.welcome() });
 const requests = new Requests({ onError: complain });
-const transcript = new Transcript(agents, { onBusy: showBusy, onBegun: begun, onError: complain, onEdit: edit });
+const transcript = new Transcript(agents, { onBusy: showBusy, onBegun: begun, onError: complain, onEdit: edit, onQueued: toast, onReturned: giveBack });
 const conversations = new ConversationList({ onDeleted: startNew, onError: complain });
 const tasks = new TaskList({ onError: complain, onSaid: toast });
 
@@ -156,14 +156,32 @@ function showTitle() {
 }
 
 function showBusy(busy) {
-  byId("send").hidden = busy;
   byId("stop").hidden = !busy;
+  showSend();
+}
+
+/** What is written while an answer is made can be sent, too. */
+function showSend() {
+  byId("send").hidden = transcript.following && !byId("composer-text").value.trim();
+}
+
+/** Put words that were not sent back, before what was written since. */
+function giveBack(text) {
+  const input = byId("composer-text");
+  input.value = input.value ? `${text}\n\n${input.value}` : text;
+  grow();
 }
 
 function send() {
   const input = byId("composer-text");
   const text = input.value.trim();
-  if (!text || transcript.following) return;
+  if (!text) return;
+  if (transcript.following) {
+    input.value = "";
+    grow();
+    transcript.interject(text);
+    return;
+  }
   const replaces = editing;
   input.value = "";
   stopEditing();
@@ -189,6 +207,7 @@ function grow() {
   const input = byId("composer-text");
   const lines = input.value.split("\n").reduce((sum, line) => sum + 1 + Math.floor(line.length / 70), 0);
   input.rows = Math.min(lines, 8);
+  showSend();
 }
 
 function complain(error) {

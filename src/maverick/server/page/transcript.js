@@ -7,10 +7,11 @@ import { AnswerMessage, userMessage } from "./messages.js";
 
 /** Shows one conversation at a time, and holds it. */
 export class Transcript {
-  constructor(agents, { onBusy, onBegun, onError, onEdit }) {
+  constructor(agents, listeners) {
     this.agents = agents;
     this.node = byId("transcript");
-    this.listeners = { onBusy, onBegun, onError, onEdit };
+    this.listeners = listeners; // onBusy, onBegun, onError, onEdit, onQueued, onReturned
+    this.queued = [];
     this.clear();
   }
 
@@ -87,6 +88,22 @@ export class Transcript {
     this.follow({ begin: { path: "/api/chat", body } });
   }
 
+  /** Say something while the answer is made: the agent hears it before its next turn, or it is sent after the answer. */
+  async interject(text) {
+    const { following, runId } = this;
+    try {
+      if (runId) return void (await ask("POST", `/api/runs/${runId}/say`, { message: text }));
+    } catch (error) {
+      if (error.status !== 409) {
+        this.listeners.onError(error);
+        return this.listeners.onReturned(text);
+      }
+    }
+    if (this.following !== following) return this.listeners.onReturned(text); // the answer has just ended
+    this.queued.push(text);
+    this.listeners.onQueued("This is sent when the answer is there.");
+  }
+
   /** Begin a conversation with what the agent wants to know. */
   begin(inputs, text) {
     if (this.following) return;
@@ -143,12 +160,14 @@ export class Transcript {
     this.last = answer;
     this.opening = null;
     this.following = following;
+    this.asked = false;
     this.listeners.onBusy(true);
     this.node.setAttribute("aria-busy", "true");
     this.down(true);
     const hear = (event) => {
       const near = this.isNearEnd();
       if (event.name === "start") this.begun(event.data);
+      if (event.name === "approval") this.asked = true;
       answer.hear(event);
       if (event.name === "done") this.over(event.data, question);
       this.down(near);
@@ -176,17 +195,22 @@ export class Transcript {
     this.seen = answer.created_at ?? this.seen;
     this.finished = answer.run_id;
     byId("announcer").textContent = answer.response;
-    this.rest();
+    this.rest(!this.asked && answer.status === "complete"); // what was said before a question does not answer it
   }
 
-  rest() {
-    const { next } = this;
+  rest(sendsQueued = false) {
+    const { next, queued } = this;
     this.following = null;
     this.next = null;
+    this.queued = [];
     this.runId = null;
     this.node.removeAttribute("aria-busy");
     this.listeners.onBusy(false);
     next?.();
+    if (!queued.length) return;
+    const text = queued.join("\n\n");
+    if (sendsQueued && !this.following) this.send(text);
+    else this.listeners.onReturned(text);
   }
 
   /** Look away; the answer is made all the same. */
