@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -35,7 +35,7 @@ from maverick.loop.entries import Execution
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.policy import Policy, PolicyDecision
 from maverick.loop.result import AgentResult, AgentUsage, ResultMetadata
-from maverick.model import Message, Tool, ToolCall
+from maverick.model import Message, Part, Tool, ToolCall
 from maverick.providers.claude_cli.tool import CliTool
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener
@@ -118,10 +118,23 @@ class ClassExecutor(AgentExecutor):
         on_activity: Listener | None = None,
         messages: Sequence[Message] = (),
         run_id: str | None = None,
-        **ids: Any,
+        trace_id: str | None = None,
+        user_id: str | None = None,
+        deps: object = None,
+        if_exists: Literal["raise", "resume"] = "raise",
+        execution: Execution | None = None,
     ) -> AgentResult[Any]:
         """Run an agent to its end; see :meth:`AgentExecutor.execute`."""
-        given: dict[str, Any] = {"signal": signal, "on_activity": on_activity, **ids}
+        given: dict[str, Any] = {
+            "signal": signal,
+            "on_activity": on_activity,
+            "trace_id": trace_id,
+            "user_id": user_id,
+            "deps": deps,
+            "if_exists": if_exists,
+        }
+        if execution is not None:
+            given["execution"] = execution
         if not isinstance(definition, ClassDefinition):
             return await super().execute(definition, inputs=inputs, messages=messages, run_id=run_id, **given)
         if messages and inputs and "prompt" in inputs:  # a conversation goes on, without the class
@@ -160,12 +173,31 @@ class ClassExecutor(AgentExecutor):
         prompts = _Prompts(self, definition, execution, given, resumes=True)
         return await prompts.enter(dict(execution.inputs), signal)
 
-    async def fork(self, run_id: str, definition: AgentDefinition[Any], **options: Any) -> AgentResult[Any]:
+    async def fork(
+        self,
+        run_id: str,
+        definition: AgentDefinition[Any],
+        *,
+        turn: int,
+        edit: str | Iterable[str | Part] | None = None,
+        new_run_id: str | None = None,
+        signal: AbortSignal | None = None,
+        on_activity: Listener | None = None,
+        deps: object = None,
+    ) -> AgentResult[Any]:
         """Run a prompt again from a turn on; see :meth:`AgentExecutor.fork`."""
+        given: dict[str, Any] = {
+            "turn": turn,
+            "edit": edit,
+            "new_run_id": new_run_id,
+            "signal": signal,
+            "on_activity": on_activity,
+            "deps": deps,
+        }
         if not isinstance(definition, ClassDefinition):
-            return await super().fork(run_id, definition, **options)
+            return await super().fork(run_id, definition, **given)
         executor, prompted = self._for_prompt(definition)
-        return await executor.fork(run_id, prompted, **options)
+        return await executor.fork(run_id, prompted, **given)
 
     def fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint:
         """What an agent is here; see :meth:`AgentExecutor.fingerprint`."""
@@ -189,7 +221,7 @@ class ClassExecutor(AgentExecutor):
         output_type: type[BaseModel] | None = None,
     ) -> tuple[AgentExecutor, AgentDefinition[Any]]:
         """What runs a prompt, and the definition it is run with: on the agent's CLI, or with our tools elsewhere."""
-        options = dict(self.options)
+        options = self.options.copy()
         folder = Path.cwd() if context is None else context.cwd
         if options["client"] is None and is_on_the_cli(definition):
             options["client"] = agent.cli_client(context, report)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequen
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, Unpack
 
 from maverick.config import AgentConfig
 from maverick.exceptions import InvalidInputError, RunNotFoundError
@@ -36,6 +36,7 @@ from maverick.runtime.event_log import Listener, listeners_of
 from maverick.runtime.event_stream import EventStream
 from maverick.runtime.hooks import HookChain, Hooks
 from maverick.runtime.interruption import AbortSignal
+from maverick.runtime.options import ExecutorOptions
 from maverick.runtime.prepared_agent import AgentPreparer
 from maverick.runtime.run import RunClock
 from maverick.runtime.run_builder import Attendance, RunBuilder
@@ -87,7 +88,7 @@ class AgentExecutor(ApprovingExecutor):
         check_parts(tool_registry, journal, approve, permissions, max_depth)
         self.metrics = ExecutionMetrics()
         """The tokens of all model calls this executor has made."""
-        self.options: Mapping[str, Any] = {
+        self.options: ExecutorOptions = {
             "client": client,
             "tool_registry": tool_registry,
             "journal": journal,
@@ -121,7 +122,7 @@ class AgentExecutor(ApprovingExecutor):
         )
 
     @classmethod
-    def like(cls, other: AgentExecutor, **options: Any) -> Self:
+    def like(cls, other: AgentExecutor, **options: Unpack[ExecutorOptions]) -> Self:
         """An executor with the options of another, except those given here.
 
         What the other one connects stays its own: each closes its own connections. The metrics are shared.
@@ -132,7 +133,9 @@ class AgentExecutor(ApprovingExecutor):
         """
         made = cls.__new__(cls)
         vars(made).update(vars(other))
-        AgentExecutor.__init__(made, **{**other.options, **options})
+        given = other.options.copy()
+        given.update(options)
+        AgentExecutor.__init__(made, **given)
         made._share(other.metrics)  # noqa: SLF001 - of the class itself
         return made
 
