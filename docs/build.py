@@ -183,13 +183,20 @@ def _names(tree: ast.Module) -> list[str]:
 
 def _home(module: str, name: str) -> str:
     """The full name of what a module calls so, in the module that defines it."""
-    for node in ast.walk(_tree(module)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                if name == (alias.asname or alias.name):
-                    ours = node.module.partition(".")[0] == "maverick"
-                    return _home(node.module, alias.name) if ours else f"{node.module}.{alias.name}"
-    return f"{module}.{name}"
+    origin, own = _imports(module).get(name, (module, name))
+    is_further = origin != module and origin.partition(".")[0] == "maverick"
+    return _home(origin, own) if is_further else f"{origin}.{own}"
+
+
+@cache
+def _imports(module: str) -> dict[str, tuple[str, str]]:
+    """What a module imports from others: the module, and what it is called there, by the name it has here."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.walk(_tree(module))
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
 
 
 def _markdown(doc: str) -> str:
@@ -291,19 +298,24 @@ def _reference_lines() -> Iterator[str]:
         yield f"- [{module}](reference/{module}.html): {summary}"
 
 
+def write_docs(folder: Path) -> None:
+    """Put together the pages that can be made of what is written by hand."""
+    write_pages(folder)
+    write_reference(folder)
+    _write(folder / "llms.txt", llms_text())
+
+
 def write_sources(folder: Path) -> None:
-    """Put together what the site is made of."""
+    """Put together all that the site is made of."""
     shutil.rmtree(folder, ignore_errors=True)
-    write_pages(folder / "docs")
-    write_reference(folder / "docs")
-    for file in (ROOT / "src").rglob("*.py"):  # as the reference is made of: read, not imported
-        _write(folder / file.relative_to(ROOT), _markdown(file.read_text(encoding="utf-8")))
-    _write(folder / "docs" / "llms.txt", llms_text())
+    write_docs(folder / "docs")
     subprocess.run(  # noqa: S603 - our own script
         [sys.executable, DOCS / "requirements_page.py", folder / "docs" / "design"],
         check=True,
         stdout=subprocess.DEVNULL,
     )
+    for file in (ROOT / "src").rglob("*.py"):  # what the reference is made of: read, not imported
+        _write(folder / file.relative_to(ROOT), _markdown(file.read_text(encoding="utf-8")))
     _write(folder / "zensical.toml", settings())
 
 

@@ -17,16 +17,58 @@ from importlib.machinery import ModuleSpec
 MODULES = frozenset(
     ["fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"]
 )
-_OF_OS = (
-    "O_CLOEXEC O_DIRECTORY O_NOCTTY O_NOFOLLOW O_NONBLOCK WNOHANG WUNTRACED chown fchmod fork geteuid getpgid getuid "
-    "killpg mkfifo pidfd_open register_at_fork sched_getaffinity setsid statvfs sysconf uname"
-)
-_OF_SIGNAL = "SIGALRM SIGCHLD SIGCONT SIGHUP SIGKILL SIGPIPE SIGQUIT SIGSTOP SIGTSTP SIGUSR1 SIGUSR2 SIGWINCH"
-_OTHERS = (
-    "aiohttp anthropic asyncpg claude_agent_sdk ctypes fastapi getpass http.client mcp.client.stdio mcp.server "
-    "multiprocessing prometheus_client psycopg pydantic shutil sqlalchemy sqlite3 sqlmodel ssl subprocess tempfile "
-    "temporalio.client temporalio.worker textual.app textual.widgets uuid uvicorn webbrowser"
-)
+OF_OS = [
+    "O_CLOEXEC",
+    "O_DIRECTORY",
+    "O_NOCTTY",
+    "O_NOFOLLOW",
+    "O_NONBLOCK",
+    "WNOHANG",
+    "WUNTRACED",
+    "chown",
+    "fchmod",
+    "fork",
+    "geteuid",
+    "getpgid",
+    "getuid",
+    "killpg",
+    "mkfifo",
+    "pidfd_open",
+    "register_at_fork",
+    "sched_getaffinity",
+    "setsid",
+    "statvfs",
+    "sysconf",
+    "uname",
+]
+OF_SIGNAL = [
+    "SIGALRM",
+    "SIGCHLD",
+    "SIGCONT",
+    "SIGHUP",
+    "SIGKILL",
+    "SIGPIPE",
+    "SIGQUIT",
+    "SIGSTOP",
+    "SIGTSTP",
+    "SIGUSR1",
+    "SIGUSR2",
+    "SIGWINCH",
+]
+_OTHERS = [
+    "aiohttp",
+    "ctypes",
+    "getpass",
+    "http.client",
+    "pydantic",
+    "shutil",
+    "sqlite3",
+    "ssl",
+    "subprocess",
+    "tempfile",
+    "textual.app",
+    "uuid",
+]
 
 
 class _Hidden:
@@ -40,14 +82,14 @@ class _Hidden:
 
 def hide() -> None:
     """Hide it from whatever is imported from now on."""
-    for name in _OTHERS.split():
+    for name in _OTHERS:
         with suppress(ModuleNotFoundError):
             importlib.import_module(name)
     for name in MODULES:
         sys.modules.pop(name, None)
     sys.meta_path.insert(0, _Hidden())
-    for owner, names in ((os, _OF_OS), (signal, _OF_SIGNAL), (socket, "send_fds recv_fds")):
-        for name in names.split():
+    for owner, names in ((os, OF_OS), (signal, OF_SIGNAL), (socket, ["send_fds", "recv_fds"])):
+        for name in names:
             delattr(owner, name)
     os.supports_dir_fd.clear()
     setattr(asyncio.SelectorEventLoop, "add_signal_handler", _refused)  # noqa: B010 - not the same type

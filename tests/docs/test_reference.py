@@ -39,9 +39,9 @@ def test_every_page_is_listed_once_with_what_is_on_it(build: ModuleType) -> None
 
 @pytest.mark.requirement("DOCS-SITE")
 def test_every_link_of_the_site_leads_to_a_page_of_it(build: ModuleType, tmp_path: Path) -> None:
-    build.write_sources(tmp_path)
+    docs = tmp_path
+    build.write_docs(docs)
 
-    docs = tmp_path / "docs"
     pages = [*docs.rglob("*.md")]
     for page in pages:
         for target in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
@@ -50,7 +50,7 @@ def test_every_link_of_the_site_leads_to_a_page_of_it(build: ModuleType, tmp_pat
     named = LINK.findall((docs / "llms.txt").read_text(encoding="utf-8"))
     assert len(named) > 50
     assert all((docs / name).with_suffix(".md").exists() for name in named)
-    settings = (tmp_path / "zensical.toml").read_text(encoding="utf-8")
+    settings = build.settings()
     assert all(f'"{page.relative_to(docs)}"' in settings for page in pages if page.parent.name == "guides")
 
 
