@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from maverick import ModelConfig, TerminateReason, run_sync, tool
+from maverick import ModelConfig, SqliteJournal, TerminateReason, run_sync, tool
 from maverick.exceptions import InvalidInputError
 from maverick.testing import ScriptedClient, call
 from scenario import agent
@@ -30,6 +32,22 @@ def define(made, **limits):
 def work() -> str:
     """Work."""
     return "done"
+
+
+@pytest.mark.requirement("F-SYNC")
+def test_a_script_keeps_a_run_in_a_journal_and_gets_its_answer_again(tmp_path: Path) -> None:
+    kept = SqliteJournal(tmp_path / "runs.db")
+
+    first = run_sync(agent(), client=ScriptedClient(["Hello."]), journal=kept, run_id="r")
+    again = run_sync(
+        agent(),
+        client=ScriptedClient([]),
+        journal=SqliteJournal(tmp_path / "runs.db"),
+        run_id="r",
+        if_exists="resume",
+    )
+
+    assert first.output == again.output == "Hello."
 
 
 @pytest.mark.requirement("F-SYNC")
