@@ -18,6 +18,7 @@ from maverick.fleet import Fleet
 from maverick.fleet.live import Broadcast
 from maverick.fleet.moving import move_in
 from maverick.fleet.request import RunRequest
+from maverick.fleet.store import FleetState
 from maverick.fleet.worker import Offer, Worker
 from maverick.journal import Approval, Journal, MemoryJournal, RunStatus
 from maverick.journal.postgres.schema import FLEET_CHANNEL
@@ -170,3 +171,24 @@ async def test_words_go_to_channels_of_watchers_only(fleet: Fleet, channel: Any)
 )
 async def test_what_is_not_for_workers_does_not_harm_one(fleet: Fleet, text: str) -> None:
     Worker(fleet, {})._hear(text)
+
+
+async def test_what_a_user_may_leave_in_a_fleet_is_bounded(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maverick.fleet.store.MAX_QUEUED_PER_USER", 2)
+    fleet.store.max_runs_per_user = 1
+    started = [await fleet.start("clerk", run_id=f"r{number}", user_id="ana") for number in range(3)]
+
+    for refused in (
+        fleet.start("clerk", user_id="ana"),  # one is in progress, and two wait
+        fleet.start("clerk", user_id="a" * 301),
+        fleet.start("clerk", user_id=""),
+        started[0].abort("x" * 2_001),
+    ):
+        with pytest.raises(InvalidInputError, match=r"user_id: |reason: "):
+            await refused
+    again = await fleet.start("clerk", run_id="r2", user_id="ana")
+
+    assert (repr(again), (await again.status()).state) == ("<FleetRun r2>", FleetState.QUEUED)
+    assert (await (await fleet.start("clerk", user_id="ben")).status()).state is FleetState.STARTED

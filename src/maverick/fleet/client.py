@@ -19,7 +19,15 @@ from maverick.exceptions import ApprovalError, InvalidInputError, NetworkError, 
 from maverick.fleet.adoption import Adoption
 from maverick.fleet.connection import connect_to_temporal, reaching_temporal
 from maverick.fleet.events import RunEvents
-from maverick.fleet.names import DEFAULT_PRIORITY, check_agent, check_priority, check_run_id, fairness_key
+from maverick.fleet.names import (
+    DEFAULT_PRIORITY,
+    check_agent,
+    check_priority,
+    check_reason,
+    check_run_id,
+    check_user,
+    fairness_key,
+)
 from maverick.fleet.request import RunRequest
 from maverick.fleet.result import is_over, result_of
 from maverick.fleet.store import MAX_RUNS_PER_USER, FleetRecord, FleetState, FleetStore
@@ -119,13 +127,15 @@ class Fleet:
             priority: From 1, the first, to 5.
 
         Raises:
-            InvalidInputError: The inputs cannot be written as JSON, or are too large; no agent can have this name; or there
-                is a run with this id that was asked for otherwise, or is another user's.
+            InvalidInputError: The inputs cannot be written as JSON, or are too large; no agent can have this name, or no
+                user this id; there is a run with this id that was asked for otherwise, or is another user's; or too many
+                runs of the user wait.
             JournalError: The database cannot be reached.
         """
         run_id = run_id or f"run_{os.urandom(8).hex()}"
         check_run_id(run_id)
         check_agent(agent)
+        check_user(user_id)
         check_priority(priority)
         request = RunRequest.of(inputs, trace_id)
         record = await self.store.add(run_id, agent, user_id, priority, request, self.queue_of(agent))
@@ -273,6 +283,9 @@ class FleetRun:
         self.run_id = run_id
         self._fleet = fleet
 
+    def __repr__(self) -> str:
+        return f"<FleetRun {self.run_id}>"
+
     def events(self, *, after: str = "") -> RunEvents:
         """The events of the run and of its subagents' runs, to its end, as an executor's listener sees them.
 
@@ -330,7 +343,12 @@ class FleetRun:
             ) from None
 
     async def abort(self, reason: str = "") -> None:
-        """Stop the run, whoever drives it."""
+        """Stop the run, whoever drives it; the reason is recorded with it.
+
+        Raises:
+            InvalidInputError: The reason is too long.
+        """
+        check_reason(reason)
         record = await self._fleet.store.request_abort(self.run_id, reason)
         if record is not None and record.state is FleetState.ENDED:
             await self._fleet.close(self.run_id)

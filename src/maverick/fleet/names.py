@@ -9,6 +9,10 @@ from maverick.exceptions import InvalidInputError
 
 _RUN_ID = re.compile(r"[\w.:-]{1,200}")
 _AGENT = re.compile(r"[^/@]{1,100}")
+MAX_USER_ID = 300
+"""Characters that the id of a user may have."""
+MAX_REASON = 2_000
+"""Characters that the reason to stop a run may have."""
 DEFAULT_PRIORITY = 3
 """The priority of a run that is given no other."""
 
@@ -36,6 +40,30 @@ def check_agent(name: str) -> None:
         raise InvalidInputError(
             f"agent: expected a name of up to 100 characters without '/' and '@', got {name[:200]!r}.",
             field="agent",
+        )
+
+
+def check_user(user_id: str | None) -> None:
+    """Make sure that a fleet can have runs of this user.
+
+    Raises:
+        InvalidInputError: It cannot.
+    """
+    if user_id is not None and not 0 < len(user_id) <= MAX_USER_ID:
+        raise InvalidInputError(
+            f"user_id: expected 1 to {MAX_USER_ID} characters, got {len(user_id):,}.", field="user_id"
+        )
+
+
+def check_reason(reason: str) -> None:
+    """Make sure that a reason to stop a run is not too long to be kept with it.
+
+    Raises:
+        InvalidInputError: It is.
+    """
+    if len(reason) > MAX_REASON:
+        raise InvalidInputError(
+            f"reason: expected up to {MAX_REASON:,} characters, got {len(reason):,}.", field="reason"
         )
 
 

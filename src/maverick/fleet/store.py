@@ -57,6 +57,11 @@ class FleetRecord(Struct, frozen=True, kw_only=True):
 
 MAX_RUNS_PER_USER = 100
 """How many runs of a user are in progress at once, unless the settings say otherwise."""
+MAX_QUEUED_PER_USER = 10_000
+"""How many runs of a user may wait for others of theirs to end."""
+_IS_FULL = (
+    "EXISTS (SELECT FROM maverick.fleet_runs WHERE user_id = {user} AND state = 'queued' OFFSET {most}::int)"
+)
 _NO_ROOM = "other runs of its user to end"
 _COLUMNS = "run_id, agent, user_id, priority, state, queue, worker, abort, waits_for, error, accept_changes, created_at"
 _HAS_WORKER = "EXISTS (SELECT FROM maverick.fleet_workers WHERE fleet_runs.queue = ANY(queues))"
@@ -93,7 +98,8 @@ class FleetStore:
         """Add a run, or find it if it was added before. A user's run is queued: :meth:`admit` starts it.
 
         Raises:
-            InvalidInputError: The request is too large, or there is a run with this id that was asked for otherwise.
+            InvalidInputError: The request is too large, there is a run with this id that was asked for otherwise, or too
+                many runs of the user wait.
         """
         payload = request.encode()
         found = await self.journal.insert_naming(
@@ -102,6 +108,7 @@ class FleetStore:
             "INSERT INTO maverick.fleet_runs (run_id, agent, user_id, priority, request, queue, state, waits_for) "  # noqa: S608 - our own names
             "SELECT $1, $2, $3, $4, $5, $6, $7, $8 "
             "WHERE NOT EXISTS (SELECT FROM maverick.runs WHERE run_id = $1 AND user_id IS DISTINCT FROM $3) "
+            f"AND NOT {_IS_FULL.format(user='$3', most='$9')} "
             f"ON CONFLICT DO NOTHING RETURNING {_COLUMNS}",
             run_id,
             agent,
@@ -111,6 +118,7 @@ class FleetStore:
             queue,
             FleetState.STARTED if user_id is None else FleetState.QUEUED,
             "" if user_id is None else _NO_ROOM,
+            MAX_QUEUED_PER_USER - 1,
         )
         if not found:
             found = await self._fetch(
@@ -122,11 +130,23 @@ class FleetStore:
             )
             # Both are compared as read: JSON changes some values, such as tuples.
             asked = RunRequest.decode(payload, run_id).all_inputs
+            if not found and await self._is_full(user_id):
+                raise InvalidInputError(
+                    f"user_id: {MAX_QUEUED_PER_USER:,} runs of this user wait already. Start more once some have ended.",
+                    field="user_id",
+                )
             if not found or (asked and asked != RunRequest.decode(found[0]["request"], run_id).all_inputs):
                 raise InvalidInputError(
                     f"run_id: there is another run {run_id!r}. Choose another id.", field="run_id"
                 )
         return _record(found[0])
+
+    async def _is_full(self, user_id: str | None) -> bool:
+        """Whether as many runs of a user wait as may."""
+        found = await self._fetch(
+            f"SELECT {_IS_FULL.format(user='$1', most='$2')} AS is_full", user_id, MAX_QUEUED_PER_USER - 1
+        )
+        return bool(found[0]["is_full"])
 
     async def admit(self, user_id: str | None) -> list[FleetRecord]:
         """Start what a user has waiting, first by priority and then by age, as far as there is room.
