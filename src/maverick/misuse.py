@@ -6,9 +6,11 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from maverick.exceptions import AgentError, describe_unknown
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _MODULES = (
     "testing",
@@ -71,23 +73,36 @@ def explain_arguments(
         shown: What to call it in the message; by default as Python does.
         hint: What to write in place of an unknown argument; an empty text if that is not known.
     """
-    function: Callable[..., Any] = getattr(owner, method)
     called = shown or (owner.__name__ if method == "__init__" else f"{owner.__name__}.{method}")
+    setattr(owner, method, _checked(getattr(owner, method), called, hint, 1))
 
+
+def explained(hint: Callable[[str], str] | None = None) -> Callable[[F], F]:
+    """Decorate a function that is to say what it takes when it is called with wrong arguments."""
+
+    def wrapped(function: F) -> F:
+        return cast("F", _checked(function, function.__name__, hint, 0))
+
+    return wrapped
+
+
+def _checked(
+    function: Callable[..., Any], called: str, hint: Callable[[str], str] | None, bound: int
+) -> Callable[..., Any]:
     @wraps(function)
-    def checked(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - whatever the method takes and returns
+    def checked(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - whatever the function takes and returns
         try:
             return function(*args, **kwargs)
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise  # the arguments were accepted
-            problem = _problem(function, args, kwargs, hint)
+            problem = _problem(function, args[bound:], kwargs, hint, bound)
             if not problem:
                 raise
         raise TypeError(f"{called}(): {problem}")
 
     _mark_like(function, checked)
-    setattr(owner, method, checked)
+    return checked
 
 
 def _mark_like(function: Callable[..., Any], wrapper: Callable[..., Any]) -> None:
@@ -103,23 +118,26 @@ def _problem(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     hint: Callable[[str], str] | None,
+    bound: int,
 ) -> str:
     """What is wrong with the arguments; empty if nothing is."""
     import inspect
 
-    parameters = [*inspect.signature(function).parameters.values()][1:]
-    by_position = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
-    names = [one.name for one in parameters if one.kind is not one.POSITIONAL_ONLY]
-    if unknown := [name for name in kwargs if name not in names]:
+    parameters = [*inspect.signature(function).parameters.values()][bound:]
+    by_position = [
+        one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
+    names = [one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    if not takes_any and (unknown := [name for name in kwargs if name not in names]):
         instead = hint(unknown[0]) if hint else ""
-        return (
-            f"There is no argument named {unknown[0]!r}. Write {instead}."
-            if instead
-            else describe_unknown("argument", unknown[0], names)
-        )
-    if len(args) - 1 > len(by_position):
-        rest = ", ".join(f"{name}=…" for name in names if name not in by_position)
+        if instead:
+            return f"There is no argument named {unknown[0]!r}. Write {instead}."
+        return describe_unknown("argument", unknown[0], names)
+    if len(args) > len(by_position):
+        rest = ", ".join(f"{name}=…" for name in names if name not in by_position) or "name=…"
         return f"Only {' and '.join(by_position) or 'nothing'} can be given by position. Name the others: {rest}."
-    given = {*by_position[: len(args) - 1], *kwargs}
-    missing = [one.name for one in parameters if one.default is one.empty and one.name not in given]
-    return f"{missing[0]} is missing. Add {missing[0]}=…." if missing else ""
+    given = {*by_position[: len(args)], *kwargs}
+    missing = [one.name for one in parameters if one.name in by_position + names and one.default is one.empty]
+    lacking = [name for name in missing if name not in given]
+    return f"{lacking[0]} is missing. Add {lacking[0]}=…." if lacking else ""

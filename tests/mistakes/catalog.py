@@ -17,6 +17,8 @@ class Mistake:
 
     make: Snippet
     says: tuple[str, ...]
+    log: bool = False
+    """Whether it is said in the log, since nothing fails."""
 
     async def __call__(self, folder: Path) -> object:
         """Make it, in an empty folder. It raises, or returns what the user or the model gets to read."""
@@ -27,12 +29,12 @@ class Mistake:
 MISTAKES: dict[str, Mistake] = {}
 
 
-def mistake(*says: str) -> Callable[[Snippet], Snippet]:
+def mistake(*says: str, log: bool = False) -> Callable[[Snippet], Snippet]:
     """Add a mistake to the catalog; its error has to contain these words."""
 
     def add(make: Snippet) -> Snippet:
         assert make.__name__ not in MISTAKES
-        MISTAKES[make.__name__] = Mistake(make, says)
+        MISTAKES[make.__name__] = Mistake(make, says, log=log)
         return make
 
     return add

@@ -1,27 +1,34 @@
 """Mistakes in running agents, and in what is given to a run."""
 
-# mypy: disable-error-code="call-arg,arg-type,misc,call-overload"
+# mypy: disable-error-code="call-arg,arg-type,misc,call-overload,return-value"
 # These are mistakes.
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import threading
 from pathlib import Path
 from typing import Any
 
 from maverick import (
     AgentExecutor,
+    Fleet,
     Image,
     InputConfig,
+    PostgresJournal,
     PromptConfig,
     RunConfig,
+    SqliteJournal,
     ToolConfig,
+    define_agent,
     dump_messages,
     load_messages,
     messages_from_anthropic,
     run_sync,
     tool,
 )
+from maverick.agents import AgentRegistry
 from maverick.testing import ScriptedClient, call, reply
 from mistakes.catalog import mistake
 from mistakes.definitions import define, get_weather
@@ -179,3 +186,74 @@ def a_text_as_a_script() -> None:
 async def a_script_that_is_too_short() -> str:
     client = ScriptedClient([call("get_weather", city="Brest")])
     return str((await run(define(tool_config=ToolConfig(tools=[get_weather])), client=client)).error)
+
+
+@mistake("run_sync()", "no argument named 'prompt'", "inputs={'prompt': …}")
+def a_prompt_in_a_script() -> None:
+    run_sync(define(), prompt="Hi!")
+
+
+@mistake("define_agent()", "'tool'", "Did you mean 'tools'?")
+def a_mistyped_argument_of_the_short_form() -> None:
+    define_agent("reporter", "Be brief.", tool=[get_weather])
+
+
+@mistake("call()", "Only tool_name", "name=…")
+def arguments_of_a_call_by_position() -> None:
+    call("get_weather", "Brest")
+
+
+@mistake("hooks: expected a list of hooks", "[MyHooks()]")
+def a_function_as_hooks() -> None:
+    AgentExecutor(ScriptedClient([]), hooks=print)
+
+
+@mistake("agents: expected a list", "agents=[reporter]")
+def one_agent_to_serve() -> None:
+    from maverick.server import create_app
+
+    create_app(agents=define(), journal=SqliteJournal("runs.db"))
+
+
+@mistake("'reporter' is already registered", "another name")
+def two_agents_of_one_name() -> None:
+    registry = AgentRegistry()
+    registry.register(define())
+    registry.register(define())
+
+
+@mistake("Temporal cannot be reached at 127.0.0.1:1", "Check the address")
+async def a_fleet_that_does_not_run() -> None:
+    await Fleet.connect(temporal="127.0.0.1:1", journal=PostgresJournal("postgresql://ana@127.0.0.1:1/runs"))
+
+
+@mistake("approve= returned a str for the tool 'pay'", "Return True, False, request.approve(…)", log=True)
+async def an_approver_that_says_yes() -> None:
+    @tool(approval=True)
+    async def pay(amount: int) -> str:
+        """Pay."""
+        return f"{amount} paid"
+
+    client = ScriptedClient([call("pay", amount=3), reply("Paid.")])
+    executor = AgentExecutor(client, approve=lambda _: "yes")
+    await executor.execute(define(tool_config=ToolConfig(tools=[pay])), inputs={"prompt": "Pay."})
+
+
+@mistake("'nap' has blocked the event loop", "Write it without async", log=True)
+async def a_blocking_call_in_an_async_tool() -> None:
+    noticed = threading.Event()
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: noticed.set()  # type: ignore[method-assign]
+
+    @tool
+    async def nap() -> str:
+        """Take a nap."""
+        noticed.wait(60)  # as long as it takes to be noticed
+        return "Refreshed."
+
+    client = ScriptedClient([call("nap"), reply("Good morning.")])
+    logging.getLogger("maverick").addHandler(handler)
+    try:
+        await run(define(tool_config=ToolConfig(tools=[nap])), client=client)
+    finally:
+        logging.getLogger("maverick").removeHandler(handler)

@@ -25,12 +25,14 @@ RAW = re.compile(
 @pytest.mark.requirement("ERR-TEACH")
 @pytest.mark.parametrize("name", MISTAKES)
 async def test_a_mistake_is_met_with_its_cause_and_its_fix(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
     try:
         said = str(await MISTAKES[name](tmp_path))
+        if MISTAKES[name].log:
+            said = caplog.messages[0]
     except (MaverickError, *PYTHONS_OWN) as error:
         said = str(error)
 

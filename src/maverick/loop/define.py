@@ -8,9 +8,11 @@ from typing_extensions import TypeForm
 
 from maverick.loop.definition import AgentDefinition, OutputConfig, PromptConfig, RunConfig, T, ToolConfig
 from maverick.loop.model_config import ModelConfig
+from maverick.misuse import explained
 from maverick.model import Message, Tool
 
 
+@explained()
 def define_agent(
     name: str,
     system_prompt: str = "",

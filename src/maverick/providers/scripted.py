@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace as replace_fields
 
 from maverick.exceptions import InvalidInputError
+from maverick.misuse import explained
 from maverick.model import (
     ModelInfo,
     Part,
@@ -106,6 +107,7 @@ def reply(
     return turn(*parts, usage=usage, stop_reason=stop_reason, delay=delay, pace=pace, chunks=chunks)
 
 
+@explained()
 def call(tool_name: str, /, **arguments: Any) -> ToolCall:
     """A tool call, numbered ``call_1``, ``call_2``, … by the client that plays it.
 

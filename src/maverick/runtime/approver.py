@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from maverick.exceptions import InvalidInputError, ToolError
 from maverick.journal.approvals import edited_json
 from maverick.model import Tool
+from maverick.telemetry import log
 from maverick.tools.argument_check import check_arguments
 from maverick.tools.threads import run_in_thread
 
@@ -78,6 +80,14 @@ async def ask(approve: Approver, request: ApprovalRequest) -> ApprovalAnswer:
     answer = function(request) if is_async else await run_in_thread(function, request)
     if inspect.isawaitable(answer):
         answer = await answer
+    if not isinstance(answer, bool | ApprovalAnswer):
+        log(
+            logging.WARNING,
+            "approval_unclear",
+            {"run_id": request.run_id, "tool": request.tool_name},
+            text=f"approve= returned a {type(answer).__name__} for the tool {request.tool_name!r}, so that the call is denied. "
+            "Return True, False, request.approve(…) or request.deny(…).",
+        )
     if not isinstance(answer, ApprovalAnswer):
         return ApprovalAnswer(approved=answer is True)
     return replace(answer, arguments=as_json(answer.arguments) if answer.approved else None)

@@ -21,10 +21,15 @@ _INSTEAD = {
 """What to write in place of arguments that an executor does not have."""
 
 
+def instead_of(name: str) -> str:
+    """What to write in place of an argument that runs do not have; empty if that is not known."""
+    return _INSTEAD.get(name, "")
+
+
 def explain_calls(executor: type) -> None:
     """Let the methods of an executor say what they take when they are called with anything else."""
     for method in ("__init__", "execute", "stream", "resume", "replay", "fork", "approve", "deny", "say"):
-        explain_arguments(executor, method, hint=lambda name: _INSTEAD.get(name, ""))
+        explain_arguments(executor, method, hint=instead_of)
 
 
 def check_client(client: object) -> None:

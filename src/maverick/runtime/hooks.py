@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from maverick.exceptions import HookError, InvalidInputError, RetryOutput
 from maverick.loop.entries import CallReview, CallsReviewed, ModelReplied, OutputChecked, RequestReviewed
+from maverick.loop.model_config import shown
 from maverick.loop.result import TerminateReason
 from maverick.loop.steps import CallModel, ReviewCalls
 from maverick.loop.tool_round import PlannedCall
@@ -134,7 +135,9 @@ class HookChain:
 
     def __init__(self, hooks: Sequence[Hooks]) -> None:
         if not isinstance(hooks, list | tuple):
-            raise InvalidInputError(f"hooks: expected a list of hooks, got {hooks!r}.", field="hooks")
+            raise InvalidInputError(
+                f"hooks: expected a list of hooks, got {shown(hooks)}. Write [MyHooks()].", field="hooks"
+            )
         for index, hook in enumerate(hooks):
             _check(f"hooks[{index}]", hook)
         self._before_model = _that_override("before_model", hooks)

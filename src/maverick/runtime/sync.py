@@ -12,7 +12,9 @@ from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import AgentResult
+from maverick.misuse import explained
 from maverick.model import LLMClient, Message
+from maverick.runtime.arguments import instead_of
 from maverick.runtime.event_log import Listener
 from maverick.runtime.executor import AgentExecutor
 from maverick.runtime.interruption import AbortSignal
@@ -20,6 +22,7 @@ from maverick.runtime.interruption import AbortSignal
 T = TypeVar("T", default=str)
 
 
+@explained(instead_of)
 def run_sync(
     definition: AgentDefinition[T],
     *,

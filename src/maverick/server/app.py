@@ -190,6 +190,8 @@ def _answerers(
 ) -> Iterator[Answerer]:
     if runner is not None:
         yield TaskChat(runner)
+    if isinstance(agents, AgentDefinition):
+        raise InvalidInputError(f"agents: expected a list. Write agents=[{agents.name}].", field="agents")
     for agent in agents:
         if journal is None:
             raise InvalidInputError(
