@@ -48,7 +48,7 @@ def read_blocks(document: Path) -> list[Block]:
     return blocks
 
 
-def run_python(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+def run_python(*arguments: str | Path, cwd: Path, timeout: float = 60) -> subprocess.CompletedProcess[str]:
     """Run this interpreter as a user would, with nothing of Maverick in the environment; warnings are errors."""
     from canary import lookout  # which loads pytest, and the programs that read documents go without
 
@@ -59,7 +59,7 @@ def run_python(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess
         cwd=cwd,
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=timeout,
         check=False,
     )
     lookout.look("the output of a program", (done.stdout, done.stderr))

@@ -210,7 +210,7 @@ def _filed(path: Path) -> list[int]:
 
 def _wait_for(condition: object) -> None:
     assert callable(condition)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -61,4 +61,4 @@ def test_a_block_may_await_and_sees_the_names_of_the_blocks_before_it(tmp_path: 
 
 
 def _run(*documents: Path) -> CompletedProcess[str]:
-    return run_python("-m", "docs.snippets", *documents, cwd=ROOT / "tests")
+    return run_python("-m", "docs.snippets", *documents, cwd=ROOT / "tests", timeout=60 * len(documents))
