@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from maverick.testing import ScriptedClient, TurnLike, call, reply
 from server.chat_server import PATIENCE, ChatServer, Person
 from server.npm_packages import npm_folder
+from server.test_agents import MAIL, SENT, serving
 
 HERE = Path(__file__).parent
 
@@ -127,3 +129,28 @@ async def test_the_stream_of_the_ai_sdk_says_what_it_is(ana: Person) -> None:
 
     assert response.headers["x-vercel-ai-ui-message-stream"] == "v1"
     assert told.rstrip().endswith("data: [DONE]")
+
+
+@pytest.mark.requirement("SERVER-AG-UI", "SERVER-AI-SDK", "SERVER-AGENTS")
+@pytest.mark.parametrize("approve", [True, False], ids=["approved", "denied"])
+async def test_both_clients_approve_the_tools_of_any_agent(tmp_path: Path, approve: bool) -> None:
+    SENT.clear()
+    script: list[TurnLike] = [call("get_weather", city="Brest"), reply("Sunny."), MAIL, reply("All is done.")]
+    async with serving(tmp_path, ScriptedClient(script * 2)) as server:
+        ag_ui = await play("ag_ui_client.mjs", npm_folder("@ag-ui/client"), server, approve=approve)
+        ai_sdk = await play("ai_sdk_client.mjs", npm_folder("ai"), server, approve=approve)
+
+    told, asked, decided = (run["types"] for run in ag_ui["seen"])
+    assert (told[0], asked[-1], decided[-1]) == ("RUN_STARTED", "RUN_FINISHED", "RUN_FINISHED")
+    assert "TOOL_CALL_START" in asked
+    assert ag_ui["interrupt"]["toolCallId"]
+    assert ag_ui["messages"][-1]["content"] == "All is done."
+    assert (ai_sdk["failures"], ai_sdk["status"]) == ([], "ready")
+    assert [part["state"] for part in ai_sdk["asking"] if part["type"] == "dynamic-tool"] == [
+        "approval-requested"
+    ]
+    last = ai_sdk["messages"][-1]["parts"]
+    state = next(part["state"] for part in last if part["type"] == "dynamic-tool")
+    assert state == ("output-available" if approve else "output-denied")
+    assert (last[-1]["type"], last[-1]["text"]) == ("text", "All is done.")
+    assert len(SENT) == (2 if approve else 0)

@@ -185,8 +185,9 @@ class AgUiEncoder(_ProtocolEncoder):
             "id": data["id"],
             "reason": "approval",
             "message": data["question"],
-            "expiresAt": data["expires_at"],
         }
+        if data["expires_at"] is not None:
+            interrupt["expiresAt"] = data["expires_at"]
         if (call_id := self._call_ids.get(data["tool_name"])) is not None:
             interrupt["toolCallId"] = call_id
         self._interrupts.append(interrupt)

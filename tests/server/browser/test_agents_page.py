@@ -13,13 +13,14 @@ from playwright.async_api import BrowserContext, expect
 from maverick import AgentExecutor, SqliteJournal, define_agent, tool
 from maverick.model import LLMClient
 from maverick.testing import ScriptedClient, call, calls, reply
+from server.browser.test_accessibility import problems
 from server.browser.window import Window
 from server.chat_server import ChatServer
 from server.test_agents import MAIL, SENT, Report, clerk, reporter
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.requirement("SERVER-PAGE", "SERVER-AGENTS"),
+    pytest.mark.requirement("SERVER-PAGE", "SERVER-AGENTS", "SERVER-ACCESSIBLE"),
 ]
 
 
@@ -57,6 +58,11 @@ async def test_a_tool_is_approved_on_the_page_and_the_same_answer_goes_on(
         await expect(request).to_contain_text("Send mail?")
         await expect(request).to_contain_text("bob@example.org")
         await window.shoot("agent-approval")
+        await page.set_viewport_size({"width": 390, "height": 780})
+        await expect(request.locator("text=Approve")).to_be_in_viewport()
+        await window.shoot("agent-phone")
+        await page.set_viewport_size({"width": 1280, "height": 800})
+        assert await problems(window) == []
         await page.reload()
         await expect(page.locator(".request")).to_contain_text("Hello Bob")
         await page.click("text=Approve")
@@ -84,6 +90,7 @@ async def test_inputs_are_a_form_and_an_output_of_a_type_is_a_card(
         await page.fill(".inputs [name=audience]", "sailors")
         await page.fill(".inputs [name=cities]", "Brest, Quimper")
         await window.shoot("agent-inputs")
+        assert await problems(window) == []
         await page.click("text=Start")
         await expect(page.locator(".message .output")).to_contain_text("Sunny all day")
         await expect(page.locator(".message .output li")).to_have_text(["Brest", "Quimper"])
