@@ -149,7 +149,9 @@ async def test_the_address_and_the_name_decide_which_api_is_spoken(
 ) -> None:
     transport = Recorder()
     options: dict[str, Any] = {} if base_url is None else {"base_url": base_url}
-    client = maverick.connect(f"{provider}:gpt-5", api_key=KEY, transport=transport, max_tokens=50, **options)
+    client = maverick.connect(
+        f"{provider}:gpt-5", api_key="mine", transport=transport, max_tokens=50, **options
+    )
     with allow_network(), pytest.raises(ProviderError):
         await client.run(HI)
 

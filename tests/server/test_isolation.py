@@ -18,6 +18,7 @@ OPEN = {"/api/about", "/api/signup", "/api/login", "/api/logout", "/health", "/r
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/api/conversations/{conversation_id}"): {"title": "mine now"},
     ("PATCH", "/api/tasks/{task_id}"): {"title": "mine now", "completed": True},
+    ("POST", "/api/runs/{run_id}/say"): {"message": "mine now"},
 }
 
 

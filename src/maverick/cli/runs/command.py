@@ -56,7 +56,7 @@ async def _run_verb(options: dict[str, Any]) -> int:
         work = getattr(import_module(f"maverick.cli.runs.{module}"), function)
         own = {name: value for name, value in options.items() if name not in _OF_ALL_COMMANDS}
         for name in _RUN_IDS & own.keys():
-            own[name] = await _find_run(journal, own[name])
+            own[name] = own[name] and await _find_run(journal, own[name])
         code: int = await work(console, **own)
         return code
 
