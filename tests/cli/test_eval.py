@@ -99,7 +99,7 @@ def test_a_file_of_cases_is_run_shown_and_compared_with_the_last_time(weather: F
 def test_json_has_all_of_it_and_can_be_compared_with_later(weather: Folder) -> None:
     before = weather.main("eval", "weather.py", "--json")
     weather.write("earlier.jsonl", before.stdout)
-    weather.write("weather.py", AGENT.replace('contains("Lyon")', 'contains("rain")'))
+    weather.write("weather.py", AGENT.replace('contains("Lyon")', 'contains("heavy rain")'))
 
     now = weather.main("eval", "weather.py", "--json", "--compare", "earlier.jsonl")
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from temporalio.client import Client as TemporalClient
 from temporalio.service import RetryConfig
 
 from fleet.processes import WorkerProcess
@@ -45,7 +44,7 @@ from maverick.model import LLMClient, Request, Response, StreamItem, Text, TextD
 from maverick.testing import ScriptedClient, call, fail, reply
 from media_files import png
 from postgres import run_statement
-from temporal import running_server
+from temporal import connected, running_server
 
 PATIENCE = 60
 AGENTS = Path(__file__).with_name("talking_agents.py")
@@ -456,7 +455,7 @@ async def test_what_is_no_cursor_of_the_run_is_refused(fleet: Fleet, cursor: str
 async def test_a_temporal_that_is_gone_is_an_error_of_ours_and_a_run_is_not_lost(postgres_url: str) -> None:
     with running_server() as (address, process):
         hasty = RetryConfig(max_elapsed_time_millis=500)
-        temporal = await TemporalClient.connect(address, retry_config=hasty)
+        temporal = await connected(address, retry_config=hasty)
         async with Fleet(temporal, PostgresJournal(postgres_url)) as fleet:
             process.kill()
             process.wait()

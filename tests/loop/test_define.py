@@ -26,7 +26,7 @@ def double(number: int) -> int:
 def test_it_is_the_definition_that_its_parts_would_make() -> None:
     long = AgentDefinition(
         name="counter",
-        description="You count.",
+        description="counter",
         prompt_config=PromptConfig(system_prompt="You count.", initial_messages=["Count ${what}."]),
         model_config=ModelConfig(model="offline:"),
         run_config=RunConfig(max_turns=3),

@@ -94,3 +94,42 @@ def test_a_client_gets_the_part_of_a_text_that_it_has_not(after: int, seen: str,
     parts = StreamEvent(14, EventName.TEXT, {"text": "abcd"}, width=4).after(after)
 
     assert ["" if part is None else part.data["text"] for part in parts] == [seen, unseen]
+
+
+@pytest.mark.parametrize("encoder", [AgUiEncoder, AiSdkEncoder])
+def test_a_person_is_asked_about_the_call_with_these_arguments(
+    encoder: type[AgUiEncoder | AiSdkEncoder],
+) -> None:
+    encoding = encoder()
+    asked = {
+        "id": "r:1:0",
+        "tool_name": "pay",
+        "question": "Pay?",
+        "arguments": {"amount": 9},
+        "expires_at": None,
+        "run_id": "r",
+    }
+    done = {"status": "waiting", "response": "", "run_id": "r"}
+    events: list[tuple[EventName, dict[str, Any]]] = [
+        START,
+        (EventName.TOOL_START, {"id": "1", "name": "pay", "arguments": {"amount": 9}}),
+        (EventName.TOOL_START, {"id": "2", "name": "pay", "arguments": {"amount": 5}}),
+        (EventName.APPROVAL, asked),
+        (EventName.DONE, done),
+    ]
+
+    frames = [frame for n, event in enumerate(events) for frame in encoding.encode(StreamEvent(n, *event))]
+
+    about = [found for frame in frames for found in _call_ids_asked_about(frame.data)]
+    assert about == ["r_1"]
+
+
+def _call_ids_asked_about(data: Any) -> list[str]:
+    if not isinstance(data, dict):  # how a stream of the AI SDK ends
+        return []
+    if data.get("type") == "tool-approval-request":
+        return [data["toolCallId"]]
+    interrupts = (
+        data.get("outcome", {}).get("interrupts", []) if isinstance(data.get("outcome"), dict) else []
+    )
+    return [interrupt["toolCallId"] for interrupt in interrupts]

@@ -18,8 +18,28 @@ from maverick.journal import ApprovalStatus
 GOOD_FOR = timedelta(minutes=10)
 """How long a question can be answered, and an answer used."""
 _YES = frozenset(("yeah", "yep", "yup"))
+_DOUBT = re.compile(r"[^\w\s,.!'’\"-]")
+"""A question mark, or a picture that may mean no."""
 _FRIENDLY = frozenset(
-    ("please", "pls", "it", "that", "them", "now", "thanks", "thank", "you", "ok", "okay", "just", "do")
+    (
+        "please",
+        "pls",
+        "it",
+        "that",
+        "them",
+        "now",
+        "thanks",
+        "thank",
+        "you",
+        "ok",
+        "okay",
+        "just",
+        "do",
+        "sure",
+        "go",
+        "ahead",
+        "and",
+    )
 )
 """Words that change nothing about a decision."""
 REMEMBERED_FOR = timedelta(days=30)
@@ -172,5 +192,7 @@ def _pending(user_id: str) -> SelectOfScalar[Confirmation]:
 
 def _decision(words: str) -> list[str]:
     """Words without what people vary: case, punctuation, and the friendly ones around the decision."""
+    if _DOUBT.search(words):
+        return []
     said = re.findall(r"\w+", words.casefold())
     return ["yes" if word in _YES else word for word in said if word not in _FRIENDLY]

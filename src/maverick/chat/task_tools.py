@@ -107,10 +107,9 @@ class TaskSession:
             TaskRefusedError: No task matches, or several do.
         """
         tasks = self.tasks.find()
-        found: list[Task] = []
-        if prefer_open:
-            found = find_matches(query, [task for task in tasks if not task.completed], self.today)
-        found = found or find_matches(query, tasks, self.today)
+        preferred = [task for task in tasks if not task.completed] if prefer_open else tasks
+        found = find_named(query, preferred, self.today) or find_named(query, tasks, self.today)
+        found = found or find_matches(query, preferred, self.today) or find_matches(query, tasks, self.today)
         if not found:
             guess = nearest(query, [task for task in tasks if not task.completed])
             raise TaskRefusedError("not_found", phrases.not_found(query, guess.title if guess else None))

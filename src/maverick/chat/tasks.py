@@ -29,17 +29,19 @@ _FILLERS = frozenset(
 """Words that do not distinguish tasks."""
 _VERB_FORMS = (
     "bring brought, buy bought, choose chose chosen, do did done, draw drew drawn, drive drove driven, eat ate eaten, feed fed, "
-    "find found, get got gotten, give gave given, go went gone, hang hung, leave left, make made, meet met, pay paid, ride rode, "
+    "find found, get got gotten, give gave given, go went gone, hang hung, leave left, make made, meet met, pay paid payed, ride rode, "
     "run ran, see saw seen, sell sold, send sent, speak spoke spoken, sweep swept, take took taken, teach taught, tell told, "
     "throw threw thrown, tidy tidied, try tried, wear wore worn, write wrote written"
 )
 _BASE_FORMS = {form: base for base, *forms in map(str.split, _VERB_FORMS.split(",")) for form in forms}
 """Past forms whose verb does not begin like them."""
+_EXCEPT = re.compile(r"\b(?:not|but|except|never|without)\b", re.IGNORECASE)
+"""Words that turn a request round: then only the very title counts."""
 _AND = re.compile(r"\s*[,;&]\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
 _SIMILAR_WORD = 0.82
 """How similar a misspelt word has to be."""
-_SIMILAR = 0.72
-"""How similar a word has to be when all the others of the title are there."""
+_EXTRA = 3
+"""How many words may be said that the title does not have, and one more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,10 +259,15 @@ def find_matches(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
     Titles that have all the words win over those that are all in the words ("bought the stamps" means "stamps"), and those
     over misspelt titles. Of tasks that look the same, the first is meant.
     """
-    if found := find_named(query, tasks, today):
+    found = find_named(query, tasks, today)
+    if found or _EXCEPT.search(query):
         return found
     words = _words(query)
-    found = [task for task in tasks if _has_all(_words(task.title), words)]
+    found = [
+        task
+        for task in tasks
+        if _has_all(own := _words(task.title), words) and len(words) < len(own) + _EXTRA
+    ]
     return _distinct(found or [task for task in tasks if _is_misspelt(words, _words(task.title))], today)
 
 
@@ -269,11 +276,20 @@ def _is_misspelt(words: Sequence[str], title: Sequence[str]) -> bool:
 
 
 def _is_similar(one: str, other: str) -> bool:
-    return _same(one, other) or _similarity(one, other) >= _SIMILAR
+    if _same(one, other):
+        return True
+    is_part = one.startswith(other) or other.startswith(one)
+    return (
+        (one + other).isalpha()
+        and min(len(one), len(other)) > 2
+        and (is_part or sorted(one) == sorted(other))
+    )
 
 
 def find_each(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
     """The tasks of an enumeration such as "the milk and the rent"; none unless each part means exactly one of them."""
+    if _EXCEPT.search(query):
+        return []
     found = [find_matches(part, tasks, today) for part in _AND.split(query) if part]
     each = {task.id: task for matches in found for task in matches}
     return list(each.values()) if len(each) == len(found) and all(len(m) == 1 for m in found) else []
@@ -308,11 +324,14 @@ def _has_all(asked: Sequence[str], there: Sequence[str]) -> bool:
 
 
 def _same(one: str, other: str) -> bool:
-    if one == other or (
-        len(one) > 3 and (other.startswith(one) or (len(other) > 3 and one.startswith(other)))
-    ):
+    if one == other:
         return True
-    return min(len(one), len(other)) > 3 and _similarity(one, other) >= _SIMILAR_WORD
+    if not (one + other).isalpha() or one.endswith(other) or other.endswith(one):
+        return False  # numbers are exact, and "unlock" is not "lock"
+    shorter = min(len(one), len(other))
+    if shorter > 3 and (other.startswith(one) or one.startswith(other)):
+        return True
+    return shorter > 3 and _similarity(one, other) >= _SIMILAR_WORD
 
 
 def _similarity(one: str, other: str) -> float:

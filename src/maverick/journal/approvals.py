@@ -85,7 +85,10 @@ def decided(
         raise _refusal(pending, f"is already {pending.status.value}; a decision counts once")
     if not by:
         raise _refusal(pending, "needs the name of the person who decides (by=…)")
-    if (may_approve or is_own)(pending, by) is not True:
+    if by == EXPIRY:
+        raise _refusal(pending, f"cannot be decided by {EXPIRY!r}, which no person is called")
+    edited = "" if arguments is None or not approved else edited_json(arguments)
+    if (may_approve or is_own)(as_approved(replace(pending, edited_json=edited)), by) is not True:
         by_default = may_approve is None or may_approve is decided_by_the_run
         raise _refusal(
             pending,
@@ -95,10 +98,14 @@ def decided(
         raise _refusal(pending, "has expired, which denies it")
     status = ApprovalStatus.APPROVED if approved else ApprovalStatus.DENIED
     settled = replace(pending, status=status, approved=approved, decided_by=by, decided_at=now, reason=reason)
-    if arguments is None or not approved:
-        return settled
-    edited = edited_json(arguments)
-    return replace(settled, edited_json=edited, edited_hash=_edit_hash(pending, edited))
+    return (
+        replace(settled, edited_json=edited, edited_hash=_edit_hash(pending, edited)) if edited else settled
+    )
+
+
+def as_approved(approval: Approval) -> Approval:
+    """The request with the arguments that the call would run with: what a rule on who may decide is to see."""
+    return replace(approval, arguments_json=approval.edited_json) if approval.edited_json else approval
 
 
 def is_own(approval: Approval, by: str) -> bool:

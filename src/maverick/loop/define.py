@@ -29,8 +29,8 @@ def define_agent(
     Args:
         name: What the agent is called: letters, digits, ``_`` and ``-``, beginning with a letter.
         system_prompt: What the model is told; ``${variable}`` stands for an input.
-        description: What the agent does, for people and for agents that use it as a tool; by default its system
-            prompt, or else its name.
+        description: What the agent does, for people and for agents that use it as a tool; by default its name. Unlike
+            the system prompt, it is shown to whoever talks to the agent.
         messages: The first messages of the conversation.
         model: The model's name, or its settings.
         tools: Tools, or names of tools in the executor's registry.
@@ -42,7 +42,7 @@ def define_agent(
     """
     return AgentDefinition(
         name,
-        description or system_prompt.strip() or name,
+        description or name,
         PromptConfig(system_prompt, messages),
         model if isinstance(model, ModelConfig) else ModelConfig(model),
         limits or RunConfig(),

@@ -45,6 +45,8 @@ _OPENAI = ("openai", "openai-chat", "openai-responses")
 _WHO = ("provider", "model", "api_key", "base_url")
 """The settings that choose a model: with none of them and no key, nothing is configured."""
 _NAMES = {"claude": "Claude", "openai": "OpenAI"}
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+"""Where a proxy may take any key."""
 _OPENAI_KEY = re.compile(r"sk-(proj|svcacct|admin)-")
 
 
@@ -98,7 +100,7 @@ class ResolvedModel:
         host = urlsplit(self.base_url or "").hostname or ""
         vendor, other, at = _vendor(self.provider), None, vendor_at(self.base_url or "")
         if key.startswith("sk-ant-") and not f".{host}".endswith(".anthropic.com"):
-            other = "Claude" if vendor == "openai" or at else None
+            other = "Claude" if (vendor == "openai" and host not in _THIS_MACHINE) or at else None
         elif _OPENAI_KEY.match(key) and (vendor == "claude" or at not in ("", "openai", "azure")):
             other = "OpenAI"
         if other is not None:

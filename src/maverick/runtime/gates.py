@@ -15,6 +15,7 @@ from maverick.journal.approvals import (
     EXPIRY,
     MayApprove,
     approval_for,
+    as_approved,
     expired,
     is_expired,
     is_own,
@@ -197,12 +198,12 @@ class ApprovalGate:
 
     def _may_decide(self, found: Approval) -> bool:
         """Whether whoever decided may: the decision may have been written where the executor's rule is not known."""
-        if found.decided_by == EXPIRY:
+        if found.decided_by == EXPIRY and not found.approved:
             return True
         if self._may_approve is None:
             return not found.has_rule or is_own(found, found.decided_by)
         try:
-            return self._may_approve(found, found.decided_by) is True
+            return self._may_approve(as_approved(found), found.decided_by) is True
         except Exception as error:  # noqa: BLE001 - a rule that fails has allowed nothing
             log_failure(logging.ERROR, "may_approve_failed", error, self._run.ids | {"tool": found.tool_name})
             return False

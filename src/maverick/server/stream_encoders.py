@@ -53,7 +53,7 @@ class _ProtocolEncoder(StreamEncoder, ABC):
         self._has_text = False
         """Whether there was text since the last tool call."""
         self._text_count = 0
-        self._call_ids: dict[str, str] = {}
+        self._calls: list[tuple[Mapping[str, Any], str]] = []
         """The id of the last call of each tool."""
         self._shown = ""
         """All text so far."""
@@ -114,6 +114,16 @@ class _ProtocolEncoder(StreamEncoder, ABC):
         ended, self._text_id, self._has_text = self._text_id, "", False
         return [{"type": self._text_types[2], self._text_key: ended}] if ended else []
 
+    def _asked_about(self, approval: Mapping[str, Any]) -> str | None:
+        """The call that a person is asked about: of several calls of one tool, the one with the same arguments."""
+        made = [
+            call_id
+            for call, call_id in self._calls
+            if call["name"] == approval["tool_name"]
+            and approval.get("arguments") in (None, call.get("arguments"))
+        ]
+        return made[-1] if made else None
+
     def _call_id(self, data: Mapping[str, Any]) -> str:
         return f"{self._scope}_{data['id']}"
 
@@ -159,7 +169,8 @@ class AgUiEncoder(_ProtocolEncoder):
         return [{"type": "RUN_STARTED", "threadId": self._thread_id, "runId": self._run_id}]
 
     def _tool_start(self, data: Mapping[str, Any]) -> list[Json]:
-        call_id = self._call_ids[data["name"]] = self._call_id(data)
+        call_id = self._call_id(data)
+        self._calls.append((data, call_id))
         return [
             {"type": "TOOL_CALL_START", "toolCallId": call_id, "toolCallName": data["name"]},
             {
@@ -188,7 +199,7 @@ class AgUiEncoder(_ProtocolEncoder):
         }
         if data["expires_at"] is not None:
             interrupt["expiresAt"] = data["expires_at"]
-        if (call_id := self._call_ids.get(data["tool_name"])) is not None:
+        if (call_id := self._asked_about(data)) is not None:
             interrupt["toolCallId"] = call_id
         self._interrupts.append(interrupt)
         return []
@@ -236,6 +247,16 @@ class AiSdkEncoder(_ProtocolEncoder):
         frames = super().encode(event)
         return [*frames, Frame("[DONE]")] if event.name == EventName.DONE else frames
 
+    def _asked_about(self, approval: Mapping[str, Any]) -> str | None:
+        """The call that a person is asked about: of several calls of one tool, the one with the same arguments."""
+        made = [
+            call_id
+            for call, call_id in self._calls
+            if call["name"] == approval["tool_name"]
+            and approval.get("arguments") in (None, call.get("arguments"))
+        ]
+        return made[-1] if made else None
+
     def _call_id(self, data: Mapping[str, Any]) -> str:
         return self._resumed_calls.get(data["id"]) or super()._call_id(data)
 
@@ -251,7 +272,7 @@ class AiSdkEncoder(_ProtocolEncoder):
         if self._approved_call and (not is_own or self._approved_call == self._call_id(data)):
             self._resumed_calls[data["id"]], self._approved_call = self._approved_call, ""
             return []
-        self._call_ids[data["name"]] = self._call_id(data)
+        self._calls.append((data, self._call_id(data)))
         call = {"toolCallId": self._call_id(data), "toolName": data["name"], "dynamic": True}
         return [
             {"type": "tool-input-start", **call},
@@ -271,7 +292,7 @@ class AiSdkEncoder(_ProtocolEncoder):
         return [output]
 
     def _approval(self, data: Mapping[str, Any]) -> list[Json]:
-        call_id = self._call_ids.get(data["tool_name"])
+        call_id = self._asked_about(data)
         asked = {"type": "data-approval", "id": data["id"], "data": dict(data)}
         if call_id is None or not (self._asking or data.get("run_id")):
             return [asked]

@@ -174,6 +174,7 @@ _FORMS = (
         rf"(?P<month>{_MONTH}) (?:the )?(?P<number>\d{{1,2}}(?:st|nd|rd|th)?)(?:,? (?P<year>\d{{4}}))?",
         _month_day,
     ),
+    _form(rf"(?P<count>{_COUNT}) (?P<unit>days?|weeks?) from (?:now|today)", _counted),
     _form(r"(?:the )?day after tomorrow", _in_days(2)),
     _form(r"tomorrow(?: (?:morning|afternoon|evening|night))?", _in_days(1)),
     _form(r"(?:today|tonight|this (?:morning|afternoon|evening))", _in_days(0)),
@@ -192,6 +193,6 @@ _FORMS = (
     _form(r"(?:the )?end of (?:the |this )?week", _end_of_week),
     _form(r"(?:the )?end of (?:the |this )?month", _end_of_month),
     _form(rf"before (?P<month>{_MONTH})", _before_month),
-    _form(rf"(?:on|by|for|until|till) the (?P<number>{_NTH})", _day_of_month),
+    _form(rf"(?:on|by|for|to|before|until|till) the (?P<number>{_NTH})", _day_of_month),
 )
 """The forms of a date, the more telling ones first."""

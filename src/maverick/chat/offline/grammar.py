@@ -30,7 +30,7 @@ from maverick.chat.offline.readings import (
     undo,
     unsaid,
 )
-from maverick.chat.offline.wording import corrected, plain_request, quoted, with_days
+from maverick.chat.offline.wording import corrected, plain_request, quoted, with_days, without_pictures
 from maverick.providers.offline import RequestedCall
 
 
@@ -49,7 +49,7 @@ def understand(said: str, answered: str, today: date) -> list[RequestedCall] | N
         calls = [_one(part, answered, today, may_change=may_change) for part in parts]
         if all(calls):
             return [call for found in calls for call in found or ()]
-    for attempt in (text, _command_in(text), corrected(text, _COMMANDS)):
+    for attempt in (text, _command_in(text), corrected(text, _COMMANDS), without_pictures(text)):
         found = _one(attempt, answered, today, may_change=may_change)
         if found is not None:
             return found
@@ -65,9 +65,12 @@ def is_question(said: str) -> bool:
 
 
 def _command_in(text: str) -> str:
-    """What is asked for after a remark, as in "I was there, so delete it"."""
+    """What is asked for after a remark, as in "I was there, so delete it"; what the remark is about stands for "it"."""
     found = _COMMAND.search(text)
-    return found[1] if found else ""
+    if found is None:
+        return ""
+    about = _ABOUT.match(text[: found.start(1)])
+    return re.sub(r"\b(?:it|that)\b", about[1], found[1], count=1) if about else found[1]
 
 
 def _one(text: str, answered: str, today: date, *, may_change: bool) -> list[RequestedCall] | None:
@@ -82,7 +85,7 @@ def _one(text: str, answered: str, today: date, *, may_change: bool) -> list[Req
 
 
 _ASKS = re.compile(
-    r"(?:did|does|has|had|is|are|was|were|am|should|shall|what|what's|when|where|who|which|why|how|have (?:i|we|you)|"
+    r"(?:did (?:i|we|you|he|she|they|it|anyone)|does|has|had|is|are|was|were|am|should|shall|what|what's|when|where|who|which|why|how|have (?:i|we|you)|"
     r"do (?:i|we|you|they)|will (?:i|we|it)|if|whether)\b",
     re.IGNORECASE,
 )
@@ -105,8 +108,12 @@ _COMMANDS = (
 )
 _VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put"
 _COMMAND = re.compile(rf".*[,;:.!-]\s*(?:so |and |please |just |you can )*((?:{_VERBS})\b.+)", re.IGNORECASE)
+_ABOUT = re.compile(
+    r"(?!(?:i|we|you|he|she|they|it|that|this|there)\b)(?:the |my )?(\w+(?: \w+){0,3}?)(?:'s| is| isn't| are| aren't| was| has)\b",
+    re.IGNORECASE,
+)
 _JOINT = re.compile(
-    rf"(?:(?:[,;.]\s*|\s+)(?:and|then|and then|also|but)\s+|[,;.]\s*)(?:please\s+)?(?=(?:{_VERBS})\b)",
+    rf"(?:(?:[,;.]\s*|\s+)(?:and|then|and then|also|but)\s+|[,;.]\s*)(?:please\s+)?(?=(?:(?:{_VERBS})\b|(?:i )?(?:need|have|must|got) to\b))",
     re.IGNORECASE,
 )
 
@@ -131,10 +138,11 @@ _PARTS = {
     "remind": "(remind me|remember|(don't|do not) [let me ]forget|make sure|help me remember)",
     "which": r"(these|the following|the|some|several|a few|\w+)",
     "state": "(open|pending|completed|finished|done|overdue|urgent|important|(high|medium|low)(-| )priority|remaining|late)",
-    "past": r"(\w+ed|paid|bought|sent|wrote|made|took|got|read|ran|fed|met|built|cut|found|wrapped up|brought|swept|sold|told"
+    "past": r"((?!(need|feed|seed|speed|indeed)\b)\w\w+ed|paid|bought|sent|wrote|made|took|got|read|ran|fed|met|built|cut|found|wrapped up|brought|swept|sold|told"
     "|gave|threw|hung|drove|did|left|taught|chose|drew|rode|picked up)",
     "participle": r"(\w+ed|paid|bought|sent|written|made|taken|read|fed|met|built|cut|found|brought|swept|sold|thrown|hung|given"
     "|taught|chosen|drawn)",
+    "lately": "(yesterday|today|just now|already|earlier|last night|this (morning|afternoon|evening))",
     "settled": "(sorted|handled|taken care of|settled|dealt with|ticked off|out of the way|over and done with)",
     "wish": r"(need|wanted|needed|asked|hoped|liked|loved|tried|wished|added|forgot\w*)\b",
     "deadline": "(due date|deadline|date)",
@@ -146,7 +154,7 @@ _PARTS = {
     "when": "(?P<when>.+)",
     "what": "(?P<what>.+)",
     # What stands before "is done" and the like, when it is no question and no request of another kind.
-    "subject": r"(?!(what|which|who|how|when|where|anything|is|are|show|list|add|create|new|tasks?)\b|.*\bwhat\b){task}",
+    "subject": r"(?!(i|we|you|he|she|they|what|which|who|how|when|where|anything|is|are|show|list|add|create|new|tasks?)\b|.*\bwhat\b){task}",
 }
 """The parts that sentences are made of."""
 _PART = re.compile(r"\{(\w+)\}")
@@ -198,13 +206,13 @@ _SENTENCES = tuple(
         ("(call|name) (?P<task>it|that|this) {title}", rename),
         ("(set|change|raise|lower|bump|update) [the ]priority (of|for|on) {task} to {level}", prioritise),
         ("(?P<priority>raise|lower) [the ]priority (of|for|on) {task}", prioritise),
-        ("(make|set|mark|bump|change|give) {task} [to |as |a ]{level}", prioritise),
+        ("(make|set|mark|bump|change|give) {task} [up ][to |as |a ]{level}", prioritise),
         ("{subject} (is|are) [now ][a ]{level}", prioritise),
         ("(set|change|update|move) [the ]{deadline} (of|for|on) {task} to {when}", reschedule),
         ("{postpone} {task} [back |forward |out ](to|until|till|for|by) {when}", reschedule),
         ("(set|make|change) {task} [to be ]due [on |by |to ]{when}", reschedule),
         (
-            "{subject} (is|are|should be|must be|has to be|needs to be) [now ](due|done|finished) [on |by ]{when}",
+            "{subject} (is|are|should be|must be|has to be|needs to be|needs?) [now |actually ](due|done|finished|doing|to be done) [on |by ]{when}",
             reschedule,
         ),
         ("the {deadline} (for|of) {task} is [on |now ]{when}", reschedule),
@@ -239,7 +247,7 @@ _SENTENCES = tuple(
         ("i['ve| have][ already| just| now| finally] got (?!to\\b)[the |some ]{task}", complete),
         ("(got|grabbed|picked up) (?!to\\b)[the |some ]{task}", complete),
         (
-            r"i['ve| have][ already| just| now| finally] (?!{wish})(?P<done>{past}) {task}[ yesterday| today| just now| already]",
+            r"[i['ve| have][ already| just| now| finally] ](?!{wish}|read (me|out)\b)(?P<done>{past}) {task}[ {lately}][ but .+]",
             complete_statement,
         ),
         (
@@ -274,6 +282,10 @@ _SENTENCES = tuple(
             r"(add|create|make|new)[ {which}] [new ](tasks|todos|items|things)[ to (my|the) list] ?(:|,|-) ?{what}",
             add_several,
         ),
+        (
+            r"(two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) [^:]+)] ?: ?{what}",
+            add_several,
+        ),
         (r"[i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)", add),
         (
             r"(make|set up|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder)\b.+)",
@@ -282,10 +294,13 @@ _SENTENCES = tuple(
         ("[a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|called|named] ?{what}", add),
         ("[a ]new {what}", add),
         ("(?P<what>(urgent|important|high priority|low priority|today|tomorrow) ?(:|-) ?.+)", add),
-        ("(put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our) .+)", add),
+        (
+            "(put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our|there)\\b.*)",
+            add,
+        ),
         ("{remind}[ to| about| that i {must}] {what}", add),
-        (r"(i|we)['ve| have] [really |also ]{must} (?!(know|ask|see)\b){what}", add),
-        (r"(i|we) [really |also ]{must} (?!(know|ask|see)\b){what}", add),
+        (r"(i|we)['ve| have] [really |also ]{must} [really ](?!(know|ask|see)\b){what}", add),
+        (r"(i|we) [really |also ]{must} [really ](?!(know|ask|see)\b){what}", add),
         ("(gotta|must|need to|have to) {what}", add),
         ("(schedule|plan|book) {what}", schedule),
         ("{what}", add_deed),

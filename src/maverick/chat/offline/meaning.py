@@ -12,7 +12,14 @@ from msgspec.structs import replace
 
 from maverick.chat.offline.dates import take_date
 from maverick.chat.offline.grammar import is_question, understand
-from maverick.chat.offline.wording import begins_with_deed, ordinal, plain_request, quoted, take_priority
+from maverick.chat.offline.wording import (
+    begins_with_deed,
+    ordinal,
+    plain_end,
+    plain_request,
+    quoted,
+    take_priority,
+)
 from maverick.providers.offline import RequestedCall
 
 
@@ -52,7 +59,18 @@ _ASKED_WHICH = re.compile(r"I found multiple tasks about '.*'\. Which one: (?P<o
 _ASKED_IF_MEANT = re.compile(r"\bDid you mean '(?P<task>.*)'\?$", re.DOTALL)
 _ASKED_WHETHER = re.compile(r"Shall I (?:add|mark|delete|change) '.*\?$", re.DOTALL)
 _ABOUT = re.compile(
-    r"Got it! Added '(?P<task>.+)' to your list\.|Which day shall I move '(?P<moved>.+)' to\?"
+    r"(?:Got it! Added|Updated!|Great! I've marked|Which day shall I move) '(?P<task>[^']+|.+?)' (?:to|now|as)\b"
+)
+"""Answers that were about one task."""
+_TO_WHAT = re.compile(
+    r"^(?:(?:make|change|set|move|push) (?:it|that|this|them)(?: to| for| on| by)? |(?:for|on|by|to|due|until) )",
+    re.IGNORECASE,
+)
+_TIME_OF_DAY = re.compile(r" at \d{1,2}(?:[:.]\d{2})?(?: ?[ap]m)?$", re.IGNORECASE)
+_TAKEN_BACK = re.compile(
+    r"(?=.*\b(?:oops|wrong|mistake|not yet|not that one|wait)\b)(?:(?:oops|no|wait|sorry|ah|oh|actually|not yet|not that one|"
+    r"the wrong one|that(?:'s| is| was) (?:wrong|a mistake)|my mistake)[,.! ]*)+",
+    re.IGNORECASE,
 )
 _MOVE_BY = re.compile(
     r"(?:move|postpone|push|delay|shift|defer|put off|bring) (?P<task>.+?)(?: (?:back|out|forward|off))?(?: by)? "
@@ -162,25 +180,26 @@ def _guess(said: str, answered: str, today: date) -> Sequence[RequestedCall]:
 
 
 def _follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | None:
-    """What is said of the task that was just added, or asked about."""
+    """What is said of the task that the answer before was about."""
     about = _ABOUT.match(answered)
     if about is None or is_question(said):
         return None
-    task = about["task"] or about["moved"]
-    text = re.sub(r"\s+", " ", said).strip(" .!")
-    if more := re.fullmatch(r"(?:and|also|plus|and also) (?P<what>.+)", text, re.IGNORECASE):
-        if understand(more["what"], answered, today) is None:
-            return understand(f"add {more['what']}", "", today)
-        return None
-    due, rest = take_date(
-        f"on {re.sub(r'^(?:for|on|by|to|due|make it|until)(?: |$)', '', text, flags=re.IGNORECASE)}", today
-    )
-    if due is not None and not rest:
-        return [RequestedCall("update_task", {"task": task, "due_date": due.isoformat()})]
-    priority, rest = take_priority(text)
+    if _TAKEN_BACK.fullmatch(said.strip()):
+        return [RequestedCall("undo_last_change", {})]
+    more = re.fullmatch(r"(?:and|also|plus|and also) (?P<what>.+)", plain_end(said), re.IGNORECASE)
+    if (
+        more is not None
+        and answered.startswith("Got it!")
+        and understand(more["what"], answered, today) is None
+    ):
+        return understand(f"add {more['what']}", "", today)
+    wanted = _TO_WHAT.sub("", plain_request(said))
+    due, rest = take_date(_TIME_OF_DAY.sub("", f"on {wanted}"), today)
+    change: dict[str, str] = {"due_date": due.isoformat()} if due is not None and not rest else {}
+    priority, rest = take_priority(wanted)
     if priority is not None and not rest:
-        return [RequestedCall("update_task", {"task": task, "priority": priority})]
-    return None
+        change = {"priority": priority}
+    return [RequestedCall("update_task", {"task": about["task"], **change})] if change else None
 
 
 def _answer_to_question(said: str, answered: str, said_before: str, today: date) -> Meaning | None:

@@ -58,8 +58,9 @@ def _is_thing(text: str, today: date) -> bool:
 
 
 def add_several(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """Several tasks to add."""
-    return [_added(part, heard.today) for part in several(match["what"])]
+    """Several tasks to add, perhaps all for the same day."""
+    when = match.groupdict().get("when") or ""
+    return [_added(f"{part} {when}", heard.today) for part in several(match["what"])]
 
 
 def schedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
@@ -74,6 +75,7 @@ def add_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
 
 
 def _added(what: str, today: date) -> RequestedCall:
+    what = re.sub(r" (?:on|in|to) there\b", "", what)
     inside = quoted(what)
     priority, rest = take_priority(QUOTED.sub("", what) if inside else what)
     timing = take_timing(without_list(rest), today)

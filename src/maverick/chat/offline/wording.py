@@ -16,17 +16,29 @@ _PRIORITY = re.compile(
     re.IGNORECASE,
 )
 _POLITE = re.compile(
-    r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|maverick|finally|yesterday|"
-    r"this morning|today)[,\s]+)*"
+    r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday)[,!\s]+)*"
     r"(?:(?:can|could|would|will|may) (?:you|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you )?to\s+|"
     r"i want (?:you )?to\s+|let(?:'s| us| me)\s+|go ahead and\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*",
     re.IGNORECASE,
 )
 _POLITE_END = re.compile(
-    r"(?:[,\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then))+$", re.IGNORECASE
+    r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well))+$",
+    re.IGNORECASE,
 )
+_END = re.compile(r"[\s.!?…]+$")
+_APOSTROPHES = {
+    word.replace("'", ""): word
+    for word in ("don't", "didn't", "haven't", "isn't", "can't", "won't", "i'm", "i've", "that's", "what's")
+}
+_NO_APOSTROPHE = re.compile(rf"\b(?:{'|'.join(_APOSTROPHES)})\b", re.IGNORECASE)
+_WHEN_FIRST = re.compile(
+    r"^(?P<when>(?:tonight|tomorrow|today|this (?:evening|afternoon|weekend|week)|next \w+|on \w+day)(?: morning| evening)?),? "
+    r"(?P<rest>(?:i|we|please|remind|add)\b.+)$",
+    re.IGNORECASE,
+)
+"""A date before what is asked for: "tomorrow I need to …"."""
 _LIST_END = re.compile(
-    r"\s+(?:to|on|onto|in|into|from|off)\s+(?:my|the|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list)$",
+    r"\s+(?:to|on|onto|in|into|from|off)\s+(?:my|the|teh|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list)$",
     re.IGNORECASE,
 )
 _CALLED = re.compile(
@@ -35,7 +47,7 @@ _CALLED = re.compile(
 )
 _TASK_END = re.compile(r"\s+(?:task|item|todo|one|reminder)$", re.IGNORECASE)
 _PRONOUN = re.compile(
-    r"(?:it|that|this|that one|this one|the task|the last one|that task|this task)", re.IGNORECASE
+    r"(?:it|that|this|them|that one|this one|the task|the last one|that task|this task)", re.IGNORECASE
 )
 _LAST = re.compile(r"the last(?: one| task)?", re.IGNORECASE)
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -56,7 +68,7 @@ _DEED = re.compile(
     r"mail|make|measure|meditate|meet|message|mop|mow|open|order|organi[sz]e|pack|paint|pay|phone|pick|plan|plant|play|post|"
     r"practi[cs]e|prepare|print|read|register|renew|repair|replace|reply|research|return|review|ride|ring|run|scan|sell|send|set|sew|"
     r"shop|sign|sort|speak|start|stretch|study|submit|sweep|swim|take|talk|test|text|throw|tidy|train|translate|try|tune|update|"
-    r"upload|vacuum|visit|walk|wash|watch|water|weed|work|wrap|write)\b(?!\?)",
+    r"upload|vacuum|visit|walk|wash|watch|water|weed|work|wrap|write)\b(?!\?| (?:it|that|this|them)\b)",
     re.IGNORECASE,
 )
 """How things to do begin."""
@@ -85,11 +97,22 @@ def _day(word: str) -> str:
     return meant[0] if meant and word.lower() != meant[0] else word
 
 
+def without_pictures(text: str) -> str:
+    """A text without emoji at its end."""
+    return re.sub(r"[^\w'\"”’)%€$£]+$", "", text)
+
+
+def plain_end(text: str) -> str:
+    """A text without politeness and punctuation behind it."""
+    text = re.sub(r"\s+", " ", text.replace("’", "'")).strip()
+    return _END.sub("", _POLITE_END.sub("", _END.sub("", text)))
+
+
 def plain_request(text: str) -> str:
     """A request without politeness around it and punctuation behind it."""
-    text = re.sub(r"\s+", " ", text.replace("’", "'")).strip().rstrip(".!?… ")
-    text = _POLITE_END.sub("", text)
-    return _POLITE.sub("", text, count=1).strip()
+    text = _POLITE.sub("", plain_end(text), count=1).strip()
+    text = _NO_APOSTROPHE.sub(lambda found: _APOSTROPHES[found[0].lower()], text)
+    return _WHEN_FIRST.sub(r"\g<rest> \g<when>", text)
 
 
 def quoted(text: str) -> list[str]:

@@ -63,9 +63,9 @@ class AgUiResume(BaseModel):
 
     @property
     def approved(self) -> bool:
-        """Whether the user agrees: a resolution is a yes, unless it says otherwise."""
-        denied = isinstance(self.payload, dict) and self.payload.get("approved") is False
-        return self.status == "resolved" and self.payload is not False and not denied
+        """Whether the user agrees: a resolution without more is a yes, and of what it says only a clear yes is one."""
+        said = self.payload.get("approved") if isinstance(self.payload, dict) else self.payload
+        return self.status == "resolved" and (self.payload is None or said is True)
 
 
 class AgUiRun(BaseModel):
