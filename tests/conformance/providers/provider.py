@@ -15,8 +15,8 @@ from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem, 
 from maverick.providers import Client
 from maverick.providers.client import close_client, open_stream
 
-KEY = CANARY
-"""The key that every client has and no message may repeat."""
+KEY = f"key-{CANARY}"
+"""The key that every client has and no message may repeat; no vendor's keys begin like that."""
 
 
 async def at_once() -> None:
