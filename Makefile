@@ -40,7 +40,7 @@ chat: $(VENV)/.run ## Talk to Maverick in the terminal (offline unless a key is 
 
 # With byte code, whatever the machine prefers: the suite starts hundreds of processes.
 test: $(VENV)/.dev ## Run the whole suite
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --runs $(RUNS)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --runs $(RUNS) $(ARGS)
 
 # The path is a folder of links to every program but those that only some tests need.
 bare: $(VENV)/.dev ## Run the whole suite as on a machine with Python, git and make alone

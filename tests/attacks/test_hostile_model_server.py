@@ -19,6 +19,7 @@ from maverick.journal import SqliteJournal
 from maverick.loop.events import RunEnd
 from maverick.loop.result import TerminateReason
 from maverick.model import Message, Request
+from wire.tcp_server import tcp_server
 
 ASKED = Request(messages=[Message.user("hi")])
 STREAM = "text/event-stream"
@@ -32,20 +33,16 @@ async def server(kind: str, answer: Answer) -> AsyncIterator[str]:
     """A server that reads each request and lets ``answer`` write whatever it likes as the body."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(
-            OSError, asyncio.IncompleteReadError, asyncio.CancelledError
-        ):  # cancelled when it closes
+        with suppress(OSError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
             length = head.partition("content-length:")[2].split()[0]
             await reader.readexactly(int(length))
             writer.write(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nrequest-id: {CANARY}\r\n\r\n".encode())
             await answer(writer)
             await writer.drain()
-        writer.close()
 
-    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with listening:
-        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    async with tcp_server(serve) as address:
+        yield f"http://{address}"
 
 
 def event(**fields: object) -> bytes:

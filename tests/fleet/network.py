@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import parse_qs, urlsplit
 
+from wire.tcp_server import tcp_server
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _GONE = (OSError, asyncio.IncompleteReadError)
 
@@ -22,7 +24,6 @@ class Link:
         self._connect = connect
         self._whole = asyncio.Event()
         self._whole.set()
-        self._tasks: set[asyncio.Task[None]] = set()
         self.port = 0
 
     def cut(self) -> None:
@@ -36,22 +37,12 @@ class Link:
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[Link]:
         """Accept connections within the block."""
-        server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.port = server.sockets[0].getsockname()[1]
-        try:
+        async with tcp_server(self._serve) as address:
+            self.port = int(address.rpartition(":")[2])
             yield self
-        finally:
-            server.close()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        with suppress(*_GONE, asyncio.CancelledError):  # cancelled with the link
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(*_GONE):
             await self._whole.wait()
             far_reader, far_writer = await self._connect()
             try:
@@ -60,7 +51,6 @@ class Link:
                     both.create_task(self._pass_on(far_reader, writer))
             finally:
                 far_writer.close()
-        writer.close()
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(*_GONE):

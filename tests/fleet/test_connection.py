@@ -14,6 +14,7 @@ from temporalio.service import TLSConfig
 from canary import CANARY
 from maverick.exceptions import ConfigError, InvalidInputError, MaverickError, NetworkError
 from maverick.fleet.connection import connect_to_temporal
+from wire.tcp_server import tcp_server
 
 SERVERS, CLIENTS = trustme.CA(), trustme.CA()
 
@@ -28,30 +29,20 @@ async def tls_before(server: str) -> AsyncIterator[str]:
     context.verify_mode = ssl.CERT_REQUIRED
     context.set_alpn_protocols(["h2"])
 
-    open_writers: list[asyncio.StreamWriter] = []
-    serving: set[asyncio.Task[None]] = set()
-
     async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65_536):
             writer.write(data)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        serving.add(task)
         from_server, to_server = await asyncio.open_connection(host, int(port))
-        open_writers.extend((writer, to_server))
-        ways = [pass_on(reader, to_server), pass_on(from_server, writer)]
-        await asyncio.gather(*ways, return_exceptions=True)
+        try:
+            ways = [pass_on(reader, to_server), pass_on(from_server, writer)]
+            await asyncio.gather(*ways, return_exceptions=True)
+        finally:
+            to_server.transport.abort()
 
-    proxy = await asyncio.start_server(serve, "localhost", 0, ssl=context)
-    try:
-        yield f"localhost:{proxy.sockets[0].getsockname()[1]}"
-    finally:
-        proxy.close()
-        for writer in open_writers:
-            writer.transport.abort()
-        await asyncio.gather(*serving, return_exceptions=True)
+    async with tcp_server(serve, host="localhost", tls=context) as address:
+        yield address
 
 
 def certificates(servers: trustme.CA, clients: trustme.CA) -> TLSConfig:

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from wire.tcp_server import tcp_server
+
 _COMMIT = b"COMMIT\0"
 
 
@@ -54,12 +56,8 @@ async def cutting_proxy(url: str, cuts: Callable[[], bool], *, deliver: bool) ->
     """The address at which a server can be reached through a proxy."""
     parts = urlsplit(url)
     proxy = CuttingProxy(Path(parse_qs(parts.query)["host"][0]) / ".s.PGSQL.5432", cuts, deliver=deliver)
-    listening = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
-    port = listening.sockets[0].getsockname()[1]
-    try:
-        yield f"postgresql://postgres@127.0.0.1:{port}{parts.path}"
-    finally:
-        listening.close()
+    async with tcp_server(proxy.serve) as address:
+        yield f"postgresql://postgres@{address}{parts.path}"
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -19,6 +19,7 @@ from maverick.providers import Client
 from maverick.providers.http.transport import ContentTimer, Timeouts
 from maverick.providers.network import allow_network
 from maverick.providers.resolve import resolve
+from wire.tcp_server import tcp_server
 
 FIRST = Timeouts(connect=30, first_content=0.4, between_content=60)
 MORE = Timeouts(connect=30, first_content=60, between_content=0.2)
@@ -82,7 +83,6 @@ def network() -> Iterator[None]:
 @asynccontextmanager
 async def busy_server(kind: str, start: bytes, repeated: bytes) -> AsyncIterator[str]:
     """Answers with the start, then with the same bytes again and again, for as long as the client listens."""
-    tasks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -97,15 +97,8 @@ async def busy_server(kind: str, start: bytes, repeated: bytes) -> AsyncIterator
                 writer.write(repeated)
             await asyncio.sleep(0.02)
 
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        tasks[asyncio.ensure_future(serve(reader, writer))] = writer
-
-    async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    for task, writer in tasks.items():
-        task.cancel()  # which may not even have begun
-        writer.close()
-    await asyncio.gather(*tasks, *(writer.wait_closed() for writer in tasks.values()), return_exceptions=True)
+    async with tcp_server(serve) as address:
+        yield f"http://{address}"
 
 
 def client_of(model: str, address: str, timeouts: Timeouts = FIRST) -> Client:

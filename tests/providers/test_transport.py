@@ -11,8 +11,7 @@ import ssl
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import trustme
@@ -29,6 +28,7 @@ from maverick.exceptions import (
 from maverick.providers.http.aiohttp_transport import AiohttpTransport
 from maverick.providers.http.transport import Timeouts, Transport
 from wire.claude_server import ClaudeServer
+from wire.tcp_server import Serve, tcp_server
 
 BODY = b'{"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]}'
 STREAM_BODY = BODY[:-1] + b', "stream": true}'
@@ -74,27 +74,6 @@ def unused_port() -> Iterator[int]:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))  # bound and not listening: the port stays free, and connecting is refused
         yield held.getsockname()[1]
-
-
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-@asynccontextmanager
-async def listening(serve: Serve) -> AsyncIterator[str]:
-    """A bare TCP server; gives its address, and at its end waits until every connection is closed."""
-    serving: set[asyncio.Task[None] | None] = set()
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        serving.add(asyncio.current_task())
-        try:
-            await serve(reader, writer)
-        finally:
-            writer.transport.abort()
-
-    async with await asyncio.start_server(handle, "127.0.0.1", 0) as listener:
-        yield f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
-    await asyncio.gather(*(task for task in serving if task is not None))
-    await asyncio.sleep(0)  # an aborted connection is closed in the loop's next round
 
 
 def url(server: ClaudeServer, scenario: str) -> str:
@@ -286,7 +265,7 @@ async def test_a_host_that_accepts_and_does_not_shake_hands_is_a_timeout_error()
         await reader.read()
 
     transport = AiohttpTransport(timeouts=Timeouts(connect=0.2))
-    async with listening(accept) as address:
+    async with tcp_server(accept) as address:
         error = await failure(transport, f"https://{address}/v1/messages")
         await transport.aclose()
     assert type(error) is TimeoutError
@@ -301,7 +280,7 @@ async def test_a_server_that_does_not_read_a_large_request_is_a_timeout_error() 
         await enough.wait()
 
     transport = AiohttpTransport(timeouts=Timeouts(first_content=0.3))
-    async with listening(ignore) as address:
+    async with tcp_server(ignore) as address:
         error = await failure(transport, f"http://{address}/v1/messages", b"x" * 30_000_000)
         await transport.aclose()
         enough.set()
@@ -420,7 +399,7 @@ async def test_a_proxy_of_the_environment_is_used_with_its_name_and_password(
     transport: Transport, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     asked: list[bytes] = []
-    async with listening(proxy(PROXIED, asked)) as address:
+    async with tcp_server(proxy(PROXIED, asked)) as address:
         monkeypatch.setenv(variable, f"http://ana:s3cret@{address}")
         assert await post(transport, "http://example.test/v1/messages") == (200, b"proxied")
     assert asked[0].startswith(b"POST http://example.test/v1/messages")
@@ -440,7 +419,7 @@ async def test_a_proxy_that_refuses_is_a_network_error(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[bytes] = []
-    async with listening(proxy(DENIED, asked)) as address:
+    async with tcp_server(proxy(DENIED, asked)) as address:
         monkeypatch.setenv("https_proxy", f"http://ana:s3cret@{address}")
         error = await failure(transport, "https://example.test/v1/messages")
     assert asked[0].startswith(b"CONNECT example.test:443")
