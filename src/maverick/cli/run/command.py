@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from maverick.agents.conversations import Conversation, FolderConversations, messages_of, new_conversation
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.cli.agent_lookup import look_up, split_source
 from maverick.cli.executor import drive_run, explain_stand_in, who_answers
-from maverick.cli.run.conversation import LastRun, last_run, messages_of, remember
 from maverick.cli.run.inputs import PROMPT, gather_inputs
 from maverick.cli.run_options import RunOptions
 from maverick.cli.run_printer import RunPrinter
@@ -21,7 +21,8 @@ from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.config import DEFAULT, MaverickConfig
 from maverick.exceptions import InvalidInputError
-from maverick.journal import Journal
+from maverick.journal import Journal, RunStatus
+from maverick.model import Message
 from maverick.runtime.arguments import checked_run_id
 
 
@@ -38,7 +39,7 @@ def run_agent(options: argparse.Namespace) -> int:
     screen = Screen.of_process(interactive=False)
     if options.prompt is None and _is_prompt(options.agent or ""):
         options.agent, options.prompt = None, options.agent
-    before = last_run() if options.continues else None
+    before = FolderConversations().last() if options.continues else None
     if before is not None and options.agent is None:
         options.agent = before.agent
     if options.on is not None:
@@ -86,15 +87,16 @@ async def _run(
     options: argparse.Namespace,
     config: MaverickConfig,
     screen: Screen,
-    before: LastRun | None,
+    before: Conversation | None,
 ) -> int:
     definition = found.definition
     assert definition is not None  # noqa: S101 - run_agent has made sure
     async with _journal(options, config) as journal:
-        messages = () if before is None else await messages_of(journal, before.run_id)
+        messages = () if before is None else await _said_in(journal, before.runs[-1])
         run_id = checked_run_id(options.run_id)
+        conversation = before or new_conversation(options.agent)
         if options.kept:
-            remember(LastRun(run_id, options.agent))
+            FolderConversations().remember(conversation.continued_by(run_id))
         printer = RunPrinter(
             Console(journal, screen, options.as_json, options.journal),
             changes,
@@ -111,9 +113,25 @@ async def _run(
             journal if options.kept else None,
             changes,
             lambda executor, stop, listen: executor.execute(
-                definition, inputs=inputs, signal=stop, on_activity=listen, run_id=run_id, messages=messages
+                definition,
+                inputs=inputs,
+                signal=stop,
+                on_activity=listen,
+                run_id=run_id,
+                messages=messages,
+                trace_id=conversation.id,
             ),
         )
+
+
+async def _said_in(journal: Journal, run_id: str) -> tuple[Message, ...]:
+    messages = await messages_of(journal, run_id)
+    if messages is None or (await journal.get(run_id)).status is not RunStatus.COMPLETE:
+        raise InvalidInputError(
+            f"The last run in this folder has not ended. Go on with it: maverick runs resume {run_id}",
+            field="continue",
+        )
+    return messages
 
 
 def _journal(options: argparse.Namespace, config: MaverickConfig) -> Journal:

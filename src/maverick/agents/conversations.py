@@ -1,0 +1,149 @@
+"""The conversations of each folder: which runs they are made of, kept in the user's own folder.
+
+A conversation is a chain of runs that share their trace id, each of which continues the one before. What was said is in
+the journal. Here is what a journal does not know: in which folder a conversation takes place, and with which agent.
+``maverick -c`` continues the last one of a folder, and editors list and load them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from maverick.config.loading import own_folder
+from maverick.exceptions import ConfigError, InvalidInputError, RunNotFoundError
+from maverick.journal import Journal
+from maverick.loop.steps import Finish
+from maverick.model import Message
+
+_MOST = 200
+"""How many conversations of a folder are remembered; their runs stay in the journal."""
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """Some runs, each of which continues the one before."""
+
+    id: str
+    """The trace id of its runs."""
+    runs: tuple[str, ...] = ()
+    """Their ids, oldest first."""
+    agent: str | None = None
+    """The agent as the user named it; ``None`` for the general one."""
+
+    def continued_by(self, run_id: str) -> Conversation:
+        """The conversation with one more run."""
+        return self if run_id in self.runs else msgspec.structs.replace(self, runs=(*self.runs, run_id))
+
+
+def new_conversation(agent: str | None) -> Conversation:
+    """A conversation in which nothing was said yet."""
+    return Conversation(os.urandom(16).hex(), (), agent)
+
+
+class _Folder(msgspec.Struct, frozen=True):
+    """The file of a folder."""
+
+    folder: str
+    conversations: tuple[Conversation, ...]
+    """The newest first."""
+
+
+class FolderConversations:
+    """The conversations of a folder, the newest first.
+
+    Args:
+        folder: The folder; by default the current one.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = str(folder or Path.cwd())
+
+    def all(self) -> tuple[Conversation, ...]:
+        """All that are remembered."""
+        with suppress(ConfigError):  # without a home, nothing is remembered
+            return _read(self._file, self._folder).conversations
+        return ()
+
+    def last(self) -> Conversation:
+        """The one that was continued last.
+
+        Raises:
+            InvalidInputError: There is none.
+        """
+        if not (found := self.all()):
+            raise InvalidInputError(
+                "There is no conversation in this folder to continue. Start one without -c.", field="continue"
+            )
+        return found[0]
+
+    def remember(self, conversation: Conversation) -> None:
+        """Make a conversation the last one. Where that cannot be written, there is nothing to continue later."""
+        import tempfile  # here, since it is slow to load
+
+        with suppress(OSError, ConfigError), _only_one(self._file):
+            others = (
+                one for one in _read(self._file, self._folder).conversations if one.id != conversation.id
+            )
+            kept = _Folder(self._folder, (conversation, *others)[:_MOST])
+            with tempfile.NamedTemporaryFile(dir=self._file.parent, delete=False) as written:
+                written.write(msgspec.json.encode(kept))
+            os.replace(written.name, self._file)  # noqa: PTH105 - the temporary file's name is a str
+
+    @property
+    def _file(self) -> Path:
+        hashed = hashlib.sha256(self._folder.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        return own_folder() / "folders" / f"{hashed}.json"
+
+
+def every_folder() -> dict[str, tuple[Conversation, ...]]:
+    """The conversations of every folder that has any."""
+    files: list[Path] = []
+    with suppress(OSError, ConfigError):
+        files = sorted((own_folder() / "folders").glob("*.json"))
+    read = (_read(file, "") for file in files)
+    return {one.folder: one.conversations for one in read if one.folder and one.conversations}
+
+
+async def messages_of(journal: Journal, run_id: str) -> tuple[Message, ...] | None:
+    """What was said in a run; ``None`` if it has not ended.
+
+    Raises:
+        InvalidInputError: The journal does not have it.
+    """
+    from maverick.journal.playback import bare_loop, follow  # here, since few runs continue another
+    from maverick.runtime.replay import load
+
+    try:
+        entries = await load(journal, run_id)
+    except RunNotFoundError as error:
+        raise InvalidInputError(
+            f"The journal does not have the last run of this conversation, {run_id}. Start a new conversation.",
+            field="continue",
+        ) from error
+    loop = bare_loop()
+    for entry in entries:
+        follow(loop, entry)
+    return tuple(loop.step.result.messages) if isinstance(loop.step, Finish) else None
+
+
+def _read(file: Path, folder: str) -> _Folder:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_Folder)
+    except (OSError, msgspec.DecodeError):
+        return _Folder(folder, ())
+
+
+@contextmanager
+def _only_one(file: Path) -> Iterator[None]:
+    """Change a file while no other process does."""
+    import fcntl  # here, since not every system has it
+
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with file.with_suffix(".lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
