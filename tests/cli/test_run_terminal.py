@@ -14,6 +14,7 @@ from cli.folder import Folder
 from maverick.tools.coding.sandbox import sandbox_problem
 
 CLERK = "from cli.office_agents import clerk\n"
+CHOICES = "[a]lways in this session, always in this [p]roject, [e]dit: "
 ENV = {"PYTHONPATH": ":".join(sys.path)}
 
 
@@ -70,7 +71,7 @@ def test_what_a_command_says_is_shown_while_it_is_at_work(folder: Folder) -> Non
     words = ("run", "-p", "shell command 'echo one; echo half way; sleep 60'", "--mode", "yolo")
     with Terminal(*words, home=folder.path) as terminal:
         if sandbox_problem():
-            terminal.expect("[y]es, [N]o or [e]dit: ")
+            terminal.expect(CHOICES)
             terminal.type("y\n")
         terminal.expect("· shell(command='echo one; echo half way; sleep 60'")
         terminal.expect("half way\x1b[0m")
@@ -87,9 +88,10 @@ def test_without_a_sandbox_a_person_is_asked_about_a_command_in_every_mode_and_t
     words = ("run", "-p", "shell command 'echo x > made.txt'", "--mode", mode)
     (nowhere := folder.path / "nowhere").mkdir()
     with Terminal(*words, home=folder.path, env={"PATH": str(nowhere)}) as terminal:
-        terminal.expect("May it call shell(command='echo x > made.txt')?")
+        terminal.expect("Run a command?")
         terminal.expect("because bubblewrap (bwrap) is not installed")
-        terminal.expect("[y]es, [N]o or [e]dit: ")
+        terminal.expect("    echo x > made.txt")
+        terminal.expect(CHOICES)
         made_unasked = (folder.path / "made.txt").exists()
         terminal.type("y\n")
 
@@ -133,6 +135,7 @@ def test_ctrl_c_twice_kills_and_the_run_is_still_there(folder: Folder) -> None:
         ("y\n", "tea", "(approved"),
         ("what?\n\n", None, "(denied"),
         ("n drink coffee\n", None, "drink coffee"),
+        ("no\ndrink water\n", None, "drink water"),
         ('e {"content"\ne {"content": "milk"}\n', "milk", "(approved"),
     ],
 )
@@ -141,8 +144,9 @@ def test_a_person_is_asked_about_what_they_have_not_allowed(
 ) -> None:
     words = ("run", "-p", "write the file 'a.txt' with content 'tea'")
     with Terminal(*words, home=folder.path) as terminal:
-        terminal.expect("May it call write_file(")
-        terminal.expect("[y]es, [N]o or [e]dit: ")
+        terminal.expect("Create a.txt?")
+        terminal.expect("+tea")
+        terminal.expect(CHOICES)
         for line in typed.splitlines(keepends=True):
             terminal.type(line)
             terminal.expect("\n")
@@ -153,10 +157,33 @@ def test_a_person_is_asked_about_what_they_have_not_allowed(
     assert [file.read_text() for file in folder.path.glob("a.txt")] == ([] if content is None else [content])
 
 
+@pytest.mark.parametrize("key", ["a", "p"])
+def test_what_is_always_allowed_is_not_asked_about_again_and_a_project_remembers_it(
+    key: str, folder: Folder
+) -> None:
+    words = ("run", "-p", "write the file 'a.txt' with content 'tea'")
+    with Terminal(*words, home=folder.path) as terminal:
+        terminal.expect("always: edits of files in this folder")
+        terminal.expect(CHOICES)
+        terminal.type(f"{key}\n")
+
+        assert terminal.end() == 0, terminal.seen
+
+    with Terminal("run", "-p", "write the file 'b.txt' with content 'milk'", home=folder.path) as again:
+        if key == "a":  # it held for that session
+            again.expect(CHOICES)
+            again.type("\n")
+        assert again.end() == 0, again.seen
+
+    assert (folder.path / "b.txt").exists() is (key == "p")
+    listed = folder.main("trust", "--list").stderr
+    assert ("always allowed in this folder: (edits)" in listed) is (key == "p")
+
+
 def test_ctrl_c_while_a_person_is_asked_stops_the_run(folder: Folder) -> None:
     words = ("run", "-p", "write the file 'a.txt' with content 'tea'")
     with Terminal(*words, home=folder.path) as terminal:
-        terminal.expect("[y]es, [N]o or [e]dit: ")
+        terminal.expect(CHOICES)
         terminal.type("\x03")
 
         assert terminal.end() == 130

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from maverick.agents.discovery import DiscoveredAgent
@@ -46,7 +47,7 @@ async def drive_run(
         journal,
         user_id=user_id,
         mode=options.mode,
-        approve=terminal_approver(printer),
+        approve=terminal_approver(printer, Path.cwd()),
         on_output=printer.hear,
         on_remark=printer.console.screen.remark,
     ) as executor:

@@ -16,6 +16,7 @@ from maverick.config.mcp_server import MCPServer
 from maverick.config.mcp_servers import defines_server, read_server, servers_in
 from maverick.config.trust import ADVICE, FILES, PERMISSIONS_FILE, SETTINGS_FILE, Trust, digest
 from maverick.exceptions import ConfigError
+from maverick.runtime.consent import visible
 from maverick.tools.permissions.policy import read_permissions
 
 _YES, _NO = ("y", "yes"), ("n", "no", "")
@@ -52,7 +53,7 @@ def untrusted_in(folder: Path, trust: Trust | None = None) -> list[Untrusted]:
             found.append(Untrusted(name, digest(content), lines))
     agents = agent_files(folder)
     if agents and not trust.covers_folder(folder):
-        names = ", ".join(_visible(path.stem) for path in agents)
+        names = ", ".join(visible(path.stem) for path in agents)
         found.append(Untrusted("agents", "", (f"instructions and tools of the agents {names}",)))
     return found
 
@@ -63,13 +64,13 @@ def _decisions(folder: Path, name: str, content: bytes) -> Iterator[str]:
         own = persons_home()
         if own is None or path.absolute() != (own / name).absolute():  # else it is the person's own
             for rule in read_permissions(path, content).get("allow", []):
-                yield f"allows tool calls without asking: {_visible(rule)}"
+                yield f"allows tool calls without asking: {visible(rule)}"
         return
     if name == SETTINGS_FILE:
         for setting, value in deciding_settings(
             settings_in(path, content), own_choice(persons_home())
         ).items():
-            shown = "(not shown)" if setting in _SECRETS or "@" in str(value) else _visible(str(value))
+            shown = "(not shown)" if setting in _SECRETS or "@" in str(value) else visible(str(value))
             yield f"sets {setting}: {shown}"
     for server, settings in servers_in(path, content).items():
         if defines_server(settings):
@@ -79,7 +80,7 @@ def _decisions(folder: Path, name: str, content: bytes) -> Iterator[str]:
 def server_lines(server: MCPServer) -> Iterator[str]:
     """What a user has to know before they trust a server."""
     verb = "calls" if server.url else "starts"
-    yield f"{verb} the MCP server {server.name!r}: {_visible(server.words)}"
+    yield f"{verb} the MCP server {server.name!r}: {visible(server.words)}"
     yield from _described("with", (f"{name}={text}" for name, text in server.env.items()))
     yield from _described("with", (f"{name}: {text}" for name, text in server.headers.items()))
     yield from _described("in", [server.cwd] if server.cwd else [])
@@ -87,12 +88,7 @@ def server_lines(server: MCPServer) -> Iterator[str]:
 
 
 def _described(word: str, things: Iterable[str]) -> Iterator[str]:
-    yield from (f"  {word} {_visible(thing)}" for thing in things if thing)
-
-
-def _visible(text: str) -> str:
-    """The text with nothing in it that could be overlooked, or pass for another line."""
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+    yield from (f"  {word} {visible(thing)}" for thing in things if thing)
 
 
 def ask_for_trust(folder: Path, *, can_ask: bool) -> None:

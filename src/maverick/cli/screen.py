@@ -6,7 +6,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self, TextIO
 
 from maverick.exceptions import MaverickError
@@ -72,6 +72,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 _LONGEST_REMARK = 200
 
 _DIM, _RED, _BOLD = "2", "31", "1"
+_DIFF = {"+": "32", "-": _RED, "@": "36"}
 
 
 class Screen:
@@ -115,6 +116,16 @@ class Screen:
     def headline(self, text: str) -> None:
         """Write a line that stands out."""
         self._line(text, _BOLD)
+
+    def diff(self, lines: Iterable[str]) -> None:
+        """Write the lines of a unified diff."""
+        for line in lines:
+            self._line(f"  {line}", _DIFF.get(line[:1], "0"))
+
+    def quote(self, lines: Iterable[str]) -> None:
+        """Write lines of something else, such as a command, set off from the rest."""
+        for line in lines:
+            self._line(f"    {line}", "0")
 
     def complain(self, text: str) -> None:
         """Write a line about what went wrong, and one line only."""

@@ -6,46 +6,72 @@ import asyncio
 import json
 import os
 import sys
+from functools import partial
+from pathlib import Path
 
 from maverick.cli.run_printer import RunPrinter
-from maverick.cli.screen import Screen, one_line, printable, whole_call
+from maverick.cli.screen import Screen, one_line, printable
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest, Approver
+from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent
 
 _YES = ("y", "yes")
 _NO = ("n", "no", "")
-_CHOICES = "[y]es, [N]o or [e]dit: "
-_HOW = '  y: call it; n, or n WHY: do not call it; e {"argument": value}: call it with this changed'
+_ALWAYS = {"a": GrantScope.SESSION, "always": GrantScope.SESSION}
+_PROJECT = {"p": GrantScope.PROJECT, "project": GrantScope.PROJECT}
+_WHY = "Why not? The model is told (Enter to say nothing): "
+_HOW = (
+    "  y: allow it once; a: always in this session; p: always in this folder; n, or n WHY: do not;"
+    ' e {"argument": value}: allow it with this changed'
+)
 
 
-def terminal_approver(printer: RunPrinter) -> Approver | None:
-    """The function that asks the user, if there is a terminal."""
+def terminal_approver(printer: RunPrinter, folder: Path | None) -> Approver | None:
+    """The function that asks the user, if there is a terminal.
+
+    Args:
+        printer: Prints the run.
+        folder: The folder the agent works in; without one, its tools run elsewhere.
+
+    Raises:
+        ConfigError: The file with what the user has always allowed is damaged.
+    """
     if printer.console.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
-    asking = asyncio.Lock()
+    asking, grants = asyncio.Lock(), Grants(folder or Path.cwd())
 
     async def approve(request: ApprovalRequest) -> ApprovalAnswer:
         async with asking:  # calls of several subagents are asked about one after the other
-            return await _ask(printer, request)
+            return await consent(request, grants, partial(_ask, printer, request, grants), folder)
 
     return approve
 
 
-async def _ask(printer: RunPrinter, request: ApprovalRequest) -> ApprovalAnswer:
+async def _ask(
+    printer: RunPrinter, request: ApprovalRequest, grants: Grants, preview: CallPreview
+) -> tuple[ApprovalAnswer, GrantScope | None]:
     await asyncio.sleep(0)  # so that what led to the call is shown before it
     screen, progress = printer.console.screen, printer.progress
     if progress is not None:
         progress.paused = True
         progress.clear()
+    keeps = GrantScope.PROJECT in grants.scopes
+    choices = f"[y]es, [N]o, [a]lways in this session{', always in this [p]roject' * keeps}, [e]dit: "
     try:
-        # In full, since no one should approve what they cannot see; and escaped, so that nothing in it is invisible.
-        screen.headline(f"May it call {whole_call(request.tool_name, request.arguments)}?")
+        screen.headline(f"{preview.title}?")
         if request.reason:
             screen.remark(f"  because {printable(one_line(request.reason))}")
+        # In full, since no one should approve what they cannot see.
+        screen.diff(preview.lines) if preview.kind == "edit" else screen.quote(preview.lines)
+        screen.remark(f"  always: {preview.always}")
         _forget_typed()
         while True:
-            typed = await _answer(screen, _CHOICES)
+            typed = await _answer(screen, choices)
+            if scope := (_ALWAYS | (_PROJECT if keeps else {})).get(typed.lower()):
+                return request.approve(), scope
+            if typed.lower() in ("n", "no"):
+                return request.deny(await _answer(screen, _WHY)), None
             if (answer := _read(request, typed)) is not None:
-                return answer
+                return answer, None
             screen.remark(_HOW)
     finally:
         if progress is not None:

@@ -11,6 +11,7 @@ from maverick.cli.screen import Screen
 from maverick.config.loading import own_folder, persons_home
 from maverick.config.trust import Trust
 from maverick.exceptions import InvalidInputError
+from maverick.runtime.consent import Grants, visible
 
 
 def trust(options: argparse.Namespace) -> int:
@@ -23,12 +24,14 @@ def trust(options: argparse.Namespace) -> int:
     screen = Screen.of_process(interactive=False)
     if options.listing:
         screen.say("".join(f"{folder}\n" for folder in Trust(persons_home()).folders()))
+        for allowed in Grants(Path.cwd()).of_project():
+            screen.remark(f"always allowed in this folder: {visible(allowed)}")
         return SUCCESS
     folder = Path(options.path or ".").expanduser().absolute()
     if options.remove:
-        removed = Trust(persons_home()).revoke(folder)
-        screen.say(f"{'no longer trusted' if removed else 'was not trusted'}: {folder}\n")
-        return SUCCESS if removed else FAILURE
+        removed = [Trust(persons_home()).revoke(folder), Grants(folder).revoke()]
+        screen.say(f"{'no longer trusted' if any(removed) else 'was not trusted'}: {folder}\n")
+        return SUCCESS if any(removed) else FAILURE
     if not folder.is_dir():
         raise InvalidInputError(
             f"There is no folder {options.path!r}. Name the project's folder.", field="path"

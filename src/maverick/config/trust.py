@@ -44,7 +44,7 @@ class Trust:
         self._home = home
         self._granted = AcceptedHashes(None if home is None else home / ".maverick" / _GRANTS)
         listed = (os.environ if environ is None else environ).get(VARIABLE, "")
-        self._listed = {_key(Path(folder)) for folder in listed.split(os.pathsep) if folder.strip()}
+        self._listed = {folder_key(Path(folder)) for folder in listed.split(os.pathsep) if folder.strip()}
 
     def covers(self, folder: Path, file: str, content: bytes) -> bool:
         """Whether a file of a folder is trusted with what is in it."""
@@ -52,26 +52,26 @@ class Trust:
 
     def covers_folder(self, folder: Path) -> bool:
         """Whether the agents and modules of a folder are trusted; those in the user's home are their own."""
-        is_home = self._home is not None and _key(self._home) == _key(folder)
+        is_home = self._home is not None and folder_key(self._home) == folder_key(folder)
         return is_home or self._is_listed(folder) or _FOLDER in self._of(folder)
 
     def grant(self, folder: Path, digests: Mapping[str, str]) -> None:
         """Trust a folder, and its files as they are told by their digests."""
-        self._granted.add(_key(folder), {**digests, _FOLDER: _BY_PATH})
+        self._granted.add(folder_key(folder), {**digests, _FOLDER: _BY_PATH})
 
     def revoke(self, folder: Path) -> bool:
         """Stop trusting a folder; returns whether it was trusted."""
-        return self._granted.remove(_key(folder))
+        return self._granted.remove(folder_key(folder))
 
     def folders(self) -> list[str]:
         """The folders that are trusted, in order."""
         return sorted({*self._granted.owners(), *self._listed})
 
     def _is_listed(self, folder: Path) -> bool:
-        return _key(folder) in self._listed
+        return folder_key(folder) in self._listed
 
     def _of(self, folder: Path) -> Mapping[str, str]:
-        return self._granted.of(_key(folder)) or {}
+        return self._granted.of(folder_key(folder)) or {}
 
 
 def digest(content: bytes) -> str:
@@ -79,7 +79,7 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _key(folder: Path) -> str:
+def folder_key(folder: Path) -> str:
     """A folder by its real path, so that a link to it is no other folder."""
     try:
         return str(folder.expanduser().resolve())

@@ -55,7 +55,7 @@ async def watch_in_fleet(
         MaverickError: The run cannot be driven, or not be watched.
     """
     printer = RunPrinter(console, RunOptions(), None, RunConfig(), run.run_id, streams=streams)
-    approve = terminal_approver(printer)
+    approve = terminal_approver(printer, None)
     try:
         result = await watch(printer, partial(_until_end, printer, fleet, run, after, approve))
     except _LeftError as left:

@@ -87,6 +87,15 @@ def named(pattern: str) -> PathGlob:
     return PathGlob(pattern.removeprefix("./") if "/" in pattern else f"**/{pattern}")
 
 
+class Change(NamedTuple):
+    """What a call would change about a file."""
+
+    path: str
+    before: str | None
+    """Its text; ``None`` if it does not exist or is not text."""
+    after: str
+
+
 class FileTools:
     """Tools for the files of a workspace."""
 
@@ -133,8 +142,7 @@ class FileTools:
             content: All that the file is to hold.
         """
         with self._workspace.changing:
-            before = self._text_or_nothing(path)
-            return self._change(path, before, content)
+            return self._make(self.planned_write(path, content))
 
     def edit_file(self, path: str, old: str, new: str, replace_all: bool = False) -> str:
         """Replace an exact piece of a text file, and show the difference.
@@ -145,21 +153,33 @@ class FileTools:
             new: What to put in its place.
             replace_all: Whether to replace every occurrence.
         """
+        with self._workspace.changing:
+            return self._make(self.planned_edit(path, old, new, replace_all))
+
+    def planned_write(self, path: str, content: str) -> Change:
+        """What :meth:`write_file` would change."""
+        return Change(path, self._text_or_nothing(path), content)
+
+    def planned_edit(self, path: str, old: str, new: str, replace_all: bool = False) -> Change:
+        """What :meth:`edit_file` would change.
+
+        Raises:
+            ToolError: The file cannot be read, or does not have the piece, or has it several times.
+        """
         if not old:
             raise ToolError(
                 "old is empty. Give the piece to replace, or write the whole file with write_file."
             )
-        with self._workspace.changing:
-            before = self._text(path)
-            old, new = _in_its_line_ends(before, old), _in_its_line_ends(before, new)
-            count = before.count(old)
-            if count == 0:
-                raise ToolError(f"{path} does not have that piece. Read it again and copy the piece exactly.")
-            if count > 1 and not replace_all:
-                raise ToolError(
-                    f"{path} has that piece {count} times. Give more of what is around it, or set replace_all."
-                )
-            return self._change(path, before, before.replace(old, new))
+        before = self._text(path)
+        old, new = _in_its_line_ends(before, old), _in_its_line_ends(before, new)
+        count = before.count(old)
+        if count == 0:
+            raise ToolError(f"{path} does not have that piece. Read it again and copy the piece exactly.")
+        if count > 1 and not replace_all:
+            raise ToolError(
+                f"{path} has that piece {count} times. Give more of what is around it, or set replace_all."
+            )
+        return Change(path, before, before.replace(old, new))
 
     def list_files(self, pattern: str = "*", path: str = ".") -> str:
         """List files and folders below a folder, by a pattern such as *.py or src/**/test_*.py.
@@ -200,8 +220,9 @@ class FileTools:
         found = new and _in_its_line_ends(text, new) in text
         return Outcome.done(f"{path} was edited.") if found else Outcome.unknown()
 
-    def _change(self, path: str, before: str | None, after: str) -> str:
+    def _make(self, change: Change) -> str:
         """Write a file, and return the difference, which is made first: nothing slow may follow the effect."""
+        path, _, after = change
         try:
             content = after.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
@@ -209,7 +230,7 @@ class FileTools:
             raise ToolError(
                 f"{path} cannot hold {half!a}, half of a character. Write it in full, or leave it out."
             ) from error
-        told = _made(path, after) if before is None else _difference(path, before, after)
+        told = _made(change) if change.before is None else _difference(path, change.before, after)
         self._workspace.replace(path, content)
         return told
 
@@ -235,9 +256,9 @@ def _in_its_line_ends(text: str, piece: str) -> str:
     return piece.replace("\n", "\r\n") if "\r\n" in text and "\r\n" not in piece else piece
 
 
-def _made(path: str, content: str) -> str:
-    lines = len(_lines(content))
-    return f"{path} was made, {lines} {'line' if lines == 1 else 'lines'}."
+def _made(change: Change) -> str:
+    lines = len(_lines(change.after))
+    return f"{change.path} was made, {lines} {'line' if lines == 1 else 'lines'}."
 
 
 def _difference(path: str, before: str, after: str) -> str:
@@ -247,18 +268,51 @@ def _difference(path: str, before: str, after: str) -> str:
     old, new = _lines(before), _lines(after)
     if old == new:
         return f"{path} was changed in its line endings only."
-    above = _alike(old, new)
-    below = _alike(old[above:][::-1], new[above:][::-1])
-    top, bottom = max(above - _AROUND, 0), max(below - _AROUND, 0)
-    old_part, new_part = old[top : len(old) - bottom], new[top : len(new) - bottom]
-    if len(old_part) * len(new_part) > _MOST_COMPARED:
-        gone, come = len(old) - above - below, len(new) - above - below
-        return f"{path} was changed from line {above + 1} on: it has {come} lines in place of {gone}."
-    shown = list(islice(_hunks(path, old_part, new_part, top), _MOST_DIFF_LINES + 1))
+    part = _differing(old, new)
+    if part.is_large:
+        gone, come = len(part.old) - part.alike, len(part.new) - part.alike
+        return f"{path} was changed from line {part.above + 1} on: it has {come} lines in place of {gone}."
+    shown = list(islice(_hunks(path, part), _MOST_DIFF_LINES + 1))
     text = "\n".join(shown[:_MOST_DIFF_LINES])
     is_all = len(shown) <= _MOST_DIFF_LINES and len(text) <= _MOST_CHARACTERS
     rest = "" if is_all else "\n[the difference goes on]"
     return mark_untrusted(path, printable(text[:_MOST_CHARACTERS])) + rest
+
+
+def diff_lines(change: Change) -> Iterator[str]:
+    """The whole change as a unified diff, however large it is, without the lines that name the file."""
+    part = _differing(_lines(change.before or ""), _lines(change.after))
+    if part.is_large:  # comparing them line by line would take too long, so one replaces the other
+        yield f"@@ -{part.top + 1},{len(part.old)} +{part.top + 1},{len(part.new)} @@"
+        yield from (f"-{line}" for line in part.old)
+        yield from (f"+{line}" for line in part.new)
+    else:
+        yield from islice(_hunks(change.path, part), 2, None)
+
+
+class _Differing(NamedTuple):
+    """The lines of two texts between those that are alike at their beginning and end, with a few of these around."""
+
+    above: int
+    """How many lines at the beginning are alike."""
+    top: int
+    """How many of them are left out."""
+    old: Sequence[str]
+    new: Sequence[str]
+    alike: int
+    """How many lines around the difference are in both."""
+
+    @property
+    def is_large(self) -> bool:
+        return len(self.old) * len(self.new) > _MOST_COMPARED
+
+
+def _differing(old: Sequence[str], new: Sequence[str]) -> _Differing:
+    above = _alike(old, new)
+    below = _alike(old[above:][::-1], new[above:][::-1])
+    top, bottom = max(above - _AROUND, 0), max(below - _AROUND, 0)
+    around = above - top + below - bottom
+    return _Differing(above, top, old[top : len(old) - bottom], new[top : len(new) - bottom], around)
 
 
 def _alike(old: Sequence[str], new: Sequence[str]) -> int:
@@ -267,13 +321,15 @@ def _alike(old: Sequence[str], new: Sequence[str]) -> int:
     return next((index for index, (one, other) in pairs if one != other), min(len(old), len(new)))
 
 
-def _hunks(path: str, old: Sequence[str], new: Sequence[str], top: int) -> Iterator[str]:
+def _hunks(path: str, part: _Differing) -> Iterator[str]:
     """The unified diff of two texts without their first lines, which the line numbers count."""
     from difflib import unified_diff  # here, since it is slow to load, and most runs change no file
 
-    for line in unified_diff(old, new, path, path, n=_AROUND, lineterm=""):
+    for line in unified_diff(part.old, part.new, path, path, n=_AROUND, lineterm=""):
         hunk = _HUNK.fullmatch(line)
-        yield f"@@ -{int(hunk[1]) + top}{hunk[2]} +{int(hunk[3]) + top}{hunk[4]} @@" if hunk else line
+        yield (
+            f"@@ -{int(hunk[1]) + part.top}{hunk[2]} +{int(hunk[3]) + part.top}{hunk[4]} @@" if hunk else line
+        )
 
 
 def _lines(text: str) -> list[str]:

@@ -1,0 +1,233 @@
+"""What a person is shown before they consent to a tool call, and what they have allowed without being asked again.
+
+The command line, the TUI and editors ask in their own words; what will happen, and what "always" means, is the same in all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from maverick.config.accepted_hashes import AcceptedHashes
+from maverick.config.loading import persons_home
+from maverick.config.trust import folder_key
+from maverick.exceptions import ConfigError, ToolError
+from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
+
+_FILE = "grants.json"
+_LONGEST_GRANT = 300
+_EDITS = "(edits)"
+_WRITE = {"write_file": ("path", "content"), "Write": ("file_path", "content")}
+_EDIT = {
+    "edit_file": ("path", "old", "new", "replace_all"),
+    "Edit": ("file_path", "old_string", "new_string", "replace_all"),
+}
+_COMMANDS = {"shell": {"command", "seconds"}, "Bash": {"command", "description", "timeout"}}
+_PAGES = ("web_fetch", "WebFetch")
+
+
+class CallPreview(Struct, frozen=True):
+    """What a tool call would do, for the person who is asked about it."""
+
+    kind: Literal["edit", "command", "fetch", "call"]
+    """What it is about: a change of a file, a command for the shell, a page of the web, or another tool."""
+    title: str
+    """What will happen, in a few words: ``Edit src/app.py``."""
+    lines: tuple[str, ...]
+    """All there is to know: the unified diff, the command, or the arguments. Nothing in them is invisible."""
+    grant: str
+    """What the person allows if they do not want to be asked again."""
+    always: str
+    """The same in words: ``edits of files in this folder``."""
+    path: str = ""
+    """The file, if the call changes one."""
+    before: str | None = None
+    """The text of the file, if it has one."""
+    after: str = ""
+    """The text it would have."""
+
+
+def preview_call(tool_name: str, arguments: Mapping[str, Any], folder: Path | None = None) -> CallPreview:
+    """What a tool call would do.
+
+    Args:
+        tool_name: The tool.
+        arguments: What it is called with.
+        folder: The folder the agent works in; without one, the call runs elsewhere, and its files are not looked at.
+    """
+    names = arguments.keys()
+    if folder is not None and names <= set(_WRITE.get(tool_name, _EDIT.get(tool_name, ()))):
+        changed = _edit_preview(tool_name, arguments, folder)
+        if changed is not None:
+            return changed
+    command, address = arguments.get("command"), arguments.get("url")
+    if isinstance(command, str) and names <= _COMMANDS.get(tool_name, set()):
+        lines = tuple(map(visible, command.split("\n")))
+        return CallPreview(
+            "command", "Run a command", lines, _grant(tool_name, command), "this exact command"
+        )
+    if isinstance(address, str) and tool_name in _PAGES:
+        site = "{0.scheme}://{0.netloc}".format(_parts(address))
+        grant, lines = _grant(tool_name, site), tuple(_argument_lines(arguments))
+        return CallPreview("fetch", "Fetch a web page", lines, grant, f"pages of {visible(site)}")
+    shown = visible(tool_name)
+    return CallPreview(
+        "call", f"Call {shown}", tuple(_argument_lines(arguments)), tool_name, f"every call of {shown}"
+    )
+
+
+def visible(text: str) -> str:
+    """A line with nothing in it that is invisible or could be overlooked, tabs aside."""
+    return "".join(sign if sign.isprintable() or sign == "\t" else repr(sign)[1:-1] for sign in text)
+
+
+def _edit_preview(tool_name: str, arguments: Mapping[str, Any], folder: Path) -> CallPreview | None:
+    """The change of a file as a diff; ``None`` if the tool would refuse it, so that the arguments are shown."""
+    from maverick.tools.coding.files import FileTools, diff_lines  # here, since most runs change no file
+    from maverick.tools.coding.workspace import Workspace
+
+    given: list[Any] = [arguments.get(name) for name in (_WRITE.get(tool_name) or _EDIT[tool_name])]
+    if not all(isinstance(text, str) for text in given[:3]):
+        return None
+    try:
+        workspace = Workspace(folder)
+        files = FileTools(workspace)
+        plan = (files.planned_write if tool_name in _WRITE else files.planned_edit)(*given)
+        path = workspace.canonical(plan.path)
+    except (ToolError, ConfigError):
+        return None
+    if path is None:
+        return None
+    lines = tuple(map(visible, diff_lines(plan))) or ("The text stays as it is.",)
+    verb = "Edit" if plan.before is not None else "Create" if workspace.identity(path) is None else "Replace"
+    is_usual = not workspace.question(path)
+    return CallPreview(
+        "edit",
+        f"{verb} {visible(path)}",
+        lines,
+        _EDITS if is_usual else _grant("edits", path),
+        "edits of files in this folder" if is_usual else "edits of this file",
+        path,
+        plan.before,
+        plan.after,
+    )
+
+
+def _parts(address: str) -> Any:  # noqa: ANN401 - the result of urlsplit
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
+
+
+def _argument_lines(arguments: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in arguments.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        first, *more = text.split("\n")
+        if not more:
+            yield f"{visible(name)}: {visible(first)}"
+            continue
+        yield f"{visible(name)}:"
+        yield from (f"  | {visible(line)}" for line in (first, *more))
+
+
+def _grant(name: str, about: str) -> str:
+    if len(about) > _LONGEST_GRANT:
+        about = f"sha256 {hashlib.sha256(about.encode(errors='surrogatepass')).hexdigest()}"
+    return f"{name}({about})"
+
+
+class GrantScope(StrEnum):
+    """For how long a person does not want to be asked again."""
+
+    SESSION = "session"
+    """For as long as this process, or this conversation, lasts."""
+    PROJECT = "project"
+    """Always, in this folder."""
+
+
+class Grants:
+    """What a person has allowed without being asked again, in a folder.
+
+    A grant holds for calls that the person would be asked about for the same reason: one that is asked about for another
+    reason (a rule of the permissions, a file that other programs run) is asked about again. What holds for the project
+    is kept in the person's own folder, never in the project.
+
+    Args:
+        folder: The folder the agent works in.
+        home: The person's home; by default, theirs.
+
+    Raises:
+        ConfigError: The file with what was allowed does not hold that.
+    """
+
+    def __init__(self, folder: Path, home: Path | None = None) -> None:
+        home = home or persons_home()
+        self._owner = folder_key(folder)
+        self._session: set[tuple[str, str]] = set()
+        self._kept = None if home is None else AcceptedHashes(home / ".maverick" / _FILE)
+
+    @property
+    def scopes(self) -> tuple[GrantScope, ...]:
+        """What can be offered: a person without a home has nowhere to keep what holds for a project."""
+        return (GrantScope.SESSION,) if self._kept is None else tuple(GrantScope)
+
+    def of_project(self) -> list[str]:
+        """What is allowed in this folder, in order."""
+        return sorted(() if self._kept is None else self._kept.of(self._owner) or ())
+
+    def cover(self, request: ApprovalRequest, preview: CallPreview) -> bool:
+        """Whether a call may be made without asking."""
+        why = _reason(request)
+        kept = {} if self._kept is None else self._kept.of(self._owner) or {}
+        return (preview.grant, why) in self._session or kept.get(preview.grant) == why
+
+    def add(self, request: ApprovalRequest, preview: CallPreview, scope: GrantScope) -> None:
+        """Allow calls like this one from now on.
+
+        Raises:
+            ConfigError: It cannot be kept.
+        """
+        self._session.add((preview.grant, _reason(request)))
+        if scope is GrantScope.PROJECT and self._kept is not None:
+            self._kept.add(self._owner, {preview.grant: _reason(request)})
+
+    def revoke(self) -> bool:
+        """Forget what is allowed in this folder; returns whether anything was."""
+        self._session.clear()
+        return self._kept is not None and self._kept.remove(self._owner)
+
+
+def _reason(request: ApprovalRequest) -> str:
+    """What the reason for asking is remembered by: the same for all tools that are asked about because of the mode."""
+    why = request.reason.removeprefix(request.tool_name)
+    return hashlib.sha256(why.encode(errors="surrogatepass")).hexdigest()
+
+
+Ask: TypeAlias = Callable[[CallPreview], Awaitable[tuple[ApprovalAnswer, GrantScope | None]]]
+"""Asks the person; with what they answer comes for how long they do not want to be asked again."""
+
+
+async def consent(request: ApprovalRequest, grants: Grants, ask: Ask, folder: Path | None) -> ApprovalAnswer:
+    """What a person says to a tool call: they are asked, unless they have allowed it before.
+
+    Args:
+        request: The call.
+        grants: What they have allowed.
+        ask: Asks them.
+        folder: The folder the agent works in; without one, the call runs elsewhere.
+    """
+    preview = preview_call(request.tool_name, request.arguments, folder)
+    if grants.cover(request, preview):
+        return request.approve(reason=f"always allowed: {preview.always}")
+    answer, scope = await ask(preview)
+    if answer.approved and answer.arguments is None and scope is not None:
+        grants.add(request, preview, scope)
+    return answer
