@@ -18,7 +18,7 @@ _REFUSAL = msgspec.json.encode(
         "error": {
             "code": "unknown_host",
             "message": "This server does not answer to this host name. To allow it, start the server with "
-            "--allowed-host NAME.",
+            "--allowed-host NAME, or give create_app(allowed_hosts=[…]).",
             "fields": ["Host"],
         }
     }

@@ -376,14 +376,14 @@ def _caller(context: ToolContext) -> Mapping[str, Any]:
     return MCPToolServer.caller_meta(context.user_id or "", context.idempotency_key, _conversation_id.get())
 
 
-def tool_call_record(made: ToolRecord) -> ToolCallRecord:
-    """A tool call of a run, as it is kept with the answer."""
+def tool_call_record(made: ToolRecord, trouble: str = phrases.TROUBLE) -> ToolCallRecord:
+    """A tool call of a run, as it is kept with the answer; ``trouble`` is what a user is told of one that failed."""
     parameters = {name: value for name, value in made.arguments.items() if name != "user_id"}
-    result = _parsed(made) if made.data is None else made.data
+    result = _parsed(made, trouble) if made.data is None else made.data
     return ToolCallRecord(made.tool_name, parameters, result, made.duration_ms)
 
 
-def _parsed(made: ToolRecord) -> dict[str, Any]:
+def _parsed(made: ToolRecord, trouble: str) -> dict[str, Any]:
     """The result of a call that has only text: of another tool, or in a run that Maverick 0.1.0 began."""
     try:
         found = msgspec.json.decode(made.result)
@@ -393,7 +393,7 @@ def _parsed(made: ToolRecord) -> dict[str, Any]:
         return found
     if made.outcome is ToolOutcome.FINISHED:
         return {"success": True, "data": made.result if found is None else found}
-    error = {"code": made.outcome.value, "message": phrases.TROUBLE, "details": {"said": made.result}}
+    error = {"code": made.outcome.value, "message": trouble, "details": {"said": made.result}}
     return {"success": False, "error": error}
 
 

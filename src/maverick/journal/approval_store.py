@@ -59,11 +59,12 @@ class ApprovalStore(ABC):
             state: Which; ``all`` for those that were decided, too.
         """
         status = None if state == "all" else ApprovalStatus(state)
-        found = await self._list_approvals(run_id, status)
-        return [approval for approval in found if user_id is None or approval.user_id == user_id]
+        return await self._list_approvals(run_id, user_id, status)
 
     @abstractmethod
-    async def _list_approvals(self, run_id: str | None, status: ApprovalStatus | None) -> list[Approval]:
+    async def _list_approvals(
+        self, run_id: str | None, user_id: str | None, status: ApprovalStatus | None
+    ) -> list[Approval]:
         """Requests, oldest first."""
 
     @abstractmethod

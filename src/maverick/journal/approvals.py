@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ from maverick.model import Tool, ToolCall
 MayApprove: TypeAlias = Callable[[Approval, str], bool]
 """Says whether a person may decide on a request."""
 
+NOT_ASYNC = "may_approve has to be an ordinary function; look up who may decide before, not in it"
 EXPIRY = "expiry"
 """Who decides on a request that no one has answered in time."""
 _MOST_EDITED = 1_000_000
@@ -88,7 +90,7 @@ def decided(
     if by == EXPIRY:
         raise _refusal(pending, f"cannot be decided by {EXPIRY!r}, which no person is called")
     edited = "" if arguments is None or not approved else edited_json(arguments)
-    if (may_approve or is_own)(as_approved(replace(pending, edited_json=edited)), by) is not True:
+    if not allows(may_approve or is_own, replace(pending, edited_json=edited), by):
         by_default = may_approve is None or may_approve is decided_by_the_run
         raise _refusal(
             pending,
@@ -106,6 +108,22 @@ def decided(
 def as_approved(approval: Approval) -> Approval:
     """The request with the arguments that the call would run with: what a rule on who may decide is to see."""
     return replace(approval, arguments_json=approval.edited_json) if approval.edited_json else approval
+
+
+def allows(may_approve: MayApprove, approval: Approval, by: str) -> bool:
+    """Whether a rule lets someone decide on a request, with the arguments that the call would run with.
+
+    Raises:
+        ApprovalError: The rule has failed, or is asynchronous; it has allowed nothing.
+    """
+    try:
+        answer: object = may_approve(as_approved(approval), by)
+    except Exception as error:
+        raise _refusal(approval, "cannot be decided: may_approve has failed", error) from error
+    if inspect.iscoroutine(answer):
+        answer.close()
+        raise _refusal(approval, f"cannot be decided: {NOT_ASYNC}")
+    return answer is True
 
 
 def is_own(approval: Approval, by: str) -> bool:
@@ -190,5 +208,6 @@ def _edit_hash(approval: Approval, edited: str) -> str:
     return binding_hash([approval.approval_id, approval.arguments_hash, approval.tool_hash, edited])
 
 
-def _refusal(approval: Approval, why: str) -> ApprovalError:
-    return ApprovalError(f"The request {approval.approval_id!r} {why}.", approval_id=approval.approval_id)
+def _refusal(approval: Approval, why: str, cause: Exception | None = None) -> ApprovalError:
+    message = f"The request {approval.approval_id!r} {why}."
+    return ApprovalError(message, approval_id=approval.approval_id, cause=cause)

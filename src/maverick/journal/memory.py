@@ -167,11 +167,15 @@ class MemoryJournal(Journal):
             raise ApprovalError(approval_id=approval_id)
         return self._approvals[approval_id]
 
-    async def _list_approvals(self, run_id: str | None, status: ApprovalStatus | None) -> list[Approval]:
+    async def _list_approvals(
+        self, run_id: str | None, user_id: str | None, status: ApprovalStatus | None
+    ) -> list[Approval]:
         found = [
             approval
             for approval in self._approvals.values()
-            if run_id in (None, approval.run_id) and status in (None, approval.status)
+            if run_id in (None, approval.run_id)
+            and user_id in (None, approval.user_id)
+            and status in (None, approval.status)
         ]
         return sorted(found, key=lambda approval: (approval.requested_at, approval.approval_id))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from typing import NoReturn
 
@@ -49,7 +50,12 @@ def check_client(client: object) -> None:
 
 
 def check_parts(
-    tool_registry: object, journal: object, approve: object, permissions: object, max_depth: object
+    tool_registry: object,
+    journal: object,
+    approve: object,
+    permissions: object,
+    max_depth: object,
+    may_approve: object = None,
 ) -> None:
     """Refuse other parts of an executor that are not what they should be."""
     if tool_registry is not None and not isinstance(tool_registry, ToolRegistry):
@@ -65,6 +71,10 @@ def check_parts(
         isinstance(permissions, type) or not callable(getattr(permissions, "decide", None))
     ):
         _refuse("permissions", f"expected Permissions(…) of maverick.tools, got {shown(permissions)}")
+    if may_approve is not None and (not callable(may_approve) or inspect.iscoroutinefunction(may_approve)):
+        _refuse(
+            "may_approve", f"expected an ordinary function (approval, by) -> bool, got {shown(may_approve)}"
+        )
     check_whole("max_depth", max_depth, minimum=0)
 
 

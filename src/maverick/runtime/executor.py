@@ -85,7 +85,7 @@ class AgentExecutor(ApprovingExecutor):
         hooks: Sequence[Hooks] = (),
     ) -> None:
         check_client(client)
-        check_parts(tool_registry, journal, approve, permissions, max_depth)
+        check_parts(tool_registry, journal, approve, permissions, max_depth, may_approve)
         self.metrics = ExecutionMetrics()
         """The tokens of all model calls this executor has made."""
         self.options: ExecutorOptions = {

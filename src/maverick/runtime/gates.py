@@ -14,8 +14,8 @@ from maverick.journal import Approval, ApprovalStatus
 from maverick.journal.approvals import (
     EXPIRY,
     MayApprove,
+    allows,
     approval_for,
-    as_approved,
     expired,
     is_expired,
     is_own,
@@ -203,8 +203,8 @@ class ApprovalGate:
         if self._may_approve is None:
             return not found.has_rule or is_own(found, found.decided_by)
         try:
-            return self._may_approve(as_approved(found), found.decided_by) is True
-        except Exception as error:  # noqa: BLE001 - a rule that fails has allowed nothing
+            return allows(self._may_approve, found, found.decided_by)
+        except ApprovalError as error:
             log_failure(logging.ERROR, "may_approve_failed", error, self._run.ids | {"tool": found.tool_name})
             return False
 

@@ -115,9 +115,16 @@ class AnswerService:
         """Go on with an answer that waited for a decision; or end it, if it is stopped.
 
         Raises:
-            RequestRefusedError: The user has no such answer.
+            RequestRefusedError: The user has no such answer, or a limit is reached: then it waits on.
         """
-        is_ours = await run_in_thread(self._store.reopen, user_id, run_id)
+        try:
+            is_ours = await run_in_thread(self._store.reopen, user_id, run_id, to_stop=stopped)
+        except TooManyAnswersError as error:
+            await self._look_for(user_id, error)
+            raise too_many(
+                "Too many answers in progress. This one goes on when one of them is complete and you ask again.",
+                1,
+            ) from error
         record, kept = await run_in_thread(self._store.get, user_id, run_id)
         if not is_ours or isinstance(kept, AnswerBody):  # another process goes on with it
             return await self.find(user_id, run_id)
@@ -134,13 +141,15 @@ class AnswerService:
         Raises:
             RequestRefusedError: The user has no such answer.
         """
+        if self._followed(user_id, run_id) is None:
+            record, _ = await run_in_thread(self._store.get, user_id, run_id)
+            if record.status == AnswerStatus.WAITING:
+                await run_in_thread(self._store.request_stop, user_id, run_id)
+                return await self.go_on(user_id, run_id, stopped=True)
         answer = await self.find(user_id, run_id)
         if not answer.log.is_closed:  # another process may be the one that makes it
             await run_in_thread(self._store.request_stop, user_id, run_id)
             await self.source.stop(answer)
-        elif answer.status == AnswerStatus.WAITING:
-            await run_in_thread(self._store.request_stop, user_id, run_id)
-            answer = await self.go_on(user_id, run_id, stopped=True)
         return answer
 
     async def say(self, user_id: str, run_id: str, words: str) -> None:
@@ -155,6 +164,7 @@ class AnswerService:
             if journal is None or (answer.log.is_closed and answer.status != AnswerStatus.WAITING):
                 raise RequestRefusedError(409, "ended", "This answer is over. Send a message instead.")
             await journal.say(run_id, words, by=user_id, user_id=user_id)
+            await run_in_thread(self._store.say, user_id, run_id, answer.conversation_id, words)
         except InvalidInputError as error:  # it has just ended, or too much was said already
             raise RequestRefusedError(409, "ended", str(error)) from error
         except RunNotFoundError as error:  # it has not begun, or is the task chat's
@@ -229,10 +239,14 @@ class AnswerService:
                 409, "busy", "This conversation is still being answered. Wait for the answer, or stop it."
             ) from busy
         except TooManyAnswersError as error:
-            for run_id in error.run_ids:  # an answer that no process works on any more is gone on with
-                with contextlib.suppress(RequestRefusedError):
-                    await self.find(user_id, run_id)
+            await self._look_for(user_id, error)
             raise too_many("Too many answers in progress. Wait for one, or stop one.", 1) from error
+
+    async def _look_for(self, user_id: str, error: TooManyAnswersError) -> None:
+        """Go on with the answers that no process works on any more."""
+        for run_id in error.run_ids:
+            with contextlib.suppress(RequestRefusedError):
+                await self.find(user_id, run_id)
 
     async def _is_in_progress(self, user_id: str, run_id: str) -> bool:
         """Whether a process makes an answer, this one or another."""

@@ -125,20 +125,43 @@ class AnswerStore:
                 record, context, words, number, at, question.attachments, begun.agent, inputs, earlier
             )
 
-    def _check_limits(self, records: AnswerRecords, day: date, displaced: str | None) -> None:
-        """Make sure that the user may ask for another answer, whichever processes make the others."""
+    def _check_limits(
+        self, records: AnswerRecords, day: date, displaced: str | None = None, *, is_new: bool = True
+    ) -> None:
+        """Make sure that the user may have another answer made, whichever processes make the others."""
         records.lock()
         running = [run_id for run_id in records.running() if run_id != displaced]
         if len(running) >= self._limits.answers:
             raise TooManyAnswersError(running)
+        if is_new and len(records.waiting()) >= self._limits.undecided:
+            raise too_many("Too many answers wait for a decision. Decide on one, or stop one.", 60)
         limit = self._limits.spend_usd_per_day
         if limit is not None and records.spent(day) + (len(running) + 1) * self._limits.answer_usd > limit:
             raise too_many("Today's budget for answers is spent. It starts again at midnight UTC.", 3600)
 
-    def reopen(self, user_id: str, run_id: str) -> bool:
-        """Have an answer go on that waited for a decision; returns whether it waited."""
+    def reopen(self, user_id: str, run_id: str, *, to_stop: bool = False) -> bool:
+        """Have an answer go on that waited for a decision; returns whether it waited.
+
+        Args:
+            user_id: Whose answer it is.
+            run_id: The answer.
+            to_stop: Whether it only goes on to be stopped, which no limit forbids.
+
+        Raises:
+            RequestRefusedError: The user's budget is spent; it waits on.
+            TooManyAnswersError: The user has as many in progress as they may; it waits on.
+        """
         with owned_session(self._session_factory, user_id, writes=True) as session:
-            return AnswerRecords(session, user_id).reopen(run_id)
+            records = AnswerRecords(session, user_id)
+            reopened = records.reopen(run_id)
+            if reopened and not to_stop:
+                self._check_limits(records, now().date(), run_id, is_new=False)
+            return reopened
+
+    def say(self, user_id: str, run_id: str, conversation_id: str, words: str) -> None:
+        """Save what a user said to an answer in progress."""
+        with owned_session(self._session_factory, user_id, writes=True) as session:
+            ConversationStore(session, user_id).say(conversation_id, "user", words, run_id, now())
 
     def waiting(self, user_id: str) -> dict[str, tuple[str, str]]:
         """The user's answers that wait for a decision: the conversation of each, and its agent."""
@@ -295,4 +318,5 @@ def _messages(session: Session, user_id: str, conversation_id: str, run_id: str)
         ChatMessage.conversation_id == conversation_id,
         ChatMessage.run_id == run_id,
     )
-    return {message.role: message for message in session.exec(query)}
+    # The user may have said more while it was answered: the question is the first.
+    return {message.role: message for message in session.exec(query.order_by(col(ChatMessage.id).desc()))}

@@ -15,12 +15,14 @@ from maverick.chat.streaming import FilteredEvents, SentenceFilter
 from maverick.chat.tables import TASKS_AGENT
 from maverick.exceptions import (
     AgentError,
+    ApprovalError,
     LeaseLostError,
     MaverickError,
     RunChangedError,
     RunHandedOverError,
 )
 from maverick.journal import Approval, Journal
+from maverick.journal.approvals import allows
 from maverick.loop import TerminateReason
 from maverick.loop.events import AgentActivityEvent, RunEnd
 from maverick.loop.result import AgentResult
@@ -233,7 +235,7 @@ class AgentAnswerer:
         return Reply(
             status=status,
             response=result.raw_content,
-            tool_calls=[tool_call_record(call) for call in result.tool_calls],
+            tool_calls=[tool_call_record(call, call.result) for call in result.tool_calls],
             reason=reason,
             output=to_jsonable_python(result.output) if is_typed else None,
             cost_usd=_cost(result),
@@ -265,7 +267,13 @@ async def pending_approval(journal: Journal, run_id: str) -> Approval | None:
 def may_decide(executor: AgentExecutor, asked: Approval, user_id: str) -> bool:
     """Whether a user may decide on a request: the run's own, unless the executor says who."""
     rule = executor.options["may_approve"]
-    return asked.user_id == user_id if rule is None else rule(asked, user_id) is True
+    if rule is None:
+        return asked.user_id == user_id
+    try:
+        return allows(rule, asked, user_id)
+    except ApprovalError as error:
+        log_in_full("may_approve_failed", error, run_id=asked.run_id)
+        return False
 
 
 def _cost(result: AgentResult[Any] | None) -> float:

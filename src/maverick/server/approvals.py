@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
+from itertools import chain, islice, zip_longest
 from typing import Any
 
 from maverick.exceptions import ApprovalError, InvalidInputError, RunNotFoundError
 from maverick.journal import Approval, ApprovalStatus, Journal
-from maverick.journal.approvals import is_expired
+from maverick.journal.approvals import edited_json, is_expired
 from maverick.runtime import AgentExecutor
 from maverick.server.agents import Agents
 from maverick.server.answer_body import ApprovalBody
@@ -38,11 +40,16 @@ class Approvals:
         found = (await run_in_thread(self._store.waiting, user_id)).get(run_id)
         if journal is None or found is None:
             return None
+        conversation_id, agent = found
+        answerer = self._agents.find(agent)
+        if not isinstance(
+            answerer, AgentAnswerer
+        ):  # it is not served any more: the answer ends with that reason
+            return None
         asked = await pending_approval(journal, run_id)
         if asked is None or is_expired(asked, time.time()):
             return None
-        conversation_id, agent = found
-        async with self._answerer(agent).agent.executor(user_id) as executor:
+        async with answerer.agent.executor(user_id) as executor:
             is_allowed = may_decide(executor, asked, user_id)
         return ApprovalBody.of(asked, agent, conversation_id, may_decide=is_allowed)
 
@@ -83,11 +90,11 @@ class Approvals:
             agent = (await journal.get(run_id)).agent
         except (ApprovalError, RunNotFoundError) as error:
             raise not_found("approval") from error
-        owner = asked.user_id or ""
-        if asked.user_id is None or not isinstance(self._agents.find(agent), AgentAnswerer):
+        owner, answerer = asked.user_id, self._agents.find(agent)
+        if owner is None or not isinstance(answerer, AgentAnswerer):
             raise not_found("approval")
         await run_in_thread(self._store.get, owner, run_id)  # raises if it is no answer of this server's
-        async with self._answerer(agent).agent.executor(owner) as executor:
+        async with answerer.agent.executor(owner) as executor:
             is_allowed = may_decide(executor, asked, user_id)
             if not is_allowed and owner != user_id:
                 raise not_found("approval")
@@ -96,54 +103,51 @@ class Approvals:
                     403, "not_allowed", "Somebody else has to decide this. It waits until they have."
                 )
             if asked.status is ApprovalStatus.PENDING:
-                await _decide(executor, asked, user_id, approved=approved, reason=reason, arguments=arguments)
-            elif (asked.decided_by, asked.approved) != (user_id, approved):  # else it was sent again
+                await _decide(
+                    executor, answerer, asked, user_id, approved=approved, reason=reason, arguments=arguments
+                )
+            elif not _is_same(asked, user_id, approved, arguments):  # else it was sent again
                 raise RequestRefusedError(409, "decided", "This was decided before. A decision counts once.")
         return owner, run_id
 
     async def _of_others(self, user_id: str) -> list[ApprovalBody]:
-        found: list[ApprovalBody] = []
-        for asked, agent, executor in await self._with_rules():
-            if asked.user_id in (None, user_id) or not may_decide(executor, asked, user_id):
-                continue
-            waiting = await run_in_thread(self._store.waiting, asked.user_id or "")
-            if asked.run_id.partition("/")[0] in waiting:
-                found.append(ApprovalBody.of(asked, agent, "", for_other=True))
-            if len(found) >= _MOST_SHOWN:
-                break
-        return found
-
-    async def _with_rules(self) -> list[tuple[Approval, str, AgentExecutor]]:
-        """The requests of agents with a rule on who may decide, and the executor that has it."""
+        """What waits in the answers of others: some of each user, so that no one's requests hide another's."""
         journal = self._agents.journal
         if journal is None:
             return []
-        ruled: list[tuple[Approval, str, AgentExecutor]] = []
-        for answerer in _agents_in(self._agents):
-            async with answerer.agent.executor(None) as executor:
-                if executor.options["may_approve"] is None:
-                    continue
-                for asked in await journal.list_approvals():
-                    name = asked.run_id.partition("/")[0]
-                    if (
-                        not is_expired(asked, time.time())
-                        and (await journal.get(name)).agent == answerer.name
-                    ):
-                        ruled.append((asked, answerer.name, executor))
-        return ruled
+        now, by_owner = time.time(), defaultdict[str, list[Approval]](list)
+        for asked in await journal.list_approvals():
+            if asked.has_rule and asked.user_id not in (None, user_id) and not is_expired(asked, now):
+                by_owner[asked.user_id or ""].append(asked)
+        bodies = [await self._of_other(owner, asked, user_id) for owner, asked in by_owner.items()]
+        in_turns = chain.from_iterable(zip_longest(*bodies))
+        return list(islice((body for body in in_turns if body is not None), _MOST_SHOWN))
 
-    def _answerer(self, agent: str) -> AgentAnswerer:
-        answerer = self._agents.of(agent)
-        assert isinstance(answerer, AgentAnswerer)  # noqa: S101 - the task chat has no requests in the journal
-        return answerer
+    async def _of_other(self, owner: str, asked: list[Approval], user_id: str) -> list[ApprovalBody]:
+        """Those of one user's requests that another may decide, by the rule that deciding asks, too."""
+        waiting = await run_in_thread(self._store.waiting, owner)
+        found: list[ApprovalBody] = []
+        for agent in {agent for _, agent in waiting.values()}:
+            answerer = self._agents.find(agent)
+            if not isinstance(answerer, AgentAnswerer):
+                continue
+            async with answerer.agent.executor(owner) as executor:
+                for one in asked:
+                    of_agent = waiting.get(one.run_id.partition("/")[0], ("", ""))[1] == agent
+                    if of_agent and may_decide(executor, one, user_id):
+                        found.append(ApprovalBody.of(one, agent, "", for_other=True))
+        return found
 
 
-def _agents_in(agents: Agents) -> Iterable[AgentAnswerer]:
-    return [answerer for answerer in agents if isinstance(answerer, AgentAnswerer)]
+def _is_same(asked: Approval, user_id: str, approved: bool, arguments: Mapping[str, Any] | None) -> bool:
+    """Whether a decision is the one that was made before."""
+    edited = edited_json(arguments) if arguments is not None and approved else ""
+    return (asked.decided_by, asked.approved, asked.edited_json) == (user_id, approved, edited)
 
 
 async def _decide(
     executor: AgentExecutor,
+    answerer: AgentAnswerer,
     asked: Approval,
     user_id: str,
     *,
@@ -153,7 +157,8 @@ async def _decide(
 ) -> None:
     try:
         if approved:
-            await executor.approve(asked.approval_id, by=user_id, arguments=arguments)
+            definition = answerer.agent.definition  # what edited arguments have to fit
+            await executor.approve(asked.approval_id, by=user_id, arguments=arguments, definition=definition)
         else:
             await executor.deny(asked.approval_id, by=user_id, reason=reason)
     except ApprovalError as error:

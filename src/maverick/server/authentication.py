@@ -7,9 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
 from fastapi import Request
+from starlette.exceptions import HTTPException
 
 from maverick.chat.contract import is_storable_name
-from maverick.server.errors import RequestRefusedError, unauthorized
+from maverick.exceptions import InvalidInputError
+from maverick.server.errors import RequestRefusedError, log_in_full, unauthorized
 from maverick.server.tokens import Principal, SignOuts, Verifier
 
 COOKIE = "maverick_session"
@@ -63,23 +65,44 @@ class OwnAuthentication:
         """The user whom the application names. A page of another site cannot act for them."""
         if request.method not in _SAFE:
             refuse_other_sites(request)
-        found = self._authenticate(request)
-        if inspect.isawaitable(found):
-            found = await found
-        if isinstance(found, str):
-            found = Principal(found, found)
+        found = await self._named(request)
         if found is None or not found.user_id:
             raise unauthorized("Not signed in.")
         if len(found.user_id) > _LONGEST_ID or not is_storable_name(found.user_id):
             raise unauthorized("This user id cannot be used: expected up to 200 characters of text.")
         return found
 
+    async def _named(self, request: Request) -> Principal | None:
+        try:
+            found = self._authenticate(request)
+            if inspect.isawaitable(found):
+                found = await found
+            return _principal(found)
+        except (HTTPException, RequestRefusedError):
+            raise  # how an application refuses a request
+        except Exception as error:
+            log_in_full("authenticate_failed", error, path=request.url.path)
+            raise RequestRefusedError(
+                503, "unavailable", "Signing in does not work at the moment. Try again later."
+            ) from error
+
     async def is_over(self, request: Request, user: Principal) -> bool:
         """Whether the application says another user, or nobody, by now."""
         try:
             return (await self.user(request)).user_id != user.user_id
-        except RequestRefusedError:
+        except (HTTPException, RequestRefusedError):
             return True
+
+
+def _principal(found: object) -> Principal | None:
+    if isinstance(found, str):
+        return Principal(found, found)
+    if found is None or isinstance(found, Principal):
+        return found
+    kind = type(found).__name__
+    raise InvalidInputError(
+        f"authenticate: expected a user's id as text, a Principal or None, got {kind}.", field="authenticate"
+    )
 
 
 def bearer_of(request: Request) -> str | None:

@@ -106,6 +106,7 @@ def remember(response: Response, request: Request, signer: TokenSigner, token: s
 
 
 _ID = r"^[A-Za-z0-9_.:-]{1,100}$"
+_APPROVAL_ID = r"^[A-Za-z0-9_.:/-]{1,500}$"
 _LARGEST = 2**53 - 1
 """The largest whole number that every JSON reader, and either database, can hold."""
 
@@ -121,8 +122,12 @@ def _is_writing(text: str) -> str:
 Words = Annotated[str, Field(min_length=1, max_length=MESSAGE_LENGTH), AfterValidator(_is_writing)]
 """A message of a user."""
 Id = Annotated[str, Field(pattern=_ID)]
-"""The id of a conversation, an answer or an approval."""
+"""The id of a conversation or an answer."""
 PathId = Annotated[str, Path(pattern=_ID)]
+"""The same, in an address."""
+ApprovalId = Annotated[str, Field(pattern=_APPROVAL_ID)]
+"""The id of an approval; that of a subagent's has a slash for each agent above it."""
+ApprovalPathId = Annotated[str, Path(pattern=_APPROVAL_ID)]
 """The same, in an address."""
 Number = Annotated[int, Field(ge=1, le=_LARGEST)]
 """The number of a message."""

@@ -18,6 +18,7 @@ from maverick.exceptions import (
     AuthenticationError,
     ContextOverflowError,
     ErrorKind,
+    HookRefusedError,
     LimitExceededError,
     RefusalError,
     ServerError,
@@ -50,6 +51,8 @@ def reason_of(error: Exception) -> str:
     """Why there is no answer, in plain words; empty if the user stopped it."""
     if isinstance(error, AbortedError):
         return ""
+    if isinstance(error, HookRefusedError) and error.reason:
+        return error.reason  # written for whoever asked
     for kind, words in _BY_TYPE:
         if isinstance(error, kind):
             return words

@@ -45,6 +45,8 @@ class ServerLimits:
     """Streams a user may have open at once, over all tabs."""
     answers: int = 4
     """Answers a user may have in progress at once."""
+    undecided: int = 20
+    """Answers of a user that may wait for a decision at once."""
     waiting: int = 256
     """Questions of all users that may wait for the database; the next gets a 503 with ``Retry-After``."""
     spend_usd_per_day: float | None = None
@@ -59,6 +61,7 @@ class ServerLimits:
             "body_bytes",
             "streams",
             "answers",
+            "undecided",
             "waiting",
         ):
             if getattr(self, name) < 1:

@@ -224,12 +224,16 @@ class PostgresJournal(Journal):
             raise ApprovalError(approval_id=approval_id)
         return read_approval(approval_id, found[0]["payload"])
 
-    async def _list_approvals(self, run_id: str | None, status: ApprovalStatus | None) -> list[Approval]:
+    async def _list_approvals(
+        self, run_id: str | None, user_id: str | None, status: ApprovalStatus | None
+    ) -> list[Approval]:
         found = await self.database.fetch(
             "SELECT approval_id, payload FROM maverick.approvals "
-            "WHERE ($1::text IS NULL OR run_id = $1) AND ($2::text IS NULL OR status = $2) "
-            "ORDER BY requested_at, approval_id",
+            "WHERE ($1::text IS NULL OR run_id = $1) "
+            "AND ($2::text IS NULL OR run_id IN (SELECT run_id FROM maverick.runs WHERE user_id = $2)) "
+            "AND ($3::text IS NULL OR status = $3) ORDER BY requested_at, approval_id",
             run_id,
+            user_id,
             status,
         )
         return read_approvals((row["approval_id"], row["payload"]) for row in found)

@@ -211,11 +211,14 @@ class SqliteJournal(Journal):
             raise ApprovalError(approval_id=approval_id)
         return read_approval(approval_id, found[0][0])
 
-    async def _list_approvals(self, run_id: str | None, status: ApprovalStatus | None) -> list[Approval]:
+    async def _list_approvals(
+        self, run_id: str | None, user_id: str | None, status: ApprovalStatus | None
+    ) -> list[Approval]:
         found = await self._read(
-            "SELECT approval_id, payload FROM approvals WHERE (? IS NULL OR run_id = ?) AND (? IS NULL OR status = ?) "
-            "ORDER BY requested_at, approval_id",
-            (run_id, run_id, status, status),
+            "SELECT approval_id, payload FROM approvals WHERE (?1 IS NULL OR run_id = ?1) "
+            "AND (?2 IS NULL OR run_id IN (SELECT run_id FROM runs WHERE user_id = ?2)) "
+            "AND (?3 IS NULL OR status = ?3) ORDER BY requested_at, approval_id",
+            (run_id, user_id, status),
         )
         return read_approvals(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -17,13 +18,14 @@ from maverick.server.dependencies import (
     CONFLICT,
     NOT_FOUND,
     REFUSALS,
+    ApprovalPathId,
     ChatService,
     IdempotencyKey,
-    PathId,
     Service,
     User,
     stream_format,
 )
+from maverick.server.errors import RequestRefusedError
 from maverick.server.event_stream import StreamFormat
 from maverick.server.events import Answer
 from maverick.server.routes.chat import ANSWER, answered
@@ -64,9 +66,9 @@ async def list_approvals(user: User, service: Service) -> ApprovalList:
     return ApprovalList(approvals=[*asked, *await service.answers.approvals.pending(user.user_id)])
 
 
-@router.post("/{approval_id}/approve", response_model=None, responses=_DECIDED)
+@router.post("/{approval_id:path}/approve", response_model=None, responses=_DECIDED)
 async def approve(
-    approval_id: PathId,
+    approval_id: ApprovalPathId,
     request: Request,
     user: User,
     service: Service,
@@ -87,9 +89,9 @@ async def approve(
     return await answered(service, user, answer, stream_format(request, format))
 
 
-@router.post("/{approval_id}/deny", response_model=None, responses=_DECIDED)
+@router.post("/{approval_id:path}/deny", response_model=None, responses=_DECIDED)
 async def deny(
-    approval_id: PathId,
+    approval_id: ApprovalPathId,
     request: Request,
     user: User,
     service: Service,
@@ -126,8 +128,11 @@ async def decided(
     owner, run_id = await service.answers.approvals.decide(
         user_id, approval_id, approved=approved, reason=reason, arguments=arguments
     )
-    answer = await service.answers.go_on(owner, run_id)
-    return answer if owner == user_id else None
+    if owner == user_id:
+        return await service.answers.go_on(owner, run_id)
+    with contextlib.suppress(RequestRefusedError):  # a limit of its owner: it goes on when they ask for it
+        await service.answers.go_on(owner, run_id)
+    return None
 
 
 def _for_other() -> Response:

@@ -10,7 +10,16 @@ from pydantic import BaseModel, Field
 
 from maverick.chat.prompt import MESSAGE_LENGTH
 from maverick.server.answer_job import Question
-from maverick.server.dependencies import CONFLICT, NOT_FOUND, REFUSALS, ChatService, Id, Service, User
+from maverick.server.dependencies import (
+    CONFLICT,
+    NOT_FOUND,
+    REFUSALS,
+    ApprovalId,
+    ChatService,
+    Id,
+    Service,
+    User,
+)
 from maverick.server.errors import RequestRefusedError, not_found
 from maverick.server.event_stream import EVENT_STREAM
 from maverick.server.events import Answer
@@ -33,7 +42,7 @@ AgentName = Annotated[
 class AiSdkApproval(BaseModel):
     """The user's decision on a tool call."""
 
-    id: Id
+    id: ApprovalId
     approved: bool | None = None
 
 
@@ -57,7 +66,7 @@ class AgUiMessage(BaseModel):
 class AgUiResume(BaseModel):
     """The answer to the interrupt that the previous run ended with."""
 
-    interruptId: Id  # noqa: N815 - the protocol's name
+    interruptId: ApprovalId  # noqa: N815 - the protocol's name
     status: Literal["resolved", "cancelled"]
     payload: Any = None
 
