@@ -38,24 +38,25 @@ class FrontMatter:
         raise InvalidInputError(f"{self.path}, line {line}: {problem}", field=field, cause=cause)
 
 
-def read_front_matter(path: Path, *, lenient: bool = False) -> FrontMatter:
+def read_front_matter(path: Path, *, lenient: bool = False, noun: str = "agent") -> FrontMatter:
     """Read a Markdown file.
 
     Args:
         path: The file.
         lenient: Whether settings that are no YAML are read line by line, each as ``name: text``. Files for other
             programs are often written so, with colons in the text.
+        noun: What the file describes, for errors.
 
     Raises:
         InvalidInputError: The file cannot be read, has no settings, or they are not well formed; the message names
             the line.
     """
-    lines = _read(path).splitlines()
+    lines = _read(path, noun).splitlines()
     if not lines or lines[0].rstrip() != _FENCE:
         _refuse(
             path,
             1,
-            "expected the settings of the agent between two lines of '---', as in: ---, name: x, ---.",
+            f"expected the settings of the {noun} between two lines of '---', as in: ---, name: x, ---.",
         )
     end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
     if end is None:
@@ -70,7 +71,7 @@ def read_front_matter(path: Path, *, lenient: bool = False) -> FrontMatter:
     return FrontMatter(path, fields, places, "\n".join(lines[end + 1 :]).strip(), end + 2)
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, noun: str) -> str:
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
             _refuse(path, 1, "expected a file. Move it away, or make it one.")
@@ -83,7 +84,7 @@ def _read(path: Path) -> str:
             cause=error,
         ) from error
     if len(content) > _LARGEST_FILE:
-        _refuse(path, 1, f"the file is larger than {_LARGEST_FILE // 1024} KiB. Keep only the agent in it.")
+        _refuse(path, 1, f"the file is larger than {_LARGEST_FILE // 1024} KiB. Keep only the {noun} in it.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

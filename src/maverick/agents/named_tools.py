@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,11 @@ def names_tools(definition: AgentDefinition[Any]) -> bool:
     return any(_named(definition))
 
 
+def names_coding_tools(definition: AgentDefinition[Any]) -> bool:
+    """Whether an agent, or one of its subagents, refers to tools by name that are not an MCP server's."""
+    return any(server_of(name) is None for name in _named(definition))
+
+
 def servers_named(definition: AgentDefinition[Any]) -> list[str]:
     """The MCP servers whose tools an agent, or one of its subagents, refers to."""
     servers = (server_of(name) for name in _named(definition))
@@ -35,6 +40,7 @@ async def named_tools(
     *,
     on_output: Callable[[ToolContext, str], object] | None = None,
     on_remark: Callable[[str], object] | None = None,
+    readable: Sequence[Path] = (),
 ) -> AsyncIterator[ToolRegistry]:
     """The tools an agent refers to; its MCP servers stay connected inside the ``async with`` block.
 
@@ -43,12 +49,13 @@ async def named_tools(
         folder: The workspace: coding tools do not leave it, and its configuration may define servers.
         on_output: Receives the output of commands while they run.
         on_remark: Receives notes for the user about the tools.
+        readable: Folders outside the workspace that commands in the sandbox may read, besides this Python's.
 
     Raises:
         MaverickError: A server is not configured, its project is not trusted, or it cannot be connected.
     """
-    coding = any(server_of(name) is None for name in _named(definition))
-    registry = coding_registry(folder, on_output) if coding else ToolRegistry()
+    coding = names_coding_tools(definition)
+    registry = coding_registry(folder, on_output, readable) if coding else ToolRegistry()
     names = servers_named(definition)
     if not names:
         yield registry
@@ -68,13 +75,17 @@ async def named_tools(
 
 
 def coding_registry(
-    folder: Path, on_output: Callable[[ToolContext, str], object] | None = None
+    folder: Path,
+    on_output: Callable[[ToolContext, str], object] | None = None,
+    readable: Sequence[Path] = (),
 ) -> ToolRegistry:
     """The coding tools, by name."""
-    from maverick.tools.coding.toolbox import coding_tools  # here, since not every agent has them
+    from maverick.tools.coding.sandbox import python_folders  # here, since not every agent has them
+    from maverick.tools.coding.toolbox import coding_tools
     from maverick.tools.coding.workspace import Workspace
 
-    return ToolRegistry(coding_tools(Workspace(folder), on_output=on_output))
+    folders = [*python_folders(), *readable]
+    return ToolRegistry(coding_tools(Workspace(folder), readable=folders, on_output=on_output))
 
 
 def _connected(servers: list[MCPServer]) -> AbstractAsyncContextManager[list[ConfiguredServer]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from maverick.agents.discovery import DiscoveredAgent, Discovery, Origin
 from maverick.agents.markdown import read_agent
-from maverick.agents.named_tools import named_tools, names_tools
+from maverick.agents.named_tools import named_tools, names_coding_tools, names_tools
 from maverick.agents.python_source import definitions_in, describe_failure, load_python
 from maverick.agents.registry import registry
 from maverick.config import MaverickConfig
@@ -24,6 +24,7 @@ from maverick.loop import AgentDefinition
 from maverick.model import ToolContext
 from maverick.runtime import AgentExecutor
 from maverick.runtime.approver import Approver
+from maverick.runtime.toolset import Guidance
 from maverick.tools.permissions import Mode, StrictestPolicy, load_permissions
 
 _HOOK = "executor"
@@ -49,7 +50,8 @@ async def agent_executor(
 ) -> AsyncIterator[AgentExecutor]:
     """What runs an agent, for the length of an ``async with`` block; one executor serves any number of its runs.
 
-    An agent that names tools gets those for coding, in the folder, and those of the MCP servers it names. The user's
+    An agent that names tools gets those for coding, in the folder, and those of the MCP servers it names. One with coding
+    tools is told the instructions of the user and the project, and which skills there are. The user's
     permissions apply to every agent, besides those of its module. Tools that an agent brings along need no approval
     unless a mode is given; tools that it only names do, unless its module has permissions of its own.
 
@@ -89,8 +91,11 @@ async def agent_executor(
     brought, rules = given["tool_registry"], given["permissions"]
     usual = usual or (Mode.ASK if names_tools(definition) else Mode.YOLO)
     permissions = load_permissions(mode, usual=usual if rules is None else Mode.YOLO, project=folder)
+    guidance, readable = given["guidance"], list[Path]()
+    if brought is None and guidance is None and names_coding_tools(definition):
+        guidance, readable = _guidance(folder, on_remark)
     tools = (
-        named_tools(definition, folder, on_output=on_output, on_remark=on_remark)
+        named_tools(definition, folder, on_output=on_output, on_remark=on_remark, readable=readable)
         if brought is None
         else nullcontext(brought)
     )
@@ -103,9 +108,29 @@ async def agent_executor(
             approve=given["approve"] or approve,
             permissions=permissions if rules is None else StrictestPolicy((permissions, rules)),
             settings=given["settings"] or config.agent,
+            guidance=guidance,
         ) as executor,
     ):
         yield executor
+
+
+def _guidance(folder: Path, on_remark: Callable[[str], object] | None) -> tuple[Guidance, list[Path]]:
+    """What agents are told in a folder, and the folders of skills outside of it, whose scripts commands may read."""
+    from maverick.agents.skills import (
+        guidance_in,
+        load_skills,
+    )  # here, since not every agent works in a folder
+
+    skills = load_skills(folder)
+    if on_remark is not None:
+        for problem in skills.problems:
+            on_remark(f"({problem})")
+    outside = [
+        skill.folder
+        for skill in skills.by_name.values()
+        if not skill.folder.is_relative_to(folder.absolute())
+    ]
+    return guidance_in(folder, skills), outside
 
 
 def offered_agents(

@@ -10,6 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from maverick.agents.discovery import agent_files
+from maverick.agents.instructions import project_instructions
+from maverick.agents.skills import skill_folders
 from maverick.cli.screen import Screen
 from maverick.config.loading import deciding_settings, own_choice, persons_home, read_small_file, settings_in
 from maverick.config.mcp_server import MCPServer
@@ -55,6 +57,19 @@ def untrusted_in(folder: Path, trust: Trust | None = None) -> list[Untrusted]:
     if agents and not trust.covers_folder(folder):
         names = ", ".join(visible(path.stem) for path in agents)
         found.append(Untrusted("agents", "", (f"instructions and tools of the agents {names}",)))
+    for file in project_instructions(folder):
+        if not file.is_trusted(folder, trust):
+            own = file.folder == folder.absolute()  # which is trusted by its path, so that it can be edited
+            found.append(
+                Untrusted(
+                    visible(file.name), "" if own else file.digest, ("tells every coding agent what to do",)
+                )
+            )
+    skills = [] if trust.covers_folder(folder) else [visible(path.name) for path in skill_folders(folder)]
+    if skills:
+        found.append(
+            Untrusted("skills", "", (f"instructions and scripts of the skills {', '.join(skills)}",))
+        )
     return found
 
 

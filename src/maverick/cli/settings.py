@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from maverick.config import MaverickConfig, load_config
-from maverick.config.trust import AGENT_FOLDERS, FILES
+from maverick.config.trust import AGENT_FOLDERS, FILES, INSTRUCTION_FILES, SKILL_FOLDERS, folders_of_project
 
 
 def load_settings(*, asks: bool = False, as_json: bool = False) -> MaverickConfig:
@@ -20,7 +20,11 @@ def load_settings(*, asks: bool = False, as_json: bool = False) -> MaverickConfi
         ConfigError: A setting is wrong.
     """
     folder = Path.cwd()
-    if any((folder / name).exists() for name in (*FILES, *AGENT_FOLDERS)):
+    names = (*FILES, *AGENT_FOLDERS, *SKILL_FOLDERS, *INSTRUCTION_FILES)
+    above = folders_of_project(folder)[1:]
+    if any((folder / name).exists() for name in names) or any(
+        (place / name).exists() for place in above for name in INSTRUCTION_FILES
+    ):
         from maverick.cli.project_trust import (
             ask_for_trust,  # here, since most folders have nothing to look at
         )

@@ -1,9 +1,9 @@
 """What of a project holds: only what its user has trusted.
 
 A project may have been written by a stranger. Whatever of it decides where data goes or what runs (the address, key and
-provider of a model, places for runs and conversations, MCP servers, permissions that allow something, agents and
-modules) holds only after the user has trusted the folder once. Files are trusted as they were then: one that has changed
-has to be trusted again. Agents and modules are trusted by the folder they are in. What was granted is kept in the
+provider of a model, places for runs and conversations, MCP servers, permissions that allow something, agents, modules,
+skills and instructions) holds only after the user has trusted the folder once. Files are trusted as they were then: one that has changed
+has to be trusted again. Agents, modules, skills and instructions are trusted by the folder they are in. What was granted is kept in the
 user's own folder, never in the project.
 """
 
@@ -21,6 +21,10 @@ SETTINGS_FILE, MCP_FILE, PERMISSIONS_FILE = "maverick.yaml", ".mcp.json", ".mave
 FILES = (SETTINGS_FILE, MCP_FILE, PERMISSIONS_FILE)
 AGENT_FOLDERS = (".maverick/agents", ".claude/agents")
 """Where a project has its agents."""
+SKILL_FOLDERS = (".maverick/skills", ".claude/skills", ".agents/skills")
+"""Where a project, or a user, has skills."""
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
+"""What a project tells every agent that works on it; of two in one folder, the first counts."""
 VARIABLE = "MAVERICK_TRUST"
 """More trusted folders, whatever is in them, separated as in ``PATH``."""
 ADVICE = "Look at it, then run: maverick trust"
@@ -72,6 +76,13 @@ class Trust:
 
     def _of(self, folder: Path) -> Mapping[str, str]:
         return self._granted.of(folder_key(folder)) or {}
+
+
+def folders_of_project(folder: Path) -> list[Path]:
+    """A folder, and those above it up to the root of its git repository, nearest first; alone if it is in none."""
+    above = [folder.absolute(), *folder.absolute().parents]
+    root = next((index for index, place in enumerate(above) if (place / ".git").exists()), 0)
+    return above[: root + 1]
 
 
 def digest(content: bytes) -> str:

@@ -41,6 +41,7 @@ from maverick.runtime.prepared_agent import AgentPreparer
 from maverick.runtime.run import RunClock
 from maverick.runtime.run_builder import Attendance, RunBuilder
 from maverick.runtime.run_writer import RunWriter
+from maverick.runtime.toolset import Guidance
 from maverick.telemetry import current_trace_id
 from maverick.tools import ToolRegistry
 
@@ -67,6 +68,7 @@ class AgentExecutor(ApprovingExecutor):
             An agreement that another process has written to the journal counts only if it says so too.
         hooks: What acts around model calls and tool calls, subagents' included: objects of classes derived from
             :class:`~maverick.Hooks`, asked in this order.
+        guidance: What agents that refer to tools by name are told besides their prompts, such as a project's instructions.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class AgentExecutor(ApprovingExecutor):
         deps: object = None,
         may_approve: MayApprove | None = None,
         hooks: Sequence[Hooks] = (),
+        guidance: Guidance | None = None,
     ) -> None:
         check_client(client)
         check_parts(tool_registry, journal, approve, permissions, max_depth, may_approve)
@@ -100,10 +103,11 @@ class AgentExecutor(ApprovingExecutor):
             "deps": deps,
             "may_approve": may_approve,
             "hooks": hooks,
+            "guidance": guidance,
         }
         """The arguments it was created with."""
         registry = ToolRegistry() if tool_registry is None else tool_registry
-        self._agents = AgentPreparer(client, registry, settings)
+        self._agents = AgentPreparer(client, registry, settings, guidance)
         self._journal = journal
         self._deps = deps
         self._may_approve = may_approve

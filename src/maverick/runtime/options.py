@@ -12,6 +12,7 @@ from maverick.loop.policy import Policy
 from maverick.model import LLMClient
 from maverick.runtime.approver import Approver
 from maverick.runtime.hooks import Hooks
+from maverick.runtime.toolset import Guidance
 from maverick.tools import ToolRegistry
 
 
@@ -29,3 +30,4 @@ class ExecutorOptions(TypedDict, total=False):
     deps: object
     may_approve: MayApprove | None
     hooks: Sequence[Hooks]
+    guidance: Guidance | None

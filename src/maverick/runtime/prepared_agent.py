@@ -34,7 +34,7 @@ from maverick.providers.catalog import open_client
 from maverick.providers.client import limited
 from maverick.providers.prices import warn_of_retirement
 from maverick.providers.resolve import resolve
-from maverick.runtime.toolset import Toolset
+from maverick.runtime.toolset import Guidance, Toolset
 from maverick.runtime.worker import worker_name
 from maverick.telemetry import instruments
 from maverick.tools import ToolRegistry
@@ -102,6 +102,8 @@ class PreparedAgent(NamedTuple, Generic[T]):
         """
         definition, info = self.definition, self.info
         system, first = definition.render(inputs)
+        if told := self.toolset.instructions:
+            system = f"{system}\n\n{told}".strip()
         limits = definition.run_config.limits if grant is None else definition.run_config.limits.within(grant)
         if limits.cost_usd is not None:
             check_price(info, self.model)
@@ -147,9 +149,14 @@ class AgentPreparer:
     """Finds the client and the tools of agents. What is made for a definition is made once."""
 
     def __init__(
-        self, client: LLMClient | None, registry: ToolRegistry, settings: AgentConfig | None
+        self,
+        client: LLMClient | None,
+        registry: ToolRegistry,
+        settings: AgentConfig | None,
+        guidance: Guidance | None = None,
     ) -> None:
         self.registry = registry
+        self._guidance = guidance
         self._client = client
         self._settings = settings
         self._connected: dict[str | None, Client] = {}
@@ -230,7 +237,7 @@ class AgentPreparer:
     def _toolset(self, definition: AgentDefinition[Any]) -> Toolset:
         toolset = self._toolsets.get(definition)
         if toolset is None:
-            toolset = self._toolsets[definition] = Toolset(definition, self.registry)
+            toolset = self._toolsets[definition] = Toolset(definition, self.registry, self._guidance)
             try:
                 for ready in toolset.ready.values():
                     if ready.agent is not None:  # what it names has to be there before the first model call

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
+from maverick.config.mcp_name import server_of
 from maverick.exceptions import InvalidToolError
 from maverick.loop.definition import AgentDefinition, AgentTool, check_tool
 from maverick.loop.fingerprint import Fingerprint
@@ -42,16 +44,36 @@ class ReadyTool:
         """Whether ``execute`` has a second parameter, for the :class:`~maverick.model.ToolContext`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """What the agents that work in a folder are told there, besides their own prompts.
+
+    It is for agents that refer to tools by name, and recorded with each run. It is not part of what an agent is: a run can
+    be resumed after it has changed (promise P10 is about the agent).
+    """
+
+    instructions: str = ""
+    """What is added to the system prompt of a new run."""
+    tools: tuple[Tool, ...] = ()
+    """Tools that the instructions need."""
+
+    def is_for(self, definition: AgentDefinition[Any]) -> bool:
+        """Whether an agent is told; one that brings all its tools along has nothing to do with the folder."""
+        return any(isinstance(tool, str) and server_of(tool) is None for tool in definition.tool_config.tools)
+
+
 class Toolset:
-    """A definition's tools by name.
+    """A definition's tools by name, and what the folder adds to them.
 
     Raises:
         InvalidToolError: A named tool is not in the registry, or has the name of another.
     """
 
-    __slots__ = ("_fingerprint", "ready", "settings", "tools")
+    __slots__ = ("_added", "_fingerprint", "instructions", "ready", "settings", "tools")
 
-    def __init__(self, definition: AgentDefinition[Any], registry: ToolRegistry) -> None:
+    def __init__(
+        self, definition: AgentDefinition[Any], registry: ToolRegistry, guidance: Guidance | None = None
+    ) -> None:
         config = definition.tool_config
         self._fingerprint: Fingerprint | None = None
         self.tools: dict[str, Tool] = {}
@@ -61,6 +83,12 @@ class Toolset:
         if deferred := deferred_names(config.defer, self.tools):
             for tool in deferral_tools(tool for name, tool in self.tools.items() if name in deferred):
                 self._add(tool)
+        guided = guidance is not None and guidance.is_for(definition)
+        self.instructions = guidance.instructions if guidance is not None and guided else ""
+        """What is added to the system prompt of a new run."""
+        added = guidance.tools if guidance is not None and guided else ()
+        self._added = {tool.name: tool for tool in added if tool.name not in self.tools}
+        self.tools |= self._added
         self.settings = RunSettings.of(definition, self.tools, deferred)
         """What a run with these tools is decided by."""
         self.ready = {
@@ -90,7 +118,8 @@ class Toolset:
     def fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint:
         """What the agent is, in hashes; made once."""
         if self._fingerprint is None:
-            self._fingerprint = Fingerprint.of(definition, self.tools)
+            own = {name: tool for name, tool in self.tools.items() if name not in self._added}
+            self._fingerprint = Fingerprint.of(definition, own)
         return self._fingerprint
 
 

@@ -14,16 +14,17 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-PROTECTED = (".git", ".maverick", "maverick.yaml", ".claude", ".mcp.json")
-"""What decides how other programs, and we ourselves, treat the workspace: agents, permissions, programs to start."""
+PROTECTED = (".git", ".maverick", "maverick.yaml", ".claude", ".agents", ".mcp.json")
+"""What decides how other programs, and we ourselves, treat the workspace: agents, skills, permissions, programs to start."""
 
 ASKED = (
     *(".envrc", ".vscode", ".idea", ".devcontainer", ".pre-commit-config.yaml", ".husky", ".githooks"),
+    *("AGENTS.md", "CLAUDE.md"),
     *(".profile", ".bashrc", ".bash_profile", ".zshrc", ".zshenv", ".zprofile", ".gitconfig", ".ssh"),
 )
-"""What other programs run automatically; the user may want it changed, and is asked."""
+"""What other programs run or obey automatically; the user may want it changed, and is asked."""
 
-FOLDERS = frozenset({".git", ".maverick", ".claude", ".vscode", ".idea"})
+FOLDERS = frozenset({".git", ".maverick", ".claude", ".agents", ".vscode", ".idea"})
 """Those of them that are folders, and that other programs may make at any time."""
 
 GIT_SETTINGS = (".git/config", ".git/hooks", ".git/modules", ".git/worktrees")

@@ -86,6 +86,11 @@ def _problem(program: str | None) -> str:
     return ""
 
 
+def python_folders() -> tuple[Path, ...]:
+    """The folders of this Python, which commands in a sandbox may read by default."""
+    return Path(sys.prefix), Path(sys.base_prefix)
+
+
 @dataclass(slots=True)
 class BoxedCommand:
     """A command in its sandbox."""
@@ -110,7 +115,7 @@ class Sandbox:
     def __init__(
         self, workspace: Workspace, readable: Sequence[Path] | None = None, *, commits: bool = False
     ) -> None:
-        own = (Path(sys.prefix), Path(sys.base_prefix)) if readable is None else readable
+        own = python_folders() if readable is None else readable
         self._workspace = workspace
         self._commits = commits
         self._program = find_program("bwrap")

@@ -103,7 +103,7 @@ class Workspace:
         names = canonical.casefold().split("/")
         for entry in self.asked:
             if entry.casefold() in names:
-                return f"other programs run what is in {entry} automatically."
+                return f"other programs run or obey what is in {entry} automatically."
         for place in self.running:
             inner = place.casefold().split("/")
             if names[: len(inner)] == inner:

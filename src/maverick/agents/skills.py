@@ -1,0 +1,164 @@
+"""Agent Skills: folders with a ``SKILL.md``, which tells an agent how to do a certain kind of task.
+
+They are looked for in ``.maverick/skills``, ``.claude/skills`` and ``.agents/skills``, of the project (its folder, and those
+above it up to the root of its git repository, each only after the user has trusted it) and of the user. Of two skills with one name the nearest counts.
+
+An agent is told no more than it needs. The system prompt has the names and descriptions; the tool ``read_skill`` returns
+the instructions of a skill, and its other files one by one. Scripts of a skill are run as any other command is: with the
+shell tool, under the permissions and in the sandbox. What a skill itself says of allowed tools grants nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from msgspec import Struct
+
+from maverick.agents.front_matter import read_front_matter
+from maverick.agents.instructions import instructions_for
+from maverick.config.loading import persons_home
+from maverick.config.trust import SKILL_FOLDERS, Trust, folders_of_project
+from maverick.exceptions import AgentError, InvalidInputError, ToolError, describe_unknown
+from maverick.model import Effect
+from maverick.runtime.toolset import Guidance
+from maverick.tools import FunctionTool
+
+FILE = "SKILL.md"
+_NAME = re.compile(r"(?=.{1,64}$)[a-z0-9]+(-[a-z0-9]+)*")
+_LONGEST_DESCRIPTION = 1024
+_MOST_SKILLS = 100
+"""How many an agent is told of, and how many folders of one place are looked at."""
+_LARGEST_FILE = 200_000
+"""The characters of a file that the model is shown, and nearly the bytes of the largest that is read."""
+_MOST_FILES = 100
+
+_ABOUT_SKILLS = (
+    "Skills are instructions for certain kinds of tasks. When one of these fits what you are asked to do, call read_skill "
+    "with its name before you begin, and follow it:"
+)
+
+
+class Skill(Struct, frozen=True):
+    """A skill."""
+
+    name: str
+    description: str
+    """What it does, and when to use it."""
+    folder: Path
+    is_offered: bool = True
+    """Whether models are told of it; some skills are for people to ask for by name."""
+
+
+class Skills:
+    """The skills of a folder and its user.
+
+    Args:
+        folder: The project's folder.
+        home: The user's home, if they have one.
+        trust: What the user has trusted.
+    """
+
+    def __init__(self, folder: Path, home: Path | None, trust: Trust) -> None:
+        self.problems: list[str] = []
+        """What is wrong with those that are left out."""
+        self.by_name: dict[str, Skill] = {}
+        """The skills, the nearest first."""
+        own = [] if home is None else [home]
+        places = [place for place in folders_of_project(folder) if trust.covers_folder(place)]
+        for place in dict.fromkeys([*places, *own]):
+            for path in skill_folders(place):
+                if place in own or path.resolve().is_relative_to(place.resolve()):
+                    self._take(path)
+
+    @property
+    def catalogue(self) -> str:
+        """The names and descriptions, for the system prompt; empty if there are none."""
+        offered = [skill for skill in self.by_name.values() if skill.is_offered]
+        lines = [f"- {skill.name}: {skill.description}" for skill in offered[:_MOST_SKILLS]]
+        return "\n".join([_ABOUT_SKILLS, *lines]) if lines else ""
+
+    def read_skill(self, name: str, file: str = FILE) -> str:
+        """Read a skill: its instructions, or another of its files.
+
+        Args:
+            name: The skill, as it is named in your instructions.
+            file: The file, relative to the skill's folder.
+        """
+        from maverick.tools.coding.workspace import Workspace  # here, since it is not there on every system
+
+        if name not in self.by_name:
+            raise ToolError(describe_unknown("skill", name, list(self.by_name)))
+        workspace = Workspace(self.by_name[name].folder)
+        if (workspace.canonical(file) or file) == FILE:
+            return self._instructions(self.by_name[name], workspace.root)
+        content = workspace.read(file, _LARGEST_FILE)
+        if b"\0" in content:
+            raise ToolError(f"{file} is not a text file. It is {workspace.root / file}.")
+        return content.decode("utf-8", "replace")
+
+    def _instructions(self, skill: Skill, root: Path) -> str:
+        try:
+            body = read_front_matter(root / FILE, lenient=True, noun="skill").body
+        except InvalidInputError as error:
+            raise ToolError(str(error), cause=error) from error
+        files = sorted(str(path.relative_to(root)) for path in islice(_files(root), _MOST_FILES))
+        others = f" Its other files: {', '.join(files)}" if files else ""
+        return f"{body}\n\n[The skill {skill.name} is in {root}.{others}]"
+
+    def _take(self, folder: Path) -> None:
+        try:
+            skill = _read(folder)
+        except AgentError as error:
+            self.problems.append(f"A skill is left out: {error}")
+        else:
+            self.by_name.setdefault(skill.name, skill)
+
+
+def skill_folders(place: Path) -> Iterator[Path]:
+    """The folders of skills that a project's folder, or a home, has."""
+    for name in SKILL_FOLDERS:
+        try:
+            for path in sorted(islice((place / name).iterdir(), 10 * _MOST_SKILLS))[:_MOST_SKILLS]:
+                if (path / FILE).is_file():
+                    yield path
+        except OSError:
+            continue  # there are none, or they are not this user's to read
+
+
+def _read(folder: Path) -> Skill:
+    front = read_front_matter(folder / FILE, lenient=True, noun="skill")
+    name, said = front.fields.get("name", folder.name), front.fields.get("description")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        front.refuse(
+            "name", "name: expected at most 64 lowercase letters, digits and single hyphens between them."
+        )
+    description = " ".join(said.split()) if isinstance(said, str) else ""
+    if not description.isprintable() or not description:
+        front.refuse("description", "description: expected a text that says what the skill does, and when.")
+    hidden = str(front.fields.get("disable-model-invocation", "")).lower() == "true"
+    return Skill(name, description[:_LONGEST_DESCRIPTION], folder, not hidden)
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """The files of a skill, but for its instructions; no links, and nothing deeper than two folders."""
+    for pattern in ("*", "*/*", "*/*/*"):
+        for path in root.glob(pattern):
+            if path.is_file() and not path.is_symlink() and path != root / FILE:
+                yield path
+
+
+def load_skills(folder: Path) -> Skills:
+    """The skills of a folder and of the user, as far as the folder is trusted."""
+    home = persons_home()
+    return Skills(folder, home, Trust(home))
+
+
+def guidance_in(folder: Path, skills: Skills) -> Guidance:
+    """What coding agents are told in a folder: the user's and the project's instructions, and which skills there are."""
+    home = persons_home()
+    told = (instructions_for(folder, home, Trust(home)), skills.catalogue)
+    tool = FunctionTool(skills.read_skill, effect=Effect.PURE, max_output=_LARGEST_FILE)
+    return Guidance("\n\n".join(filter(None, told)), (tool,) if skills.catalogue else ())
