@@ -195,6 +195,7 @@ async def test_without_a_model_of_its_own_a_judge_uses_the_agents() -> None:
         (lambda: judge(" "), "expected a rubric"),
         (lambda: schema({"type": "thing"}), "Correct the schema"),
         (lambda: Case("x", checks=["sunny"]), "expected checks such as"),  # type: ignore[list-item]  # deliberately wrong
+        (lambda: Case("x", None, contains("sunny")), "checks: expected a list"),  # type: ignore[arg-type]  # deliberately wrong
         (lambda: Case(""), "name"),
         (lambda: Case("x", {"city": "Brest"}, run="y"), "its own inputs"),
         (lambda: Case("x", min_pass_rate=2), "from 0 to 1"),
@@ -203,3 +204,28 @@ async def test_without_a_model_of_its_own_a_judge_uses_the_agents() -> None:
 def test_a_wrong_check_or_case_is_refused_with_what_to_write(make: Any, problem: str) -> None:
     with pytest.raises(InvalidInputError, match=problem.replace("(", r"\(")):
         make()
+
+
+@pytest.mark.requirement("EVAL-CHECKS")
+@pytest.mark.parametrize(
+    ("cases", "problem"),
+    [
+        (Case("a", {"city": "Brest"}, [contains("sunny")]), "cases: expected a list"),
+        ([Case("a", {"city": "Brest"})], "Case 'a' has no checks"),
+        ([Case("a", {"city": "Brest"}, [not_calls("send_mails")])], "Did you mean 'send_mail'"),
+    ],
+)
+async def test_cases_that_could_not_fail_are_refused(cases: Any, problem: str) -> None:
+    with pytest.raises(InvalidInputError, match=problem):
+        await evaluate(REPORTER, cases, executor=executor())
+
+
+@pytest.mark.requirement("EVAL-CHECKS", "EVAL-INPUT")
+async def test_a_regular_expression_that_takes_forever_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maverick.evals.checks._LONGEST_SEARCH", 0.5)
+    client = ScriptedClient([reply("a" * 64 + "!")])
+
+    (result,) = await checked(matches("^(a+)+$"), executor=AgentExecutor(client))
+
+    assert result.status is ERROR
+    assert "takes too long" in result.reason

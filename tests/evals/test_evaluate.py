@@ -11,7 +11,7 @@ import pytest
 
 from evals.weather import COST, REPORTER, answer, executor
 from maverick import AbortSignal, AgentExecutor, SqliteJournal, ToolConfig
-from maverick.evals import Attempt, Case, Report, Status, calls, contains, evaluate, judge, max_turns
+from maverick.evals import Attempt, Case, Report, Status, calls, contains, ends, evaluate, judge, max_turns
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.journal import RunStatus
 from maverick.model import Request
@@ -149,7 +149,7 @@ async def test_a_recorded_run_is_checked_without_a_model_and_forked_with_one(tmp
 @pytest.mark.requirement("EVAL-RECORDED")
 async def test_a_recorded_run_that_is_missing_is_an_error_of_its_case(tmp_path: Path) -> None:
     async with SqliteJournal(tmp_path / "runs.db") as journal:
-        cases = [Case("gone", run="gone"), *cities("Brest")]
+        cases = [Case("gone", run="gone", checks=[ends("complete")]), *cities("Brest")]
         report = await evaluate(REPORTER, cases, executor=executor(journal))
 
     assert [case.passed for case in report.cases] == [False, True]

@@ -49,6 +49,10 @@ class Case:
             problem = f"min_pass_rate: expected a number from 0 to 1, got {self.min_pass_rate!r}"
         elif self.run is not None and (self.inputs is not None or self.messages):
             problem = "run: a recorded run has its own inputs; give only one of the two"
+        elif isinstance(self.checks, str) or not isinstance(self.checks, Sequence):
+            problem = (
+                f"checks: expected a list, such as [contains('sunny')], got {type(self.checks).__name__}"
+            )
         elif wrong := [
             check for check in self.checks if not isinstance(check, Check | Judge) and not callable(check)
         ]:

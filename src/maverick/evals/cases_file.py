@@ -166,6 +166,8 @@ class CasesFile:
                     if not self._trusted:
                         raise InvalidInputError(f"function: {value} {_NOT_TRUSTED}", field="function")
                     yield _function(self.path.parent, value)
+                case "schema", dict() if not self._trusted and _has_pattern(value):
+                    raise InvalidInputError(f"schema: its pattern {_NOT_TRUSTED}", field="schema")
                 case "judge", _:
                     yield judge(value)
                 case "calls" | "not_calls", _:
@@ -252,6 +254,15 @@ class CasesFile:
         while place not in self._lines and place != "$":
             place = place[: max(place.rfind("."), place.rfind("["))] or "$"
         return self._lines.get(place, 1)
+
+
+def _has_pattern(schema: object) -> bool:
+    """Whether a JSON Schema may have regular expressions, which can take forever."""
+    if isinstance(schema, list):
+        return any(map(_has_pattern, schema))
+    if not isinstance(schema, dict):
+        return False
+    return not schema.keys().isdisjoint(("pattern", "patternProperties")) or _has_pattern([*schema.values()])
 
 
 def dump_cases(form: CasesForm) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,6 +18,13 @@ from maverick.loop import AgentResult, TerminateReason, ToolRecord
 from maverick.loop.output import OutputFormat
 
 _LONGEST_QUOTE = 200
+_LONGEST_SEARCH = 10.0
+"""Seconds that a regular expression may take."""
+_SEARCH = """
+import json, re, sys
+pattern, flags, text = json.load(sys.stdin)
+print("found" if re.search(pattern, text, flags) else "", end="")
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,8 @@ class Check:
     """Says whether a result passes."""
     allows_failure: bool = False
     """Whether a run that did not succeed may pass."""
+    tool: str = ""
+    """The tool it is about, which the agent has to have."""
 
 
 def equals(expected: object) -> Check:
@@ -87,8 +99,8 @@ def matches(pattern: str | re.Pattern[str]) -> Check:
         problem = f"matches: {pattern!r} is not a regular expression: {error}."
         raise InvalidInputError(problem, field="matches", cause=error) from error
 
-    def test(result: AgentResult[Any]) -> CheckVerdict:
-        return CheckVerdict(compiled.search(text_of(result)) is not None, _answer(result))
+    async def test(result: AgentResult[Any]) -> CheckVerdict:
+        return CheckVerdict(await _searched(compiled, text_of(result)), _answer(result))
 
     return Check(f"matches {_quoted(compiled.pattern)}", test)
 
@@ -124,7 +136,7 @@ def calls(tool: str, /, **arguments: object) -> Check:
         made = ", ".join(_call(record.tool_name, record.arguments) for record in result.tool_calls)
         return CheckVerdict(bool(_made(result, tool, arguments)), f"Calls made: {made or 'none'}.")
 
-    return Check(f"calls {_call(tool, arguments)}", test)
+    return Check(f"calls {_call(tool, arguments)}", test, tool=tool)
 
 
 def not_calls(tool: str, /, **arguments: object) -> Check:
@@ -134,7 +146,7 @@ def not_calls(tool: str, /, **arguments: object) -> Check:
         made = _made(result, tool, arguments)
         return CheckVerdict(not made, f"It called {', '.join(_call(tool, call.arguments) for call in made)}.")
 
-    return Check(f"does not call {_call(tool, arguments)}", test)
+    return Check(f"does not call {_call(tool, arguments)}", test, tool=tool)
 
 
 def max_turns(most: int) -> Check:
@@ -204,6 +216,27 @@ def plain(value: object) -> Any:  # noqa: ANN401 - JSON
     from pydantic_core import to_jsonable_python  # here, since it is slow to load
 
     return to_jsonable_python(value, fallback=repr)
+
+
+async def _searched(pattern: re.Pattern[str], text: str) -> bool:
+    """Whether a pattern is found, by a process of its own: it may be anyone's, and only a process can be stopped."""
+    given = json.dumps([pattern.pattern, pattern.flags, text]).encode()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", "-S", "-c", _SEARCH, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        async with asyncio.timeout(_LONGEST_SEARCH):
+            found, _ = await process.communicate(given)
+    except TimeoutError as error:
+        problem = (
+            f"matches: {pattern.pattern!r} takes too long. Write a pattern with fewer nested repetitions."
+        )
+        raise InvalidInputError(_short(problem), field="matches", cause=error) from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+    return found == b"found"
 
 
 def _found(texts: tuple[str, ...], result: AgentResult[Any], *, ignore_case: bool) -> set[str]:

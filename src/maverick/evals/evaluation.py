@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ from maverick.evals.checks import Check, CheckVerdict, tested, text_of
 from maverick.evals.judge import JUDGE, Judge
 from maverick.evals.recorded import recorded_result
 from maverick.evals.report import Attempt, CaseReport, CheckResult, Report, Status, total_cost
-from maverick.exceptions import InvalidInputError, MaverickError
+from maverick.exceptions import InvalidInputError, MaverickError, describe_unknown
 from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
 from maverick.loop.events import AgentActivityEvent, UsageUpdated
 from maverick.model import LLMClient
@@ -67,7 +67,7 @@ async def evaluate(
             is too small.
         ConfigError: The settings do not say how to reach the model.
     """
-    cases = _checked(cases, agent, repeat, concurrency)
+    cases = _checked(cases, checks, agent, repeat, concurrency)
     if max_cost_usd is not None:
         own = agent.run_config.max_cost_usd
         least = max_cost_usd if own is None else min(own, max_cost_usd)
@@ -76,7 +76,8 @@ async def evaluate(
         if executor is None:
             executor = await stack.enter_async_context(AgentExecutor())
         if live or any(case.run is None for case in cases):
-            executor.fingerprint(agent)  # whether it can be run at all is found out once, before anything is
+            # Whether it can be run at all is found out once, before anything is.
+            _check_tools(cases, checks, executor.fingerprint(agent).tools)
         evaluation = _Evaluation(agent, executor, stack, checks, max_cost_usd, judge_model, live, on_attempt)
         for check in (*checks, *(check for case in cases for check in case.checks)):
             if isinstance(check, Judge):
@@ -255,9 +256,17 @@ def _status(result: AgentResult[Any], checks: Sequence[CheckResult], *, may_fail
     return next((worst for worst in (Status.ERROR, Status.FAILED) if worst in statuses), Status.PASSED)
 
 
-def _checked(cases: Iterable[Case], agent: AgentDefinition[Any], repeat: int, concurrency: int) -> list[Case]:
+def _checked(
+    given: Iterable[Case],
+    checks: Sequence[AnyCheck],
+    agent: AgentDefinition[Any],
+    repeat: int,
+    concurrency: int,
+) -> list[Case]:
     """The cases, after a look at what would only be found out when they run."""
-    cases = list(cases)
+    cases = list(given) if isinstance(given, Iterable) else []
+    if not isinstance(given, Iterable) or not all(isinstance(case, Case) for case in cases):
+        raise InvalidInputError("cases: expected a list, such as [Case(…), Case(…)].", field="cases")
     if not cases:
         raise InvalidInputError("There are no cases.", field="cases")
     twice = [name for name, times in Counter(case.name for case in cases).items() if times > 1]
@@ -274,4 +283,20 @@ def _checked(cases: Iterable[Case], agent: AgentDefinition[Any], repeat: int, co
                 raise InvalidInputError(
                     f"Case {case.name!r}: {error}", field=error.field, cause=error
                 ) from error
+    if not checks and (unchecked := [case.name for case in cases if not case.checks]):
+        raise InvalidInputError(
+            f"Case {unchecked[0]!r} has no checks. Add some; ends('complete') only asks that the run succeeds.",
+            field="checks",
+        )
     return cases
+
+
+def _check_tools(cases: Sequence[Case], checks: Sequence[AnyCheck], tools: Collection[str]) -> None:
+    """Refuse checks of tools that the agent does not have: that one is not called would always be true."""
+    for case in cases:
+        if case.run is not None:
+            continue  # the agent may have had other tools then
+        for check in (*checks, *case.checks):
+            if isinstance(check, Check) and check.tool and check.tool not in tools:
+                problem = describe_unknown("tool", check.tool, list(tools))
+                raise InvalidInputError(f"Case {case.name!r}: {problem}", field="checks")

@@ -183,7 +183,8 @@ async def test_requests_are_listed_oldest_first_by_run_and_by_status(journal: Jo
         "r": [request(index=1, requested_at=3.0, user_id="ana"), request(index=0, requested_at=3.0)],
         "s": [request("s", requested_at=2.0)],
     }.items():
-        await journal.request_approvals(await journal.create(record(run_id), []), requests)
+        user = "ana" if run_id == "r" else None
+        await journal.request_approvals(await journal.create(record(run_id, user_id=user), []), requests)
     await journal.deny("r:1:1", by="ana")
 
     async def listed(**wanted: Any) -> list[str]:
