@@ -23,6 +23,7 @@ HEAVY = (
     "mcp",
     "fastapi",
     "textual",
+    "rich",
     "sqlalchemy",
     "sqlmodel",
     "claude_agent_sdk",

@@ -18,23 +18,30 @@ PATIENCE = 90
 
 
 class Terminal:
-    """``maverick tui`` in tmux, for the length of a ``with`` block.
+    """The command in tmux, for the length of a ``with`` block.
 
     Args:
         words: What is written after the command.
         home: The folder it runs in, which is the person's home too.
+        command: The command.
+        size: The columns and lines of the terminal.
     """
 
-    def __init__(self, *words: str, home: Path) -> None:
-        self._words = words
+    def __init__(
+        self, *words: str, home: Path, command: str = "tui", size: tuple[int, int] = (80, 24)
+    ) -> None:
+        self._words = (command, *words)
+        self._size = [str(number) for number in size]
         self._home = home
         self._socket = str(home / "tmux.sock")
 
     def __enter__(self) -> Self:
         kept = environment(self._home, PYTHONPATH=":".join(sys.path), TERM="xterm-256color")
-        command = shlex.join([sys.executable, "-m", "maverick", "tui", *self._words])
+        command = shlex.join([sys.executable, "-m", "maverick", *self._words])
         ended = "; echo ended with $?; sleep 600"
-        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", command + ended, env=kept)
+        columns, lines = self._size
+        size = ("-x", columns, "-y", lines)
+        self._tmux("-f", "/dev/null", "new-session", "-d", *size, command + ended, env=kept)
         return self
 
     def __exit__(

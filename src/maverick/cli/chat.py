@@ -15,6 +15,7 @@ from maverick.cli.assistant import choose_assistant
 from maverick.cli.chat_session import ChatSession
 from maverick.cli.event_printer import EventPrinter
 from maverick.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS
+from maverick.cli.progress import progress_line
 from maverick.cli.screen import Screen, shortened
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import on_ctrl_c
@@ -55,9 +56,12 @@ class Chat:
         """
         stop, view = AbortSignal(), EventPrinter(self._screen)
         with on_ctrl_c(stop.abort):
-            async for event in self._session.answer(text, signal=stop):
-                if not _is_repeated_in_answer(event):
-                    view.show(event)
+            async with progress_line(self._screen) as progress:
+                async for event in self._session.answer(text, signal=stop):
+                    if progress is not None:
+                        progress.follow(event)
+                    if not _is_repeated_in_answer(event):
+                        view.show(event)
         result = self._session.last
         view.conclude(result)
         if result.success:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from maverick.cli.answer_writer import AnswerWriter
 from maverick.cli.formatting import duration
 from maverick.cli.screen import Screen, shortened, shown_call
 from maverick.loop import AgentResult, TerminateReason
@@ -39,6 +40,7 @@ class EventPrinter:
         self.answered = False
         """Whether any of the answer has been printed."""
         self._screen = screen
+        self._answer = AnswerWriter(screen)
         self._path: tuple[str, ...] = ()  # the run's own, which its first event has
         self._running = dict(running or {})
         self._errors: dict[str, str] = {}  # by run: what failed last
@@ -49,8 +51,7 @@ class EventPrinter:
         match event:
             case ContentChunk(content=text):
                 if event.agent == self._path:
-                    self.answered = True
-                    self._screen.say(text)
+                    self.write(text)
             case ToolCallStart(tool_call=call):
                 self._running[event.run_id, call.id] = call.tool_name
                 self._remark(event, f"· {shown_call(call.tool_name, call.arguments)}")
@@ -66,15 +67,25 @@ class EventPrinter:
                 for line in _remarks_on(event):
                     self._remark(event, line)
 
+    def write(self, answer: str) -> None:
+        """Show some of the answer."""
+        self.answered = True
+        self._answer.write(answer)
+
+    def finish(self) -> None:
+        """End the answer's last line, since something else follows."""
+        self._answer.finish()
+
     def conclude(self, result: AgentResult) -> None:
         """Show how the run ended."""
-        self._screen.end_line()
+        self.finish()
         if result.terminate_reason is TerminateReason.ABORTED:
             self._screen.remark("(stopped)")
         elif not result.success:
             self._screen.complain(f"maverick: {result.error}")
 
     def _remark(self, event: AgentActivityEvent, text: str) -> None:
+        self.finish()
         depth = 1 + len(event.agent) - len(self._path)
         self._screen.remark("  " * depth + text)
 

@@ -1,19 +1,42 @@
-"""A progress line while a run prints nothing: what it does and for how long."""
+"""A progress line while a run prints nothing: what it waits for and for how long."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Self, TextIO
 
-from maverick.cli.formatting import duration, fitted
-from maverick.cli.screen import printable, shortened
+from maverick.cli.formatting import duration, fitted, terminal_width
+from maverick.cli.screen import Screen, printable, shortened
+from maverick.loop.events import (
+    AgentActivityEvent,
+    ApprovalRequested,
+    ContentChunk,
+    RetryScheduled,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+    TurnStart,
+)
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _BETWEEN_FRAMES = 0.1
 _PATIENCE = 0.6
 """Seconds of silence before it shows itself: what is quick needs no sign."""
+
+
+@asynccontextmanager
+async def progress_line(screen: Screen) -> AsyncIterator[Progress | None]:
+    """The progress line of this process for the length of an ``async with`` block; none unless a person watches."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    async with Progress(sys.stderr, lambda: not screen.mid_line, terminal_width) as progress:
+        yield progress
 
 
 class Progress:
@@ -31,10 +54,29 @@ class Progress:
         self._columns = columns
         self.paused = False
         """Whether it stays away, since a person is asked something."""
-        self._doing, self._detail = "thinking", ""
+        self._doing, self._detail = "starting", ""
         self._since = self._quiet_since = time.monotonic()
         self._drawn = False
         self._ticking: asyncio.Task[None] | None = None
+
+    def follow(self, event: AgentActivityEvent) -> None:
+        """Take the line away, since the event is about to be shown, and know from it what the run does next."""
+        self.clear()
+        match event:
+            case TurnStart() | RetryScheduled() | ToolCallEnd():
+                doing = "waiting for the model"
+            case Thinking():
+                doing = "thinking"
+            case ContentChunk():
+                doing = "writing"
+            case ToolCallStart(tool_call=call):
+                doing = call.tool_name
+            case ApprovalRequested(tool_call=call):
+                doing = f"waiting for approval of {call.tool_name}"
+            case _:
+                return
+        if doing != self._doing or isinstance(event, ToolCallStart):
+            self.doing(doing)
 
     def doing(self, what: str) -> None:
         """Set what the run does from now on."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -23,7 +21,7 @@ from maverick.cli.exit_codes import (
 )
 from maverick.cli.formatting import counted, duration, money
 from maverick.cli.json_text import event_fields, result_fields
-from maverick.cli.progress import Progress
+from maverick.cli.progress import Progress, progress_line
 from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.pending import pending_in, pending_lines
@@ -33,8 +31,6 @@ from maverick.loop.events import (
     AgentActivityEvent,
     ContentChunk,
     RunEnd,
-    ToolCallStart,
-    TurnStart,
 )
 from maverick.loop.result import RESUMABLE
 from maverick.model import ToolContext
@@ -122,8 +118,7 @@ class RunPrinter:
             self._over = isinstance(event, RunEnd) and event.run_id == self._run_id
             return
         if self.progress is not None:
-            self.progress.clear()
-            _announce(self.progress, event)
+            self.progress.follow(event)
         if self._streams or not isinstance(event, ContentChunk):
             self._view.show(event)
 
@@ -164,19 +159,11 @@ class RunPrinter:
 
     def _print_end(self, result: AgentResult[Any]) -> None:
         if not self._view.answered:
-            self.console.screen.say(result.raw_content)
+            (self._view.write if self._streams else self.console.screen.say)(result.raw_content)
         if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and self._kept:
-            self.console.screen.end_line()
+            self._view.finish()
         else:
             self._view.conclude(result)
-
-
-def _announce(progress: Progress, event: AgentActivityEvent) -> None:
-    match event:
-        case TurnStart():
-            progress.doing("thinking")
-        case ToolCallStart(tool_call=call):
-            progress.doing(call.tool_name)
 
 
 Start: TypeAlias = Callable[[AbortSignal, Listener], Coroutine[Any, Any, AgentResult[Any]]]
@@ -191,21 +178,11 @@ async def watch(printer: RunPrinter, start: Start) -> AgentResult[Any]:
     stop = AbortSignal()
     with on_stop_signals(stop.abort) as printer.signals:
         async with EventStream(partial(start, stop)) as events:
-            async with _sign_of_life(printer):
+            async with (
+                nullcontext() if printer.console.as_json else progress_line(printer.console.screen) as line
+            ):
+                printer.progress = line
                 async for event in events:
                     printer.show(event)
-            return await events.result
-
-
-@asynccontextmanager
-async def _sign_of_life(printer: RunPrinter) -> AsyncIterator[None]:
-    console = printer.console
-    if console.as_json or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield
-        return
-    async with Progress(sys.stderr, lambda: not console.screen.mid_line, lambda: console.width) as progress:
-        printer.progress = progress
-        try:
-            yield
-        finally:
             printer.progress = None
+            return await events.result

@@ -102,6 +102,16 @@ class Screen:
         remarks = sys.stdout if interactive else sys.stderr
         return cls(sys.stdout, remarks, colour=remarks.isatty() and not plain)
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether answers are shown on a terminal that can draw."""
+        return self._answers.isatty() and os.environ.get("TERM") != "dumb"
+
+    def draw(self, text: str) -> None:
+        """Write text with control sequences of our own, which leaves the cursor at the beginning of a line."""
+        write_out(self._answers, text)
+        self.mid_line = False
+
     def say(self, text: str) -> None:
         """Write some of an answer."""
         if not text:
