@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 from pathlib import Path
 from textwrap import dedent
 
-from canary import lookout
-from cli.command import PATIENCE, environment
+from cli.command import run
 
 
 class Machine:
@@ -31,18 +29,9 @@ class Machine:
 
     async def maverick(self, *words: str, said: bytes = b"") -> subprocess.CompletedProcess[str]:
         """Run the command in the project, with nobody at a terminal."""
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "maverick", *words),
-            cwd=self.project,
-            env=environment(self.home, **self.env),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+        return await asyncio.to_thread(
+            run, *words, home=self.home, folder=self.project, said=said, env=self.env
         )
-        async with asyncio.timeout(PATIENCE):
-            out, err = await process.communicate(said)
-        lookout.look("the output of a command", (out, err))
-        return subprocess.CompletedProcess(words, process.returncode or 0, out.decode(), err.decode())
 
 
 def _write(file: Path, text: str) -> Path:

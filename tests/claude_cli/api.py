@@ -107,6 +107,7 @@ def surroundings(folder: Path, url: str) -> dict[str, str]:
         "TMPDIR": os.environ.get("TMPDIR", "/tmp"),  # noqa: S108 - what the CLI would use anyway
         "XDG_RUNTIME_DIR": str(home),
         "IS_SANDBOX": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",  # which it could not reach
     }
 
 

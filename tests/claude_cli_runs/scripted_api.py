@@ -81,7 +81,12 @@ class ScriptedAPI:
     def client(self, **options: Any) -> CliClient:
         """A client whose CLI talks to this server."""
         home = self.folder / "home"
-        env = {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude"), "IS_SANDBOX": "1"}
+        env = {
+            "HOME": str(home),
+            "CLAUDE_CONFIG_DIR": str(home / ".claude"),
+            "IS_SANDBOX": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",  # which it could not reach
+        }
         return connect(MODEL, cwd=self.work, base_url=self.url, api_key=CANARY, env=env, **options)
 
     async def __aenter__(self) -> Self:

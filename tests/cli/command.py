@@ -7,20 +7,17 @@ import pty
 import re
 import select
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from canary import lookout
+from warm_start import Maverick
 
 PATIENCE = 60
 """Seconds until a test gives up; a busy machine is slow."""
-
-_COMMAND = [sys.executable, "-m", "maverick"]
-_TAKE_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 def environment(home: Path, **changes: str) -> dict[str, str]:
@@ -34,28 +31,29 @@ def environment(home: Path, **changes: str) -> dict[str, str]:
 
 
 def run(
-    *arguments: str, home: Path, said: bytes | str = b"", env: Mapping[str, str] | None = None
+    *arguments: str,
+    home: Path,
+    folder: Path | None = None,
+    said: bytes | str = b"",
+    env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command with something piped into it."""
+    """Run the command with something piped into it, in a folder: the user's own, unless another is given."""
     given = said.encode() if isinstance(said, str) else said
-    done = subprocess.run(  # noqa: S603 - our own command
-        [*_COMMAND, *arguments],
-        input=given,
-        capture_output=True,
-        env=environment(home, **(env or {})),
-        cwd=home,
-        timeout=PATIENCE,
-        check=False,
-    )
-    lookout.look("the output of a command", (done.stdout, done.stderr))
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with Maverick(*arguments, env=environment(home, **(env or {})), cwd=folder or home, **pipes) as process:
+        try:
+            out, err = process.communicate(given, PATIENCE)
+        finally:
+            process.kill()
+    lookout.look("the output of a command", (out, err))
+    return subprocess.CompletedProcess(arguments, process.returncode, out.decode(), err.decode())
 
 
 class Terminal:
     """The command in a terminal of its own, for the length of a ``with`` block."""
 
     def __init__(self, *arguments: str, home: Path, env: Mapping[str, str] | None = None) -> None:
-        self._command = [sys.executable, "-c", _TAKE_TERMINAL, *_COMMAND, *arguments]
+        self._arguments = arguments
         self._home = home
         self._env = environment(home, **(env or {}))
         self.seen = ""
@@ -64,15 +62,8 @@ class Terminal:
 
     def __enter__(self) -> Self:
         self._screen, keyboard = pty.openpty()
-        self._process = subprocess.Popen(  # noqa: S603 - our own command
-            self._command,
-            stdin=keyboard,
-            stdout=keyboard,
-            stderr=keyboard,
-            env=self._env,
-            cwd=self._home,
-            start_new_session=True,
-        )
+        streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), keyboard)
+        self._process = Maverick(*self._arguments, env=self._env, cwd=self._home, at_terminal=True, **streams)
         os.close(keyboard)
         return self
 

@@ -12,6 +12,7 @@ import pytest
 from canary import CANARY, lookout
 from cli.command import PATIENCE, environment, run
 from cli.folder import Folder
+from warm_start import Maverick
 from wire.claude_server import HELLO, ClaudeServer
 
 SPOKEN = HELLO.split(". ")[1].split()[0]
@@ -65,8 +66,8 @@ def test_commands_work_in_a_pipe_and_quit_ends_it(folder: Folder) -> None:
 
 
 def test_a_line_is_answered_before_the_next_one_is_there(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "maverick", "chat"],
+    with Maverick(
+        "chat",
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -103,22 +104,21 @@ def test_a_reader_who_has_seen_enough_is_no_reason_for_a_traceback(tmp_path: Pat
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "maverick", "chat"],
-            input=b"hello\n" * 5,
+        with Maverick(
+            "chat",
+            stdin=subprocess.PIPE,
             stdout=writer,
             stderr=subprocess.PIPE,
             env=environment(tmp_path),
             cwd=tmp_path,
-            timeout=PATIENCE,
-            check=False,
-        )
+        ) as process:
+            _, remarks = process.communicate(b"hello\n" * 5, PATIENCE)
     finally:
         os.close(writer)
 
-    assert done.returncode == 1
-    assert b"Traceback" not in done.stderr
-    assert b"Exception" not in done.stderr
+    assert process.returncode == 1
+    assert b"Traceback" not in remarks
+    assert b"Exception" not in remarks
 
 
 def test_with_a_key_it_talks_to_claude(folder: Folder, server: ClaudeServer) -> None:
@@ -170,12 +170,12 @@ def test_a_model_without_its_key_says_which_variable_to_set(folder: Folder) -> N
 
 async def test_ctrl_c_ends_it_with_130_and_keeps_what_was_said(tmp_path: Path) -> None:
     async with ClaudeServer() as server:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "maverick", "chat"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+        process = Maverick(
+            "chat",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
             env=environment(tmp_path, ANTHROPIC_API_KEY=CANARY, ANTHROPIC_BASE_URL=server.at("stall")),
             cwd=tmp_path,
         )
@@ -186,7 +186,7 @@ async def test_ctrl_c_ends_it_with_130_and_keeps_what_was_said(tmp_path: Path) -
             while not server.received:  # noqa: ASYNC110 - the server is a double without events
                 await asyncio.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        said, remarks = await asyncio.wait_for(process.communicate(), PATIENCE)
+        said, remarks = await asyncio.to_thread(process.communicate, timeout=PATIENCE)
 
     assert process.returncode == 130
     assert said.decode() in ("", f"{SPOKEN[0]}…\n")  # what had come by then, and a chat may say

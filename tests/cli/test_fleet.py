@@ -18,6 +18,7 @@ import pytest
 from canary import CANARY
 from cli.command import PATIENCE, environment
 from cli.folder import Folder
+from warm_start import Maverick
 
 AGENTS = """
     import asyncio
@@ -66,8 +67,8 @@ class FleetFolder:
 
     def start(self, *words: str, stdout: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """A command in a process of its own."""
-        return subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-m", "maverick", *words],
+        return Maverick(
+            *words,
             env=environment(self.folder.path, **self.settings),
             cwd=self.folder.path,
             stdin=subprocess.DEVNULL,

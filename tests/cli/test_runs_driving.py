@@ -19,6 +19,7 @@ from cli.runs_command import AGENTS, WILD, Runs, die_after, is_safe
 from maverick import AgentExecutor
 from maverick.journal import Journal, RunRecord, RunStatus
 from media_files import png
+from warm_start import Maverick
 from wire.claude_server import HELLO, ClaudeServer
 
 OTHER_CLERK = """
@@ -61,14 +62,14 @@ class Driven:
     """A command that is at work on a run, for the length of a ``with`` block."""
 
     def __init__(self, runs: Runs, *words: str) -> None:
-        self._command = [sys.executable, "-m", "maverick", "runs", *words, "--journal", str(runs.file)]
+        self._words = ["runs", *words, "--journal", str(runs.file)]
         self._home = runs.home
         self.seen = ""
         """What it has written to standard error."""
 
     def __enter__(self) -> Self:
-        self.process = subprocess.Popen(  # noqa: S603 - our own command
-            self._command,
+        self.process = Maverick(
+            *self._words,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,12 +12,13 @@ from cli.office_agents import clerk
 from cli.runs_command import Runs
 from maverick import AgentExecutor
 from maverick.journal import Journal
+from warm_start import Maverick
 
 
 @contextmanager
 def following(runs: Runs, *words: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(  # noqa: S603 - our own command
-        [sys.executable, "-m", "maverick", "runs", "tail", *words, "--follow", "--journal", str(runs.file)],
+    process = Maverick(
+        *("runs", "tail", *words, "--follow", "--journal", str(runs.file)),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

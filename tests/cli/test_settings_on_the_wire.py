@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import yaml
 from canary import CANARY
 from cli.command import PATIENCE, Terminal, environment
 from maverick.config.trust import SETTINGS_FILE, Trust, digest
+from warm_start import Maverick
 from wire.claude_server import ClaudeServer
 from wire.openai_server import OpenAIServer
 
@@ -70,46 +73,46 @@ class Place:
 
     @asynccontextmanager
     async def started(
-        self, *words: str, said: bytes | None = None
-    ) -> AsyncIterator[asyncio.subprocess.Process]:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *words,
-            cwd=self.project,
-            env=self.env,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            if said is not None and process.stdin is not None:
+        self, start: Callable[..., subprocess.Popen[bytes]], said: bytes = b""
+    ) -> AsyncIterator[subprocess.Popen[bytes]]:
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        with start(cwd=self.project, env=self.env, **pipes) as process:
+            try:
+                assert process.stdin is not None
                 process.stdin.write(said)
                 process.stdin.close()
-            yield process
-        finally:
-            if process.returncode is None:
+                yield process
+            finally:
                 process.kill()
-            await process.communicate()
 
 
 Entry = Callable[[Place, asyncio.Event], Awaitable[None]]
 
 
-def _command(*words: str, said: bytes = b"") -> Entry:
+def _entry(start: Callable[..., subprocess.Popen[bytes]], said: bytes = b"") -> Entry:
     async def enter(place: Place, done: asyncio.Event) -> None:
-        async with place.started(*words, said=said) as process:
-            ended, seen = asyncio.ensure_future(process.wait()), asyncio.ensure_future(done.wait())
-            await asyncio.wait([ended, seen], return_when="FIRST_COMPLETED")
+        async with place.started(start, said) as process:
+            while process.poll() is None and not done.is_set():  # noqa: ASYNC110 - a process has no events
+                await asyncio.sleep(0.05)
             assert process.stderr is not None
-            assert done.is_set(), (await process.stderr.read()).decode()
+            assert done.is_set(), process.stderr.read().decode()
 
     return enter
 
 
+def _command(*words: str, said: bytes = b"") -> Entry:
+    return _entry(partial(Maverick, *words), said)
+
+
+def _program(code: str) -> Entry:
+    return _entry(lambda **options: subprocess.Popen([sys.executable, "-c", code], **options))  # noqa: S603
+
+
 async def _serve(place: Place, done: asyncio.Event) -> None:
-    async with place.started("-m", "maverick", "serve", "--no-browser", "--port", "0") as process:
+    async with place.started(partial(Maverick, "serve", "--no-browser", "--port", "0")) as process:
         assert process.stdout is not None
-        found = re.search(r"http://\S+:\d+", (await process.stdout.readline()).decode())
+        line: bytes = await asyncio.to_thread(process.stdout.readline)
+        found = re.search(r"http://\S+:\d+", line.decode())
         assert found is not None
         async with aiohttp.ClientSession(found[0]) as http:
             async with http.post("/api/signup", json={"name": "ana", "password": CANARY}) as signed:
@@ -136,13 +139,13 @@ async def _tui(place: Place, done: asyncio.Event) -> None:
 
 
 ENTRIES: Mapping[str, Entry] = {
-    "run -p": _command("-m", "maverick", "run", "-p", "hello"),
-    "run helper.py": _command("-m", "maverick", "run", "helper.py", "-p", "hello"),
-    "chat": _command("-m", "maverick", "chat", said=b"hello\n"),
+    "run -p": _command("run", "-p", "hello"),
+    "run helper.py": _command("run", "helper.py", "-p", "hello"),
+    "chat": _command("chat", said=b"hello\n"),
     "serve": _serve,
     "tui": _tui,
-    "connect()": _command("-c", _CONNECT),
-    "AgentExecutor()": _command("-c", _EXECUTOR),
+    "connect()": _program(_CONNECT),
+    "AgentExecutor()": _program(_EXECUTOR),
 }
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import maverick
+from warm_start import Maverick
 
 _PATH = os.pathsep.join((str(Path(str(maverick.__file__)).parents[1]), str(Path(__file__).parents[1])))
 
@@ -39,18 +39,15 @@ class WorkerProcess:
     ) -> None:
         self.log = log
         with log.open("ab") as output:
-            self.process = subprocess.Popen(  # noqa: S603 - our own command
-                [
-                    sys.executable, "-m", "maverick", "worker", "--temporal", temporal, "--db", db,
-                    "--agents", str(agents), "--max-runs", str(max_runs),
-                ],
+            self.process = Maverick(
+                "worker", "--temporal", temporal, "--db", db, "--agents", str(agents), "--max-runs", str(max_runs),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
                 cwd=log.parent,
                 env=os.environ
-                | {"PYTHONPATH": _PATH, "MAVERICK_TEMPORAL_QUEUE": queue, "HOME": str(log.parent)}
+                | {"PYTHONPATH": _PATH, "PYTHONWARNINGS": "error", "MAVERICK_TEMPORAL_QUEUE": queue, "HOME": str(log.parent)}
                 | (environment or {}),
             )  # fmt: skip
 

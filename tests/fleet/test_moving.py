@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cli.command import run
 from fleet.test_worker import clerk, done, eventually, is_parked, offer, working
 from maverick import AgentDefinition, AgentExecutor, ToolContext, tool
 from maverick.exceptions import (
@@ -184,16 +184,11 @@ async def test_the_command_moves_a_run_there_and_back(
         await book.executor(laptop).execute(agent(name="clerk", max_turns=1), run_id="r")
 
     async def moved(journal: str, *arguments: str) -> Any:
-        command = [sys.executable, "-m", "maverick", "runs", "move", "r", *arguments, "--json"]
-        process = await asyncio.create_subprocess_exec(
-            *command, "--journal", journal, "--db", postgres_url,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={"HOME": str(tmp_path), "MAVERICK_TEMPORAL_QUEUE": fleet.queue},
-        )  # fmt: skip
-        out, err = await process.communicate()
-        assert process.returncode == 0, err.decode()
-        return json.loads(out)["moved_to"]
+        words = ("runs", "move", "r", *arguments, "--json", "--journal", journal, "--db", postgres_url)
+        queue = {"MAVERICK_TEMPORAL_QUEUE": fleet.queue}
+        done = await asyncio.to_thread(run, *words, home=tmp_path, env=queue)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["moved_to"]
 
     file, there = str(tmp_path / "runs.db"), f"temporal://{temporal_server}/default"
     assert await moved(file, "--to", there) == there

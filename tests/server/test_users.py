@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from postgres import postgres_server, postgres_url
 from server.chat_server import ChatServer
 
 __all__ = ["postgres_server", "postgres_url"]
+from cli.command import run
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -102,9 +101,7 @@ async def test_an_unknown_user_is_refused(tmp_path: Path) -> None:
 
 
 def maverick(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "maverick", "users", *arguments]
-    environment = {**os.environ, "HOME": str(home)}
-    return subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    return run("users", *arguments, home=home)
 
 
 @pytest.mark.requirement("SERVER-DELETION")

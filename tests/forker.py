@@ -1,0 +1,128 @@
+"""Forks for each start of the command that it is told of (:mod:`warm_start`); the child is what was started."""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import gc
+import io
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import termios
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, NoReturn, TextIO
+
+_PRELOADED = (
+    "maverick.cli.main", "maverick.cli.run.arguments", "maverick.cli.run.command", "maverick.cli.runs.arguments",
+    "maverick.cli.chat", "maverick.cli.serve", "maverick.cli.tui", "maverick.chat.runner", "maverick.server.app",
+    "maverick.tui.app", "maverick.fleet.worker", "maverick.journal.sqlite.journal",
+    "maverick.journal.postgres.journal", "maverick.providers.claude.client", "maverick.providers.openai.client",
+    "maverick.providers.http.aiohttp_transport", "uvicorn", "mcp",
+)  # fmt: skip
+_MOST = 1 << 20
+"""How much is told of a start, in bytes at most."""
+
+
+def serve(door: socket.socket) -> None:
+    """Fork until the door is closed; returns in each child, which is then what was asked for."""
+    for name in _PRELOADED:
+        with suppress(ImportError):  # what an extra that is not installed has
+            import_module(name)
+    assert len(os.listdir("/proc/self/task")) == 1, "no thread is lost by forking"  # noqa: PTH208 - of no folder
+    gc.freeze()
+    heard, rung = os.pipe()
+    os.set_blocking(rung, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(rung)
+    lines: dict[int, socket.socket] = {}
+    while True:
+        ready, _, _ = select.select([door.fileno(), heard], [], [])
+        if heard in ready:
+            os.read(heard, 4096)
+            _tell_ends(lines)
+        if door.fileno() not in ready:
+            continue
+        told, streams, _, _ = socket.recv_fds(door, _MOST, 4)
+        if not told:
+            sys.exit()
+        *standard, line_number = streams
+        line = socket.socket(fileno=line_number)
+        if pid := os.fork():
+            for stream in standard:
+                os.close(stream)
+            line.send(b"%d" % pid)
+            lines[pid] = line
+            continue
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for inherited in (door, line, *lines.values()):
+            inherited.close()
+        for inherited_pipe in (heard, rung):
+            os.close(inherited_pipe)
+        _become(json.loads(told), standard)
+        return
+
+
+def _tell_ends(lines: dict[int, socket.socket]) -> None:
+    while lines:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return
+        with lines.pop(pid) as line, suppress(OSError):  # nobody waits for it any more
+            line.send(b"%d" % status)
+
+
+def _become(told: dict[str, Any], standard: Sequence[int]) -> None:
+    if told["in_session"]:
+        os.setsid()
+    if told["at_terminal"]:
+        fcntl.ioctl(standard[0], termios.TIOCSCTTY, 0)
+    for number, stream in enumerate(standard):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(told["folder"])
+    os.environ.clear()
+    os.environ.update(told["environment"])
+    time.tzset()
+    # The folder is not among them: this is the command as installed, which is not run as `python -m`.
+    sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        opened = _opened(number, mode, getattr(sys, name))
+        setattr(sys, name, opened)
+        setattr(sys, f"__{name}__", opened)
+    sys.argv[1:] = told["words"]
+
+
+def _opened(number: int, mode: str, like: TextIO) -> io.TextIOWrapper:
+    """A standard stream as Python opens it."""
+    binary = open(number, f"{mode}b", buffering=-1, closefd=False)  # noqa: SIM115 - for good, by its number
+    whole_lines = like.name == "<stderr>" or os.isatty(number)
+    return io.TextIOWrapper(binary, like.encoding, like.errors, line_buffering=whole_lines)
+
+
+def _leave(code: object) -> NoReturn:
+    """End as Python does, but for taking apart hundreds of modules, each page of which would be copied for it."""
+    threading._shutdown()  # type: ignore[attr-defined] # waits for threads, as Python does
+    atexit._run_exitfuncs()
+    with suppress(OSError, ValueError):  # nobody reads it any more, or the command has closed it
+        sys.stdout.flush()
+    os._exit(code if isinstance(code, int) else 0)
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])))
+    from maverick.cli.main import main
+
+    try:
+        ended_with: object = main()
+    except SystemExit as exit_called:
+        ended_with = exit_called.code
+    _leave(ended_with)

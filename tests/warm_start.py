@@ -1,0 +1,119 @@
+"""The command ``maverick``, started quickly: a process that has everything imported forks for each start.
+
+What is started is a process of its own, with its own streams, folder and environment, that is signalled and dies as any
+other. It only does not pay for starting Python and for the imports, which is most of what a short command does. What a
+start itself does (which modules it loads, how long it takes) is tested with real ones: ``cli/test_start.py``. Where
+Python itself is to start with other settings than the tests have, it is a real one too.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_FIXED = ("PYTHON", "LC_", "LANG", "LD_")
+"""How the names of those variables begin."""
+
+
+class Maverick(subprocess.Popen[Any]):
+    """The command with some words; used as :class:`subprocess.Popen` is.
+
+    Args:
+        words: What follows ``maverick``.
+        env: Its whole environment.
+        at_terminal: Whether its standard input is a terminal that becomes that of its session.
+        options: More of :class:`subprocess.Popen`.
+    """
+
+    def __init__(
+        self, *words: str, env: Mapping[str, str], at_terminal: bool = False, **options: Any
+    ) -> None:
+        self._at_terminal = at_terminal
+        self._line: socket.socket | None = None
+        super().__init__(words, env=env, **options)
+
+    def _execute_child(self, words: Sequence[str], *details: Any) -> None:
+        cwd, environment, pipes, in_session = details[4], details[5], details[9:15], details[20]
+        if _fixed(environment) != _fixed({**os.environ, "PYTHONWARNINGS": "error"}):
+            command = [sys.executable, "-P", "-m", "maverick", *words]
+            super()._execute_child(command, *details)  # type: ignore[misc] # a method of its own
+            return
+        told = {
+            "words": words,
+            "folder": os.path.abspath(cwd or "."),  # noqa: PTH100 - as a string
+            "environment": environment,
+            "in_session": in_session or self._at_terminal,
+            "at_terminal": self._at_terminal,
+        }
+        streams = [end if end >= 0 else own for own, end in enumerate((pipes[0], pipes[3], pipes[5]))]
+        self._line = _forker().start(json.dumps(told).encode(), streams)
+        self._child_created = True
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined] # as what it stands for does
+        self.pid = int(self._line.recv(16))
+
+    def _try_wait(self, flags: int) -> tuple[int, int]:
+        if self._line is None:
+            return super()._try_wait(flags)  # type: ignore[misc, no-any-return]
+        self._line.setblocking(not flags & os.WNOHANG)
+        try:
+            status = int(self._line.recv(16))
+        except BlockingIOError:
+            return 0, 0
+        self._line.close()
+        return self.pid, status
+
+    def _internal_poll(self, *details: Any, **named: Any) -> int | None:
+        if self._line is None:
+            return super()._internal_poll(*details, **named)  # type: ignore[misc, no-any-return]
+        if self.returncode is None:
+            pid, status = self._try_wait(os.WNOHANG)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+class _Forker:
+    """The process that forks."""
+
+    def __init__(self) -> None:
+        self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-P", Path(__file__).with_name("forker.py"), str(theirs.fileno())],
+                env={**os.environ, "TERM": "xterm", "PYTHONWARNINGS": "error"},
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+        atexit.register(self._end)
+
+    def start(self, told: bytes, streams: Sequence[int]) -> socket.socket:
+        """Start one; what comes over the socket is its number, and in the end how it ended."""
+        line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            socket.send_fds(self._door, [told], [*streams, theirs.fileno()])
+        return line
+
+    def _end(self) -> None:
+        self._door.close()
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+
+def _fixed(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The variables that are read as Python starts, but for the one that is obeyed later too."""
+    names = (name for name in environment if name.startswith(_FIXED) and name != "PYTHONPATH")
+    return tuple((name, environment[name]) for name in sorted(names))
+
+
+@functools.cache
+def _forker() -> _Forker:
+    return _Forker()
