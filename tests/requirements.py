@@ -403,6 +403,7 @@ _TRUST = {
     "TRUST-MCP": "A project's MCP servers are started only after its user has trusted the file that defines them.",
     "TRUST-PERMISSIONS": "A project's permissions allow something only if trusted; what they take away always holds.",
     "TRUST-CODE": "Agents and modules of a project are found only after its user has trusted the folder.",
+    "MCP-OAUTH": "A sign-in to an MCP server is the user's own, kept to them, refreshed, and goes nowhere else.",
     "SKILL-DISCLOSURE": "A model is told the names and descriptions of skills, and the rest only when it asks.",
     "SKILL-FORMAT": "A skill follows the rules of the open format; one that does not is left out and named.",
     "SKILL-TRUST": "Skills and instructions of a project count after its user has trusted it, and show nothing outside of it.",

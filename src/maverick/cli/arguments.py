@@ -188,6 +188,8 @@ def add_mcp(parser: CommandParser) -> None:
     _add_listing(commands.add_parser("list", help="list MCP servers and their tools"))
     _add_adding(commands.add_parser("add", help="write an MCP server down, for all your projects"))
     _add_removing(commands.add_parser("remove", help="remove a server that was added"))
+    _add_signing_in(commands.add_parser("login", help="sign in to a server at a URL, in your browser"))
+    _add_signing_out(commands.add_parser("logout", help="forget the tokens of a sign-in"))
     _add_accepting(commands.add_parser("accept", help="accept tools that have changed"))
     _add_serving(commands.add_parser("serve", help="serve your tasks to other programs"))
 
@@ -239,6 +241,37 @@ def _add_removing(removing: CommandParser) -> None:
     removing.description = "Remove a server from ~/.maverick/mcp.json."
     removing.add_argument("name", metavar="SERVER", type=unicode_text, help="the server")
     removing.set_defaults(command="maverick.cli.mcp_add:remove_server")
+
+
+def _add_signing_in(login: CommandParser) -> None:
+    login.description = (
+        "Sign in to an MCP server at a URL, in your browser. The tokens are kept in the system's keyring, if the package "
+        "keyring is installed, else in a file that only you can read."
+    )
+    login.add_argument("server", metavar="SERVER", type=unicode_text, help="the server")
+    login.add_argument(
+        "--no-browser", action="store_true", help="only show the address to sign in at; open no browser"
+    )
+    login.add_argument(
+        "--client-id",
+        metavar="ID",
+        default="",
+        type=unicode_text,
+        help="a program that you have registered at its authorization server, if that does not register Maverick by itself",
+    )
+    login.add_argument(
+        "--port",
+        type=whole_number(1, 65535),
+        default=0,
+        help="the port that the browser comes back to, http://127.0.0.1:PORT/callback; by default any",
+    )
+    login.set_defaults(command="maverick.cli.mcp_login:login")
+
+
+def _add_signing_out(logout: CommandParser) -> None:
+    logout.description = "Forget the tokens of a sign-in to an MCP server."
+    logout.add_argument("server", metavar="SERVER", type=unicode_text, help="the server")
+    logout.set_defaults(command="maverick.cli.mcp_login:logout")
 
 
 def _add_accepting(accepting: CommandParser) -> None:

@@ -19,6 +19,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from maverick.exceptions import NetworkError, TimeoutError, ToolError
+from maverick.tools.mcp.server_address import NotAllowedError
 
 R = TypeVar("R")
 
@@ -108,7 +109,9 @@ class MCPConnection:
             client = await session.client()
         except Exception as error:  # transports raise whatever their libraries do; none of it gets out
             self._lose(session)
-            raise NetworkError(f"The MCP server {self.name!r} {_why_not_open(error)}", cause=error) from error
+            raise NetworkError(
+                f"The MCP server {self.name!r} {_why_not_open(error, self.name)}", cause=error
+            ) from error
         try:
             return await send(client)
         except MCPError as error:
@@ -126,6 +129,10 @@ class MCPConnection:
             raise ToolError(f"The MCP server {self.name!r} refused: {error.message}", cause=error) from error
         except Exception as error:  # transports raise whatever their libraries do; none of it gets out
             self._lose(session)
+            if isinstance(refused := _first_of(error), NotAllowedError):
+                raise NetworkError(
+                    f"The MCP server {self.name!r} {_why_not_open(refused, self.name)}", cause=error
+                ) from error
             raise NetworkError(
                 f"The MCP server {self.name!r} closed the connection, or sent an invalid answer. If the tool acts, "
                 "check what it has done before you repeat it.",
@@ -192,7 +199,7 @@ def _list_page(cursor: str | None, client: Client) -> Awaitable[types.ListToolsR
     return client.list_tools(cursor=cursor, cache_mode="refresh")
 
 
-def _why_not_open(error: Exception) -> str:
+def _why_not_open(error: Exception, name: str) -> str:
     """What is wrong with a server that could not be connected to, and what to do about it."""
     match error:
         case FileNotFoundError(filename=str(missing)):
@@ -204,8 +211,8 @@ def _why_not_open(error: Exception) -> str:
                 "exited while it started. Run its command in a terminal to see why; of your environment "
                 "it gets only what its env names."
             )
-        case NetworkError():
-            return str(error)
+        case NotAllowedError():
+            return f"{error} Sign in with `maverick mcp login {name}`, or check its url and the headers it wants."
     return "cannot be reached, or does not speak MCP. Check its command or url, and whether it runs."
 
 

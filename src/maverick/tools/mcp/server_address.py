@@ -29,6 +29,13 @@ _EXIT_SECONDS = 2.0
 """How long a server may take to exit by itself once its input has ended."""
 
 
+class NotAllowedError(NetworkError):
+    """A server at a URL refuses requests that are signed so."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"refused the connection with HTTP {status}.")
+
+
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
     """How to reach an MCP server: by a command, which is started, or by a URL.
@@ -47,6 +54,8 @@ class ServerAddress:
     """Headers for the URL, such as ``Authorization``."""
     cwd: str | None = None
     """The folder the command is started in."""
+    auth: httpx2.Auth | None = field(default=None, repr=False, compare=False)
+    """What signs requests to the URL, such as :class:`~maverick.tools.mcp.oauth.StoredTokens`."""
 
     def __post_init__(self) -> None:
         if isinstance(self.command, str):
@@ -67,7 +76,7 @@ class ServerAddress:
     def client(self) -> Client:
         """A client of the server, not connected yet."""
         if self.url:
-            return Client(_http(self.url, self.headers))
+            return Client(_http(self.url, self.headers, self.auth))
         return Client(_stdio(self))
 
     def folder(self) -> str | None:
@@ -142,15 +151,13 @@ def _message(line: bytes) -> SessionMessage | Exception:
 
 
 @asynccontextmanager
-async def _http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
+async def _http(url: str, headers: Mapping[str, str], auth: httpx2.Auth | None) -> AsyncIterator[Any]:
     async def look_at(response: httpx2.Response) -> None:
         if response.status_code in _NOT_ALLOWED:  # the library would only say that something is wrong
-            raise NetworkError(
-                f"refused the connection with HTTP {response.status_code}. Check its url, and the headers it wants."
-            )
+            raise NotAllowedError(response.status_code)
 
     async with (
-        create_mcp_http_client(headers=dict(headers)) as http_client,
+        create_mcp_http_client(headers=dict(headers), auth=auth) as http_client,
         streamable_http_client(url, http_client=http_client) as streams,
     ):
         http_client.event_hooks["response"].append(look_at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,15 @@ def _toolset_of(
         trusted=server.trusted,
         make_meta=lambda context: {_KEY: context.idempotency_key},
     )
+
+
+def _signed(address: ServerAddress) -> ServerAddress:
+    """The address with the tokens of the user's sign-in, if there is one; a header that says who one is comes first."""
+    if not address.url or any(name.lower() == "authorization" for name in address.headers):
+        return address
+    from maverick.tools.mcp.oauth import StoredTokens  # here, since most servers are programs
+
+    return replace(address, auth=StoredTokens(address.url))
 
 
 class ConfiguredServer:
@@ -107,7 +117,7 @@ class ConfiguredServer:
         server = self.server
         pins = ToolPins(own_folder() / "mcp-tools.json", project=server.project)
         try:
-            address = ServerAddress(**server.address())
+            address = _signed(ServerAddress(**server.address()))
         except InvalidInputError as error:
             raise self._wrong(str(error)) from error
         return _toolset_of(server, address, pins, prefix_of(server.name))
@@ -182,6 +192,7 @@ def _toolset(file: Path, name: str, server: object, pins: ToolPins | None) -> MC
     try:
         address = ServerAddress(**settings.address())
         for_user = None if users is None else _with_credentials(name, address, users)
+        address = _signed(address) if users is None else address
     except (InvalidInputError, TypeError, AttributeError) as error:
         raise ConfigError(f"{file}: {name}: {error}", source=str(file), field=name) from error
     return _toolset_of(settings, address, ToolPins() if pins is None else pins, f"{name}_", for_user)

@@ -1,0 +1,383 @@
+"""Signing in to MCP servers at a URL, with OAuth: in a browser once, and with the tokens that this gave from then on.
+
+The protocol (discovery, registration, PKCE, state, issuer, resource, refresh) is the ``mcp`` package's. Here is what it
+leaves to a program: where tokens are kept, the loopback address that a browser comes back to, and which addresses a
+server may send us to.
+
+Tokens are kept in the system's keyring if the package ``keyring`` is installed and finds one, else in a file that only
+the user can read. They belong to the server's URL, and are sent to no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ipaddress
+import os
+import secrets
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import msgspec
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from msgspec import Struct
+from pydantic import AnyUrl, ValidationError
+
+from maverick.config.loading import own_folder
+from maverick.exceptions import NetworkError
+
+_FOLDER = "mcp-sign-ins"
+_SERVICE = "maverick-mcp"
+_PATH = "/callback"
+_LONGEST_LINE = 16 * 1024
+_MOST_HEADERS = 100
+_PAGE = "<!doctype html><title>Maverick</title><p>{}</p><p>You can close this page.</p>"
+_HELLO: Mapping[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "maverick", "version": "1"},
+    },
+}
+"""What a server that wants a sign-in answers with 401."""
+_HELLO_HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+
+
+class _SignIn(Struct, omit_defaults=True):
+    """What a sign-in gave, as it is kept."""
+
+    tokens: dict[str, Any] = {}
+    client: dict[str, Any] = {}
+    expires_at: float | None = None
+    server: dict[str, Any] | None = None
+    """The authorization server's metadata, without which a token would be refreshed at the wrong address."""
+    resource: dict[str, Any] | None = None
+    issuer: str | None = None
+    in_keyring: bool = False
+    """Whether all the rest is in the keyring, and the file only says so."""
+
+
+class TokenStore:
+    """Where the sign-in to one server is kept.
+
+    Args:
+        url: The server.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._key = hashlib.sha256(url.encode()).hexdigest()[:32]
+
+    @property
+    def _file(self) -> Path:
+        return own_folder() / _FOLDER / f"{self._key}.json"
+
+    def load(self) -> _SignIn | None:
+        """What is kept, if anything is."""
+        try:
+            found = msgspec.json.decode(self._file.read_bytes(), type=_SignIn)
+            if not found.in_keyring:
+                return found
+            kept = None if (keyring := _keyring()) is None else keyring.get_password(_SERVICE, self._key)
+            return None if kept is None else msgspec.json.decode(kept, type=_SignIn)
+        except Exception:  # noqa: BLE001 - a keyring may raise anything; whatever it is, a new sign-in mends it
+            return None
+
+    def save(self, kept: _SignIn) -> None:
+        """Keep a sign-in, in place of the one before."""
+        text = msgspec.json.encode(kept)
+        keyring = _keyring()
+        if keyring is not None:
+            with suppress(
+                Exception
+            ):  # whatever is wrong with it, such as a size it does not take, the file is there
+                keyring.set_password(_SERVICE, self._key, text.decode())
+                text = msgspec.json.encode(_SignIn(in_keyring=True))
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            dir=self._file.parent, delete=False
+        ) as written:  # only its owner reads it
+            written.write(text)
+        os.replace(written.name, self._file)  # noqa: PTH105 - the temporary file's name is a str
+
+    def remove(self) -> bool:
+        """Forget the sign-in; returns whether there was one."""
+        if (keyring := _keyring()) is not None:
+            with suppress(Exception):  # it is not in there, or cannot be had; without the file it is not used
+                keyring.delete_password(_SERVICE, self._key)
+        try:
+            self._file.unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+
+def _keyring() -> Any:  # noqa: ANN401 - an optional module
+    """The system's keyring, if there is one that keeps secrets."""
+    try:
+        keyring = import_module("keyring")  # an extra, which type checkers need not find
+        return keyring if keyring.get_keyring().priority > 0 else None
+    except Exception:  # noqa: BLE001 - the package is not installed, or its backends fail in their own ways
+        return None
+
+
+class StoredTokens(OAuthClientProvider):
+    """Sends the tokens of a sign-in to a server, and refreshes them; without one, it sends nothing.
+
+    Args:
+        url: The server.
+        redirect: Shows the address to sign in at, for a new sign-in.
+        callback: Waits for the browser to come back, for a new sign-in.
+        redirect_uri: Where the browser comes back to.
+        client_id: The id of a program that was registered by hand.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        redirect: Callable[[str], Awaitable[None]] | None = None,
+        callback: Callable[[], Awaitable[AuthorizationCodeResult]] | None = None,
+        redirect_uri: str = f"http://127.0.0.1{_PATH}",
+        client_id: str = "",
+    ) -> None:
+        metadata = OAuthClientMetadata(
+            client_name="Maverick",
+            redirect_uris=[AnyUrl(redirect_uri)],
+            grant_types=["authorization_code", "refresh_token"],
+            response_types=["code"],
+            token_endpoint_auth_method="none",  # noqa: S106 - there is no secret
+        )
+        super().__init__(url, metadata, self, redirect, callback)
+        self._store = TokenStore(url)
+        self._is_new = redirect is not None
+        self._client_id = client_id
+
+    async def _initialize(self) -> None:
+        """Take what is kept, all of it: the package itself would forget when a token expires, and where to refresh it."""
+        context, self._initialized = self.context, True
+        if self._client_id:
+            context.client_info = OAuthClientInformationFull(
+                client_id=self._client_id, redirect_uris=context.client_metadata.redirect_uris
+            )
+        kept = None if self._is_new else await asyncio.to_thread(self._store.load)
+        if kept is None:
+            return
+        with suppress(ValidationError):  # it was written by another version; a new sign-in mends it
+            context.client_info = OAuthClientInformationFull.model_validate(kept.client)
+            if kept.server is not None:
+                context.oauth_metadata = OAuthMetadata.model_validate(kept.server)
+            if kept.resource is not None:
+                context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(kept.resource)
+            context.auth_server_url, context.token_expiry_time = kept.issuer, kept.expires_at
+            context.current_tokens = OAuthToken.model_validate(kept.tokens)
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """The tokens in use."""
+        return self.context.current_tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Keep new tokens, with all that refreshing them needs."""
+        context = self.context
+        found = (tokens, context.client_info, context.oauth_metadata, context.protected_resource_metadata)
+        given, client, server, resource = (
+            None if one is None else one.model_dump(mode="json", exclude_none=True) for one in found
+        )
+        expires, issuer = context.token_expiry_time, context.auth_server_url
+        await asyncio.to_thread(
+            self._store.save, _SignIn(given or {}, client or {}, expires, server, resource, issuer)
+        )
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """What we are registered as."""
+        return self.context.client_info
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Nothing: it is kept with the tokens."""
+
+
+async def sign_in(
+    url: str,
+    show: Callable[[str], Awaitable[None]],
+    *,
+    headers: Mapping[str, str] | None = None,
+    client_id: str = "",
+    port: int = 0,
+    patience: float = 300,
+) -> bool:
+    """Sign in to a server with a browser, and keep the tokens; returns whether the server wanted that.
+
+    Args:
+        url: The server.
+        show: Shows a person the address to sign in at.
+        headers: What the server is sent besides.
+        client_id: The id of a program that was registered by hand, for servers that register none by themselves.
+        port: The port of this machine that the browser comes back to; by default any.
+        patience: How long the person may take, in seconds.
+
+    Raises:
+        NetworkError: The server cannot be reached, the sign-in was refused or took too long, or the server wants us to
+            go where it must not send us.
+    """
+    async with _Callback(port) as callback:
+
+        async def redirect(address: str) -> None:
+            _check_address(url, address)
+            callback.expect(address)
+            await show(address)
+
+        auth = StoredTokens(url, redirect, callback.wait, callback.address, client_id)
+
+        async def check(request: httpx2.Request) -> None:
+            _check_address(url, str(request.url))
+
+        try:
+            async with (
+                asyncio.timeout(patience),
+                create_mcp_http_client(dict(headers or {}), auth=auth) as http,
+            ):
+                http.event_hooks["request"].append(check)
+                async with http.stream("POST", url, json=_HELLO, headers=_HELLO_HEADERS) as response:
+                    status = response.status_code
+        except TimeoutError as error:
+            raise NetworkError(f"No one signed in within {patience:g} s. Try again.", cause=error) from error
+        except (OAuthFlowError, httpx2.HTTPError, ValidationError) as error:
+            raise NetworkError(_why_not(error), cause=error) from error
+    if status in (401, 403):
+        raise NetworkError(f"The server answers HTTP {status} although the sign-in worked. Check its url.")
+    return callback.is_expected
+
+
+def _why_not(error: Exception) -> str:
+    match error:
+        case OAuthRegistrationError():
+            return (
+                "The sign-in failed: its authorization server does not register programs by itself. Register one there, "
+                "and give its id with --client-id, and the port of its redirect URI with --port."
+            )
+        case OAuthTokenError():
+            return "The sign-in failed: its authorization server gave no token. Try again."
+        case OAuthFlowError() | ValidationError():
+            return (
+                "The sign-in was refused: what the server says of its authorization server does not fit. "
+                "Check the server's url."
+            )
+    return "The server, or its authorization server, cannot be reached. Check the server's url."
+
+
+def _check_address(server: str, address: str) -> None:
+    """Refuse to be sent to an address that is not protected, or to this machine by a server that is not on it.
+
+    Raises:
+        NetworkError: It is such an address.
+    """
+    home, there = urlsplit(server), urlsplit(address)
+    same = (home.scheme, home.netloc) == (there.scheme, there.netloc)
+    local = _is_local(there.hostname or "")
+    if same or (there.scheme == "https" and not local) or (local and _is_local(home.hostname or "")):
+        return
+    raise NetworkError(
+        f"The sign-in was refused: the server wants to go on at {there.scheme}://{there.netloc}, which is not protected, or "
+        "is this machine itself. Check the server's url."
+    )
+
+
+def _is_local(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_link_local or address.is_unspecified
+
+
+class _Callback:
+    """The loopback address that a browser comes back to after a sign-in."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._state = ""
+        self._answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._port}{_PATH}"
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether a person was shown where to sign in."""
+        return bool(self._state)
+
+    def expect(self, address: str) -> None:
+        """Accept the answer to this request only: any page in the browser can send us one."""
+        self._state = parse_qs(urlsplit(address).query)["state"][0]
+
+    async def wait(self) -> AuthorizationCodeResult:
+        return await self._answer
+
+    async def __aenter__(self) -> Self:
+        try:
+            self._server = await asyncio.start_server(
+                self._serve, "127.0.0.1", self._port, limit=_LONGEST_LINE
+            )
+        except OSError as error:
+            raise NetworkError(f"Port {self._port} is in use. Choose another.", cause=error) from error
+        self._port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self._server.close()
+        self._answer.cancel()
+        await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(10):
+                line = (await reader.readline()).decode("ascii", "replace").split()
+                for _ in range(_MOST_HEADERS):
+                    if not (await reader.readline()).strip():
+                        break
+                status, text = self._received(line)
+                page = _PAGE.format(text).encode()
+                writer.write(
+                    f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(page)}\r\n"
+                    "Cache-Control: no-store\r\nConnection: close\r\n\r\n".encode()
+                    + page
+                )
+                await writer.drain()
+        except (OSError, ValueError, TimeoutError):
+            pass  # it was no browser
+        finally:
+            writer.close()
+
+    def _received(self, line: list[str]) -> tuple[str, str]:
+        target = urlsplit(line[1] if len(line) == 3 and line[0] == "GET" else "")
+        said = {name: values[0] for name, values in parse_qs(target.query).items()}
+        mine = secrets.compare_digest(said.get("state", "").encode(), self._state.encode())
+        if target.path != _PATH or not self._state or not mine or self._answer.done():
+            return "400 Bad Request", "This is not an answer to the sign-in that Maverick waits for."
+        if "code" not in said:
+            why = "".join(sign for sign in said.get("error", "")[:100] if sign.isalnum() or sign in "_-. ")
+            self._answer.set_exception(
+                NetworkError(f"The sign-in was refused: {why or 'no code came back'}.")
+            )
+            return "200 OK", "The sign-in was refused."
+        self._answer.set_result(
+            AuthorizationCodeResult(code=said["code"], state=said["state"], iss=said.get("iss"))
+        )
+        return "200 OK", "You are signed in."
