@@ -9,7 +9,7 @@ RUNS ?= 12000
 N ?= 200
 EXAMPLES ?= 1000000
 # What the suite tests besides the core; the other extras are heavy and skipped with a reason where absent.
-DEV_EXTRAS := $(addprefix --extra ,server claude-code claude-sdk mcp otel postgres temporal tui)
+DEV_EXTRAS := $(addprefix --extra ,acp server claude-code claude-sdk mcp otel postgres temporal tui)
 
 .DEFAULT_GOAL := help
 .PHONY: help chat test bare check format bench simulate chaos chaos-fleet soak-fleet fuzz fleet lint-deploy dist docs prices lock clean

@@ -370,6 +370,7 @@ _FLEET = {
 }
 
 _SCREEN = {
+    "007-ACP": "An editor uses an agent by the Agent Client Protocol: its sessions are journaled runs, asked about as elsewhere.",
     "007-TUI": "One screen has agents and runs, and a live conversation, in 80 by 24 characters and more.",
     "007-TUI-MODEL": "What is shown is made of the events alone, by plain Python.",
     "007-TUI-STREAM": "A hundred thousand streamed pieces are shown without falling behind, and none is lost.",

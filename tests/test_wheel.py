@@ -50,6 +50,7 @@ for use in {uses!r}:
 _COMMANDS_OF_EXTRAS = {
     "chat": "chat",
     "tui": "tui",
+    "acp": "acp",
     "serve": "server",
     "users list": "server",
     "mcp list": "mcp",

@@ -41,6 +41,7 @@ async def named_tools(
     on_output: Callable[[ToolContext, str], object] | None = None,
     on_remark: Callable[[str], object] | None = None,
     readable: Sequence[Path] = (),
+    servers: Sequence[MCPServer] = (),
 ) -> AsyncIterator[ToolRegistry]:
     """The tools an agent refers to; its MCP servers stay connected inside the ``async with`` block.
 
@@ -50,6 +51,7 @@ async def named_tools(
         on_output: Receives the output of commands while they run.
         on_remark: Receives notes for the user about the tools.
         readable: Folders outside the workspace that commands in the sandbox may read, besides this Python's.
+        servers: More MCP servers to connect; one that cannot be is remarked and left out.
 
     Raises:
         MaverickError: A server is not configured, its project is not trusted, or it cannot be connected.
@@ -57,13 +59,14 @@ async def named_tools(
     coding = names_coding_tools(definition)
     registry = coding_registry(folder, on_output, readable) if coding else ToolRegistry()
     names = servers_named(definition)
-    if not names:
+    if not names and not servers:
         yield registry
         return
     from maverick.config.mcp_servers import load_mcp_servers  # here, since most agents name no server
 
     known = load_mcp_servers(folder)
-    async with _connected([known.find(name) for name in names]) as connected:
+    others = [server for server in servers if server.name not in names]
+    async with _connected([known.find(name) for name in names], others, on_remark) as connected:
         for one in connected:
             registry.register_group(group_of(one.server.name), one.tools)
             if one.quarantined and on_remark is not None:
@@ -88,10 +91,12 @@ def coding_registry(
     return ToolRegistry(coding_tools(Workspace(folder), readable=folders, on_output=on_output))
 
 
-def _connected(servers: list[MCPServer]) -> AbstractAsyncContextManager[list[ConfiguredServer]]:
+def _connected(
+    servers: list[MCPServer], others: list[MCPServer], on_remark: Callable[[str], object] | None
+) -> AbstractAsyncContextManager[list[ConfiguredServer]]:
     from maverick.tools.mcp import connected_servers  # here, since it brings MCP with it
 
-    return connected_servers(servers)
+    return connected_servers(servers, others, on_remark or (lambda _: None))
 
 
 def _named(definition: AgentDefinition[Any]) -> Iterator[str]:

@@ -7,10 +7,10 @@ then run with that one's client, tools, permissions and approver. What it leaves
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maverick.agents.discovery import DiscoveredAgent, Discovery, Origin
 from maverick.agents.markdown import read_agent
@@ -25,7 +25,10 @@ from maverick.model import ToolContext
 from maverick.runtime import AgentExecutor
 from maverick.runtime.approver import Approver
 from maverick.runtime.toolset import Guidance
-from maverick.tools.permissions import Mode, StrictestPolicy, load_permissions
+from maverick.tools.permissions import Mode, ModeSwitch, StrictestPolicy, SwitchedPolicy, load_permissions
+
+if TYPE_CHECKING:
+    from maverick.config.mcp_server import MCPServer
 
 _HOOK = "executor"
 
@@ -42,11 +45,12 @@ async def agent_executor(
     journal: Journal | None,
     *,
     user_id: str | None = None,
-    mode: str | None = None,
+    mode: str | ModeSwitch | None = None,
     approve: Approver | None = None,
     on_output: Callable[[ToolContext, str], object] | None = None,
     on_remark: Callable[[str], object] | None = None,
     cwd: Path | None = None,
+    servers: Sequence[MCPServer] = (),
 ) -> AsyncIterator[AgentExecutor]:
     """What runs an agent, for the length of an ``async with`` block; one executor serves any number of its runs.
 
@@ -60,12 +64,13 @@ async def agent_executor(
         config: The settings.
         journal: Where its runs are kept, whatever its module says.
         user_id: The verified user that the runs act for, for the agent's module.
-        mode: What it may do without asking.
+        mode: What it may do without asking; a switch can be changed while runs are in progress.
         approve: Asks a person about a tool call, unless its module says who is asked; without it, the run waits in its
             journal.
         on_output: Called with the output of the agent's commands as it comes.
         on_remark: Called with what the user should know about tools that are left out.
         cwd: The folder of its coding tools; by default the current one.
+        servers: MCP servers that are connected besides those it names; one that cannot be is remarked and left out.
 
     Raises:
         InvalidInputError: The agent is a class that has no runs; or its module's ``executor`` fails, or returns
@@ -90,12 +95,19 @@ async def agent_executor(
     given = own.options
     brought, rules = given["tool_registry"], given["permissions"]
     usual = usual or (Mode.ASK if names_tools(definition) else Mode.YOLO)
-    permissions = load_permissions(mode, usual=usual if rules is None else Mode.YOLO, project=folder)
+    usual = usual if rules is None else Mode.YOLO
+    permissions = (
+        SwitchedPolicy(mode, project=folder, usual=usual)
+        if isinstance(mode, ModeSwitch)
+        else load_permissions(mode, usual=usual, project=folder)
+    )
     guidance, readable = given["guidance"], list[Path]()
     if brought is None and guidance is None and names_coding_tools(definition):
         guidance, readable = _guidance(folder, on_remark)
     tools = (
-        named_tools(definition, folder, on_output=on_output, on_remark=on_remark, readable=readable)
+        named_tools(
+            definition, folder, on_output=on_output, on_remark=on_remark, readable=readable, servers=servers
+        )
         if brought is None
         else nullcontext(brought)
     )

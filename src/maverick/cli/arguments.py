@@ -9,8 +9,8 @@ import argparse
 
 from maverick.cli.fleet.arguments import add_connection
 from maverick.cli.parser import CommandParser, dollars, unicode_text, whole_number
+from maverick.cli.run.arguments import EFFORTS, add_servers
 from maverick.cli.run.arguments import add_arguments as add_run
-from maverick.cli.run.arguments import add_servers
 
 
 def add_agents(parser: CommandParser) -> None:
@@ -88,6 +88,36 @@ def add_tui(parser: CommandParser) -> None:
         "~/.maverick/runs.db)",
     )
     parser.set_defaults(command="maverick.cli.tui:open_screen")
+
+
+def add_acp(parser: CommandParser) -> None:
+    """Add the arguments of ``acp``."""
+    parser.description = (
+        "Serve an agent to an editor that speaks the Agent Client Protocol, such as Zed, JetBrains IDEs or Neovim. The "
+        "editor starts this command; its conversations are runs like any other."
+    )
+    parser.add_argument(
+        "agent",
+        metavar="AGENT",
+        nargs="?",
+        type=unicode_text,
+        help="the agent, by name or file as in `maverick run` (default: general)",
+    )
+    parser.add_argument("--model", metavar="PROVIDER:MODEL", help="the model, in place of the agent's own")
+    parser.add_argument("--effort", choices=EFFORTS, help="how much work the model puts into an answer")
+    parser.add_argument(
+        "--mode",
+        choices=("plan", "ask", "accept-edits", "yolo"),
+        help="the mode that sessions begin in: read only (nothing else is allowed); read; edit files too; anything",
+    )
+    add_servers(parser, "in every session")
+    parser.add_argument(
+        "--journal",
+        metavar="PATH",
+        help="where runs are kept: a file or a postgresql:// address (default: MAVERICK_JOURNAL, the settings, or "
+        "~/.maverick/runs.db)",
+    )
+    parser.set_defaults(command="maverick.cli.acp.command:serve")
 
 
 def add_serve(parser: CommandParser) -> None:

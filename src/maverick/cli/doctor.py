@@ -222,6 +222,7 @@ _EXTRAS: Mapping[str, tuple[str, str]] = {
     "mcp": ("mcp", "tools of MCP servers"),
     "server": ("fastapi", "maverick serve"),
     "tui": ("textual", "maverick tui"),
+    "acp": ("agent-client-protocol", "maverick acp"),
     "postgres": ("asyncpg", "journals in Postgres"),
     "temporal": ("temporalio", "fleets"),
     "otel": ("opentelemetry-sdk", "traces and metrics"),

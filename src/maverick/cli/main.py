@@ -74,6 +74,12 @@ COMMANDS = (
         extra="tui",
     ),
     Command(
+        "acp",
+        "use an agent in your editor (Agent Client Protocol)",
+        "maverick.cli.arguments:add_acp",
+        extra="acp",
+    ),
+    Command(
         "serve", "serve the Chat API and its web page", "maverick.cli.arguments:add_serve", extra="server"
     ),
     Command(

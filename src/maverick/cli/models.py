@@ -37,9 +37,9 @@ def list_models(options: argparse.Namespace) -> int:
     Raises:
         InvalidInputError: No model matches.
     """
-    found = [(_full_name(vendor, name), info) for vendor, name, info in listed_models()]
+    found = _all_models()
     if options.pattern is None:
-        shown = [(name, info) for name, info in found if info.media and not _is_retired(info)]
+        shown = [(name, info) for name, info in found if _is_current(info)]
     else:
         pattern = options.pattern if "*" in options.pattern else f"*{options.pattern}*"
         shown = [(name, info) for name, info in found if fnmatch(name, pattern)]
@@ -58,8 +58,17 @@ def list_models(options: argparse.Namespace) -> int:
     return SUCCESS
 
 
-def _is_retired(info: ModelInfo) -> bool:
-    return "was retired" in retirement_notice("", info)
+def offered_models(provider: str) -> list[str]:
+    """The current models of a provider, as ``provider:model``."""
+    return [name for name, info in _all_models() if _is_current(info) and name.startswith(f"{provider}:")]
+
+
+def _all_models() -> list[tuple[str, ModelInfo]]:
+    return [(_full_name(vendor, name), info) for vendor, name, info in listed_models()]
+
+
+def _is_current(info: ModelInfo) -> bool:
+    return bool(info.media) and "was retired" not in retirement_notice("", info)
 
 
 def _full_name(vendor: str, name: str) -> str:

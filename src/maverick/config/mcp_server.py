@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -36,6 +36,9 @@ class _Narrowing(Struct, frozen=True):
 
 class MCPServer(Struct, frozen=True, kw_only=True):
     """A server. Texts may have ``${VARIABLE}`` or ``${VARIABLE:-otherwise}`` in them, from the environment."""
+
+    is_written: ClassVar[bool] = True
+    """Whether it is in a file, so that what a user has accepted of it is remembered."""
 
     name: str
     source: str
@@ -215,6 +218,25 @@ class MCPServer(Struct, frozen=True, kw_only=True):
     def _problem(self, problem: str, source: str = "") -> ConfigError:
         source = source or self.source
         return ConfigError(f"{source}: MCP server {self.name!r}: {problem}", source=source, field=self.name)
+
+
+class HandedServer(MCPServer, frozen=True, kw_only=True):
+    """A server that the program which started this one hands over, such as an editor.
+
+    Its values are meant as they are, secrets too: nothing of it is written to a file. It is no more than what that program
+    could start itself, with the same rights. Its tools are asked about as those of any other server.
+    """
+
+    is_written: ClassVar[bool] = False
+
+    def address(self, environ: Mapping[str, str] | None = None) -> dict[str, Any]:  # noqa: ARG002 - none is used
+        """Where it is."""
+        if self.url:
+            return {"url": self.url, "headers": self.headers}
+        return {"command": self._argv, "env": self.env, "cwd": self.cwd}
+
+    def _check_secrets(self) -> None:
+        """Secrets may be in it."""
 
 
 def _converted(settings: Mapping[str, object], kind: type[S], source: str, name: str) -> S:

@@ -63,7 +63,8 @@ def preview_call(tool_name: str, arguments: Mapping[str, Any], folder: Path | No
         folder: The folder the agent works in; without one, the call runs elsewhere, and its files are not looked at.
     """
     names = arguments.keys()
-    if folder is not None and names <= set(_WRITE.get(tool_name, _EDIT.get(tool_name, ()))):
+    known = _WRITE.get(tool_name) or _EDIT.get(tool_name)
+    if folder is not None and known is not None and names <= set(known):
         changed = _edit_preview(tool_name, arguments, folder)
         if changed is not None:
             return changed

@@ -15,7 +15,14 @@ import msgspec
 from maverick.config.loading import own_folder
 from maverick.config.mcp_name import prefix_of
 from maverick.config.mcp_server import SETTINGS, MCPServer
-from maverick.exceptions import ConfigError, InvalidInputError, TimeoutError, ToolError, describe_unknown
+from maverick.exceptions import (
+    ConfigError,
+    InvalidInputError,
+    MaverickError,
+    TimeoutError,
+    ToolError,
+    describe_unknown,
+)
 from maverick.model import Effect
 from maverick.tools.mcp.server_address import ServerAddress
 from maverick.tools.mcp.toolset import MCPTool, MCPToolset, ToolPins
@@ -67,6 +74,7 @@ class ConfiguredServer:
         self.server = server
         self.tools: list[MCPTool] = []
         """The tools agents may use, once it is connected."""
+        self.is_connected = False
         self._toolset: MCPToolset | None = None
 
     @property
@@ -98,6 +106,7 @@ class ConfiguredServer:
                 ) from error
             raise
         self._check_names(list(toolset.listed))
+        self.is_connected = True
 
     async def accept(self, tool: str | None = None) -> list[str]:
         """Accept its tools, or one of them, as they are now; returns the names of those that were quarantined.
@@ -115,7 +124,9 @@ class ConfiguredServer:
 
     def _made(self) -> MCPToolset:
         server = self.server
-        pins = ToolPins(own_folder() / "mcp-tools.json", project=server.project)
+        pins = ToolPins(
+            own_folder() / "mcp-tools.json" if server.is_written else None, project=server.project
+        )
         try:
             address = _signed(ServerAddress(**server.address()))
         except InvalidInputError as error:
@@ -137,20 +148,41 @@ class ConfiguredServer:
 
 
 @asynccontextmanager
-async def connected_servers(servers: Iterable[MCPServer]) -> AsyncIterator[list[ConfiguredServer]]:
-    """Connect to several servers of the settings at the same time, for the length of a block.
+async def connected_servers(
+    servers: Iterable[MCPServer],
+    others: Iterable[MCPServer] = (),
+    on_remark: Callable[[str], object] = lambda _: None,
+) -> AsyncIterator[list[ConfiguredServer]]:
+    """Connect to several servers at the same time, for the length of a block.
+
+    Args:
+        servers: Servers that are needed.
+        others: Servers that are left out if they cannot be connected.
+        on_remark: Told why one is left out.
 
     Raises:
-        MaverickError: One of them could not be connected; then none is.
+        MaverickError: One that is needed could not be connected; then none is.
     """
-    configured = [ConfiguredServer(server) for server in servers]
+    needed, optional = ([ConfiguredServer(server) for server in some] for some in (servers, others))
+    configured = [*needed, *optional]
     try:
-        failure = await _connect(configured)
+        failure = await _connect(needed)
         if failure is not None:
             raise failure
-        yield configured
+        for one, problem in zip(optional, await asyncio.gather(*map(_problem_of, optional)), strict=True):
+            if problem is not None:
+                on_remark(f"The MCP server {one.server.name!r} is left out. {problem}")
+        yield [one for one in configured if one.is_connected]
     finally:
         await asyncio.gather(*(server.aclose() for server in configured))
+
+
+async def _problem_of(server: ConfiguredServer) -> MaverickError | None:
+    try:
+        await server.connect()
+    except MaverickError as error:
+        return error
+    return None
 
 
 async def _connect(servers: list[ConfiguredServer]) -> BaseException | None:

@@ -2,7 +2,13 @@
 
 from maverick.loop.policy import Policy, PolicyDecision, Verdict
 from maverick.tools.permissions.mode import Access, Mode
-from maverick.tools.permissions.policy import Permissions, StrictestPolicy, load_permissions
+from maverick.tools.permissions.policy import (
+    ModeSwitch,
+    Permissions,
+    StrictestPolicy,
+    SwitchedPolicy,
+    load_permissions,
+)
 from maverick.tools.permissions.rule import (
     CommandSubject,
     PathSubject,
@@ -16,6 +22,7 @@ __all__ = [
     "Access",
     "CommandSubject",
     "Mode",
+    "ModeSwitch",
     "PathSubject",
     "Permissions",
     "Policy",
@@ -23,6 +30,7 @@ __all__ = [
     "Rule",
     "StrictestPolicy",
     "Subject",
+    "SwitchedPolicy",
     "TextSubject",
     "UrlSubject",
     "Verdict",

@@ -116,6 +116,39 @@ class StrictestPolicy:
         )
 
 
+class ModeSwitch:
+    """A mode that can be changed while runs are in progress: it decides on their next tool calls.
+
+    Args:
+        mode: The mode to begin with; without one, the user's own, or else the agent's usual one.
+    """
+
+    def __init__(self, mode: Mode | str | None = None) -> None:
+        self.mode = None if mode is None else Mode.named(mode)
+
+
+class SwitchedPolicy:
+    """The permissions of the mode that a switch has at the time."""
+
+    __slots__ = ("_policies", "_switch")
+
+    def __init__(self, switch: ModeSwitch, *, project: Path, usual: Mode) -> None:
+        self._switch = switch
+        self._policies = {mode: load_permissions(mode, project=project) for mode in Mode}
+        if switch.mode is None:
+            switch.mode = Mode.named(_own_permissions(None).get("mode", usual))
+
+    def decide(self, call: ToolCall, tool: Tool) -> PolicyDecision:
+        """What the permissions of the current mode say."""
+        return self._policies[self._switch.mode or Mode.ASK].decide(call, tool)
+
+
+def _own_permissions(home: Path | None) -> dict[str, Any]:
+    home = home or persons_home()
+    file = None if home is None else home / _FILE
+    return {} if file is None else read_permissions(file, read_small_file(file))
+
+
 def _rules(field: str, texts: Iterable[str]) -> tuple[Rule, ...]:
     if isinstance(texts, str):
         raise InvalidInputError(f"{field}: expected a list of rules, got {texts!r}.", field=field)
@@ -148,7 +181,7 @@ def load_permissions(
     home = home or persons_home()
     own_file = None if home is None else home / _FILE
     project_file = (project or Path()) / _FILE
-    own = {} if own_file is None else read_permissions(own_file, read_small_file(own_file))
+    own = _own_permissions(home)
     own_mode = own.pop("mode", Mode.named(usual))
     own_mode = own_mode if mode is None else Mode.named(mode)
     content = b"" if _same_file(own_file, project_file) else read_small_file(project_file)

@@ -1,0 +1,110 @@
+"""Serves an agent to the editor that has started this process."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import TextIO, cast
+
+from acp import Agent, run_agent, stdio_streams
+from acp.core import DEFAULT_STDIO_BUFFER_LIMIT_BYTES
+
+from maverick.cli.acp.agent import EditorAgent, Served
+from maverick.cli.agent_lookup import look_up
+from maverick.cli.exit_codes import SIGNALLED, SUCCESS
+from maverick.cli.run_options import RunOptions
+from maverick.cli.settings import load_settings
+from maverick.cli.stop_signals import ENDING
+from maverick.exceptions import InvalidInputError
+from maverick.journal.opening import open_journal
+from maverick.loop.inputs import REQUIRED
+
+_PROMPT = "prompt"
+_NOT_AN_EDITOR = (
+    "`maverick acp` is started by an editor, and talks to it. Add it to your editor's settings as an agent."
+)
+
+
+def serve(options: argparse.Namespace) -> int:
+    """Serve an editor until it closes the connection.
+
+    Args:
+        options: The options of the command.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        InvalidInputError: A person has started it, or the agent cannot be used in an editor.
+        AgentNotFoundError: There is no such agent.
+        JournalError: The journal cannot be opened.
+    """
+    if sys.stdin.isatty() or sys.stdout.isatty():
+        raise InvalidInputError(_NOT_AN_EDITOR, field="terminal")
+    streams = _take_streams()
+    config = load_settings()
+    found = look_up(options.agent, config)
+    if found.definition is None:
+        raise InvalidInputError(
+            f"The agent {found.name!r} is a class, which works in one folder only. Run it with: maverick run {found.name}",
+            field="agent",
+        )
+    inputs = {name for name, spec in (found.inputs or {}).items() if spec.default is REQUIRED}
+    if inputs - {_PROMPT}:
+        raise InvalidInputError(
+            f"The agent {found.name!r} takes {', '.join(sorted(inputs))}, and an editor only gives a prompt.",
+            field="agent",
+        )
+    limits = dict.fromkeys(("max_turns", "max_cost_usd", "max_total_tokens", "max_tool_calls", "timeout"))
+    changes = RunOptions.from_options({**limits, "output_schema": None, "thinking": None, **vars(options)})
+
+    async def run() -> int:
+        async with open_journal(options.journal or config.journal.get_secret_value()) as journal:
+            await journal.list_runs(
+                limit=1
+            )  # a journal that cannot be opened is told before the first prompt
+            return await _answer(EditorAgent(Served(options.agent, found, journal, changes)), *streams)
+
+    return asyncio.run(run())
+
+
+async def _answer(agent: EditorAgent, from_editor: TextIO, to_editor: TextIO) -> int:
+    """Answer the editor until it is gone, or the process is told to end."""
+    sys.stdin, sys.stdout = from_editor, to_editor
+    try:
+        reader, writer = await stdio_streams(limit=DEFAULT_STDIO_BUFFER_LIMIT_BYTES)
+    except ValueError as error:
+        raise InvalidInputError(_NOT_AN_EDITOR, field="terminal", cause=error) from error
+    finally:
+        sys.stdin, sys.stdout = sys.__stdin__, sys.stderr
+    came: list[int] = []
+    listening = asyncio.create_task(
+        run_agent(cast("Agent", agent), writer, reader, use_unstable_protocol=True)
+    )
+
+    def end(number: int) -> None:
+        came.append(number)
+        listening.cancel()
+
+    for number in (signal.SIGINT, *ENDING):
+        asyncio.get_running_loop().add_signal_handler(number, end, number)
+    try:
+        with suppress(asyncio.CancelledError):
+            await listening
+    finally:
+        await agent.aclose()
+    return SIGNALLED + came[0] if came else SUCCESS
+
+
+def _take_streams() -> tuple[TextIO, TextIO]:
+    """The standard streams, for the protocol alone: what else is written goes to standard error, and nothing else is read."""
+    taken = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nowhere, 0)
+    os.close(nowhere)
+    os.dup2(2, 1)
+    return taken

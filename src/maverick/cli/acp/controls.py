@@ -1,0 +1,142 @@
+"""What the user of an editor controls a session with: its mode, model and effort, and slash commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TypeAlias
+
+from acp import schema
+
+from maverick.cli.acp.content import Said
+from maverick.cli.acp.session import EditorSession
+from maverick.cli.models import offered_models
+from maverick.exceptions import InvalidInputError, describe_unknown
+from maverick.tools.permissions import Mode
+
+ConfigOption: TypeAlias = schema.SessionConfigOptionSelect | schema.SessionConfigOptionBoolean
+
+_MODES = {
+    Mode.PLAN: ("Plan", "Reads and thinks, and changes nothing."),
+    Mode.ASK: ("Ask", "Reads freely, and asks before anything else."),
+    Mode.ACCEPT_EDITS: ("Accept edits", "Changes files of the folder freely, and asks before anything else."),
+    Mode.YOLO: ("Allow everything", "Does anything that your permissions do not deny, without asking."),
+}
+STATUS = schema.AvailableCommand(
+    name="status", description="Show the agent, model, mode, cost and runs of this session"
+)
+_MOST_COMMANDS = 100
+_DEFAULT = "default"
+_MODE, _MODEL, _EFFORT = "mode", "model", "effort"
+
+
+def modes_of(session: EditorSession) -> schema.SessionModeState:
+    """The modes there are, and the one that the session is in."""
+    return schema.SessionModeState(
+        current_mode_id=str(session.mode.mode or Mode.ASK),
+        available_modes=[
+            schema.SessionMode(id=str(mode), name=name, description=description)
+            for mode, (name, description) in _MODES.items()
+        ],
+    )
+
+
+def options_of(session: EditorSession) -> list[ConfigOption]:
+    """All that can be chosen, with what is chosen now."""
+    options: list[ConfigOption] = [
+        _select(
+            _MODE,
+            "Mode",
+            str(session.mode.mode or Mode.ASK),
+            [_option(str(mode), *said) for mode, said in _MODES.items()],
+        )
+    ]
+    if (known := session.model_info()) is None:
+        return options
+    model, info = known
+    names = list(dict.fromkeys([model, *offered_models(model.partition(":")[0])]))
+    options.append(_select(_MODEL, "Model", model, [_option(name, name) for name in names]))
+    if info.effort:
+        levels = [_DEFAULT, *info.effort]
+        now = session.effort if session.effort in levels else _DEFAULT
+        options.append(_select(_EFFORT, "Effort", now, [_option(level, level) for level in levels]))
+    return options
+
+
+def choose(session: EditorSession, name: str, value: object) -> None:
+    """Make a choice; what is not offered cannot be chosen.
+
+    Raises:
+        InvalidInputError: There is no such choice.
+    """
+    offered = {option.id: option for option in options_of(session)}
+    if name not in offered:
+        raise InvalidInputError(describe_unknown("option", name, list(offered)), field="configId")
+    values = [
+        one.value
+        for one in getattr(offered[name], "options", ())
+        if isinstance(one, schema.SessionConfigSelectOption)
+    ]
+    if not isinstance(value, str) or value not in values:
+        raise InvalidInputError(describe_unknown(name, str(value), values), field="value")
+    match name:
+        case "mode":
+            session.mode.mode = Mode.named(value)
+        case "model":
+            session.model = value
+        case _:
+            session.effort = None if value == _DEFAULT else value
+
+
+def _select(
+    name: str, title: str, current: str, options: list[schema.SessionConfigSelectOption]
+) -> schema.SessionConfigOptionSelect:
+    category = {_MODE: "mode", _MODEL: "model", _EFFORT: "thought_level"}[name]
+    return schema.SessionConfigOptionSelect.model_validate(
+        {
+            "id": name,
+            "name": title,
+            "category": category,
+            "type": "select",
+            "currentValue": current,
+            "options": options,
+        }
+    )
+
+
+def _option(value: str, name: str, description: str | None = None) -> schema.SessionConfigSelectOption:
+    return schema.SessionConfigSelectOption(value=value, name=name, description=description)
+
+
+def skill_commands(session: EditorSession) -> Iterator[schema.AvailableCommand]:
+    """The skills that the user can name as commands."""
+    for skill in () if session.skills is None else islice(session.skills.by_name.values(), _MOST_COMMANDS):
+        hint = schema.AvailableCommandInput(root=schema.UnstructuredCommandInput(hint="what to do"))
+        yield schema.AvailableCommand(name=skill.name, description=skill.description, input=hint)
+
+
+def with_skill(session: EditorSession, said: Said) -> Said:
+    """A prompt that names a skill as a command, with the skill's instructions before it."""
+    if not isinstance(said, str) or not said.startswith("/") or session.skills is None:
+        return said
+    name, _, rest = said[1:].partition(" ")
+    if name not in session.skills.by_name:
+        return said
+    return f"Follow the skill {name}:\n\n{session.skills.read_skill(name)}\n\n{rest}".rstrip()
+
+
+def status_of(session: EditorSession) -> str:
+    """What ``/status`` says."""
+    known = session.model_info()
+    runs = session.conversation.runs
+    return "\n".join(
+        [
+            f"- agent: {session.setup.found.name}",
+            f"- model: {'its own' if known is None else known[0]}",
+            f"- mode: {session.mode.mode}",
+            f"- folder: {session.setup.folder}",
+            f"- cost: ${session.cost_usd:.4f}",
+            f"- runs: {', '.join(f'`{run}`' for run in runs) or 'none yet'}",
+            *([f"\nIn a terminal: `maverick runs show {runs[-1]}`"] if runs else []),
+        ]
+    )

@@ -1,0 +1,371 @@
+"""One session of an editor: a conversation in a folder, whose prompts are journaled runs."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from acp import schema
+from acp.helpers import update_agent_message_text, update_user_message_text
+from acp.interfaces import Client
+from msgspec import structs
+
+from maverick.agents.conversations import Conversation, FolderConversations, messages_of
+from maverick.agents.discovery import DiscoveredAgent
+from maverick.agents.named_tools import names_coding_tools
+from maverick.agents.running import agent_executor
+from maverick.agents.skills import Skills, load_skills
+from maverick.cli.acp.content import Said, history_of, title_of
+from maverick.cli.acp.tool_calls import kind_of, locations_of, preview_content
+from maverick.cli.acp.tool_calls import title_of as call_title
+from maverick.cli.acp.updates import Update, UpdateMapper, call_key
+from maverick.cli.executor import explain_stand_in, who_answers
+from maverick.cli.run_options import RunOptions
+from maverick.config import MaverickConfig
+from maverick.config.mcp_name import group_of
+from maverick.config.mcp_server import HandedServer
+from maverick.exceptions import InvalidInputError, InvalidToolError, RunNotFoundError
+from maverick.journal import Journal
+from maverick.loop import AgentDefinition, AgentResult
+from maverick.loop.events import AgentActivityEvent
+from maverick.model import ModelInfo, Role, ToolCall, ToolContext, model_info
+from maverick.providers.catalog import open_client
+from maverick.runtime import AbortSignal, AgentExecutor
+from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
+from maverick.runtime.arguments import checked_run_id
+from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent
+from maverick.runtime.replay import check_unchanged, load_beginning
+from maverick.tools.permissions import ModeSwitch
+
+_OUTPUT_EVERY = 0.2
+"""Seconds between two updates with the output of a command."""
+_AGAIN = 0.05
+"""Seconds until a run that has not begun yet is spoken to again."""
+_ALLOW, _REJECT = "allow", "reject"
+_FOR = {GrantScope.SESSION: "this session", GrantScope.PROJECT: "this project"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionSetup:
+    """What a session is made with."""
+
+    client: Client
+    """The editor."""
+    journal: Journal
+    found: DiscoveredAgent
+    config: MaverickConfig
+    """The settings for its folder."""
+    folder: Path
+    options: RunOptions
+    """What the options of the command change about the agent."""
+    servers: tuple[HandedServer, ...] = ()
+    """The MCP servers that the editor hands over."""
+
+
+@dataclass
+class _Turn:
+    """A prompt that is being worked on, by a task of the session: it ends well also if the connection is lost."""
+
+    run_id: str
+    signal: AbortSignal = field(default_factory=AbortSignal)
+    task: asyncio.Task[AgentResult[Any]] = field(init=False)
+
+
+class EditorSession:
+    """A conversation that an editor shows.
+
+    Args:
+        setup: What it is made with.
+        conversation: The conversation so far.
+    """
+
+    def __init__(self, setup: SessionSetup, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.setup = setup
+        self.mode = ModeSwitch(setup.options.mode)
+        self.model = setup.options.model
+        """The ``provider:model`` that was chosen, if one was."""
+        self.effort: str | None = setup.options.settings.get("effort")
+        self.skills: Skills | None = load_skills(setup.folder) if names_coding_tools(self._own) else None
+        """What it can be told to use by name, as ``/name``."""
+        self._updates = UpdateMapper(setup.folder)
+        self._outgoing: asyncio.Queue[Update] = asyncio.Queue()
+        self._lifetime = AsyncExitStack()
+        self._executor: AgentExecutor | None = None
+        self._servers: list[str] = []
+        self._turn: _Turn | None = None
+        self._asking = asyncio.Lock()
+        self._grants = Grants(setup.folder)
+        self._late: set[str] = set()
+
+    @property
+    def id(self) -> str:
+        """Its id: that of the conversation."""
+        return self.conversation.id
+
+    # Its life -----------------------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Connect what it works with.
+
+        Raises:
+            MaverickError: Its model, or an MCP server of the settings, cannot be used.
+        """
+        setup = self.setup
+        sending = asyncio.create_task(self._send())
+        self._lifetime.callback(sending.cancel)
+        answering = who_answers(setup.found, self._own, self.model, setup.config.agent)
+        if notice := explain_stand_in(answering):
+            self.tell(self._updates.thought(f"{notice}\n"))
+        self._executor = await self._lifetime.enter_async_context(
+            agent_executor(
+                replace(setup.found, agent=self.definition()),
+                setup.config,
+                setup.journal,
+                mode=self.mode,
+                approve=self._approve,
+                on_output=self._show_output,
+                on_remark=lambda remark: self.tell(self._updates.thought(f"{remark}\n")),
+                cwd=setup.folder,
+                servers=setup.servers,
+            )
+        )
+        registry = self._executor.options["tool_registry"]
+        for server in setup.servers:
+            try:
+                if registry is not None and registry.find(group_of(server.name)):
+                    self._servers.append(server.name)
+            except InvalidToolError:  # it could not be connected, which was remarked
+                continue
+
+    async def aclose(self) -> None:
+        """Stop its run, which can be resumed, and let go of what it works with."""
+        if self._turn is not None:
+            self._turn.signal.abort("the session was closed")
+            await asyncio.wait([self._turn.task])
+        await self._lifetime.aclose()
+
+    # What it is made of -------------------------------------------------------------------------------------------
+
+    @property
+    def _own(self) -> AgentDefinition[Any]:
+        definition = self.setup.found.definition
+        assert definition is not None  # noqa: S101 - the command has made sure
+        return definition
+
+    def definition(self) -> AgentDefinition[Any]:
+        """The agent, on the model that answers and with the tools that it has here.
+
+        Raises:
+            ConfigError: The model cannot be used.
+        """
+        setup = self.setup
+        answering = who_answers(setup.found, self._own, self.model, setup.config.agent)
+        settings = {**setup.options.settings, **({"effort": self.effort} if self.effort else {})}
+        mcp = (*setup.options.mcp, *self._servers)
+        changes = RunOptions(self.model, None, None, mcp, settings, setup.options.limits)
+        return changes.applied_to(self._own, None if answering is None else answering.model)
+
+    def model_info(self) -> tuple[str, ModelInfo] | None:
+        """The model that answers, and what is known of it; ``None`` if the agent's module brings its own."""
+        answering = who_answers(self.setup.found, self._own, self.model, self.setup.config.agent)
+        if answering is None:
+            return None
+        return answering.model, model_info(open_client(answering), answering.model)
+
+    @property
+    def cost_usd(self) -> float:
+        """What its runs have cost here, as far as that is known."""
+        return self._updates.cost_usd
+
+    # Prompts ------------------------------------------------------------------------------------------------------
+
+    async def prompt(self, said: Said) -> AgentResult[Any]:
+        """Answer a prompt, and tell the editor what happens on the way.
+
+        While another prompt is being answered, the agent hears this one before its next turn, and both end together.
+
+        Raises:
+            MaverickError: The run cannot be started or resumed.
+        """
+        while (turn := self._turn) is not None:
+            try:
+                await self.setup.journal.say(turn.run_id, said)
+            except (InvalidInputError, RunNotFoundError):  # it has not begun yet, or has just ended
+                await asyncio.wait([turn.task], timeout=_AGAIN)
+            else:
+                break
+        else:
+            self._turn = turn = _Turn(checked_run_id(None))
+            turn.task = asyncio.create_task(self._answer(turn, said))
+        await asyncio.wait([turn.task])
+        return turn.task.result()
+
+    def cancel(self) -> None:
+        """Stop the run, if there is one; what there is of its answer is kept."""
+        if self._turn is not None:
+            self._turn.signal.abort("cancelled in the editor")
+
+    @property
+    def unfinished(self) -> str | None:
+        """The run that is in progress here."""
+        return None if self._turn is None else self._turn.run_id
+
+    async def _answer(self, turn: _Turn, said: Said) -> AgentResult[Any]:
+        executor, setup = self._executor, self.setup
+        assert executor is not None  # noqa: S101 - it was opened
+        runs = self.conversation.runs
+        try:
+            definition = self.definition()
+            known = self.model_info()
+            self._updates.context_window = definition.model_config.context_window or (
+                None if known is None else known[1].context_window
+            )
+            before = await messages_of(setup.journal, runs[-1]) if runs else ()
+            if before is None:  # its process has died, or it waits
+                turn.run_id = runs[-1]
+                start = await load_beginning(setup.journal, turn.run_id)
+                check_unchanged(start, executor.fingerprint(definition), accept_changes=False)
+                await setup.journal.say(turn.run_id, said)
+                run = executor.resume(turn.run_id, definition, signal=turn.signal, on_activity=self._hear)
+            else:
+                self._remember(self.conversation.continued_by(turn.run_id), said)
+                run = executor.execute(
+                    definition,
+                    inputs={"prompt": said},
+                    messages=before,
+                    run_id=turn.run_id,
+                    trace_id=self.id,
+                    signal=turn.signal,
+                    on_activity=self._hear,
+                )
+            return await run
+        finally:
+            self._turn = None
+            await self.told()
+
+    def forget_last(self) -> None:
+        """Leave out the last run of the conversation: by the protocol, what was refused is not part of it."""
+        self._remember(structs.replace(self.conversation, runs=self.conversation.runs[:-1]), "")
+
+    def _remember(self, conversation: Conversation, said: Said) -> None:
+        if not self.conversation.runs:
+            self.tell(schema.SessionInfoUpdate(session_update="session_info_update", title=title_of(said)))
+        self.conversation = conversation
+        FolderConversations(self.setup.folder).remember(conversation)
+
+    # What the editor is told --------------------------------------------------------------------------------------
+
+    def tell(self, *updates: Update) -> None:
+        """Send something to the editor, after what was sent before."""
+        for update in updates:
+            self._outgoing.put_nowait(update)
+
+    async def told(self) -> None:
+        """Wait until everything was sent."""
+        await self._outgoing.join()
+
+    def remark(self, text: str) -> None:
+        """Say something that is no part of the conversation."""
+        self.tell(update_agent_message_text(text))
+
+    async def replay(self) -> None:
+        """Tell the editor what was said and done so far.
+
+        Raises:
+            MaverickError: A run is not in the journal, or damaged.
+        """
+        assert self._executor is not None  # noqa: S101 - it was opened
+        for number, run_id in enumerate(self.conversation.runs):
+            start = await load_beginning(self.setup.journal, run_id)
+            told = start.messages if number == 0 else start.messages[start.earlier :]
+            for role, text in history_of(told):
+                self.tell(
+                    update_user_message_text(text) if role is Role.USER else update_agent_message_text(text)
+                )
+            try:
+                async for event in self._executor.replay(run_id, self.definition()):
+                    self.tell(*self._updates.updates_of(event, replayed=True))
+            except InvalidInputError as error:  # the run no longer follows from the agent
+                self.remark(f"The agent has changed, so the rest of this run cannot be shown: {error}")
+            self.tell(*self._updates.closed())
+        runs = self.conversation.runs
+        if runs and await messages_of(self.setup.journal, runs[-1]) is None:
+            self.remark("This conversation was interrupted here. Your next message continues it.")
+        await self._outgoing.join()
+
+    def _hear(self, event: AgentActivityEvent) -> None:
+        self.tell(*self._updates.updates_of(event))
+
+    def _show_output(self, context: ToolContext, output: str) -> None:
+        key = call_key(context.run_id, context.call_id)
+        self._updates.output(key, output)
+        if key not in self._late:
+            self._late.add(key)
+            asyncio.get_running_loop().call_later(_OUTPUT_EVERY, self._flush_output, key)
+
+    def _flush_output(self, key: str) -> None:
+        self._late.discard(key)
+        if (update := self._updates.shown_output(key)) is not None:
+            self.tell(update)
+
+    async def _send(self) -> None:
+        while True:
+            update = await self._outgoing.get()
+            try:
+                await self.setup.client.session_update(self.id, update)
+            except ConnectionError:  # the editor is gone, and with it the one who would read it
+                pass
+            finally:
+                self._outgoing.task_done()
+
+    # Permission ---------------------------------------------------------------------------------------------------
+
+    async def _approve(self, request: ApprovalRequest) -> ApprovalAnswer:
+        """Ask the user of the editor about a tool call, unless they have allowed it before."""
+        async with self._asking:  # calls of several subagents are asked about one after the other
+            return await consent(request, self._grants, partial(self._ask, request), self.setup.folder)
+
+    async def _ask(
+        self, request: ApprovalRequest, preview: CallPreview
+    ) -> tuple[ApprovalAnswer, GrantScope | None]:
+        await self.told()  # so that what led to the call is shown before it
+        call = ToolCall(request.call_id, request.tool_name, request.arguments)
+        folder = self.setup.folder
+        answer = await self.setup.client.request_permission(
+            self.id,
+            schema.ToolCallUpdate(
+                tool_call_id=call_key(request.run_id, request.call_id),
+                title=call_title(call, request.agent),
+                kind=kind_of(call),
+                status="pending",
+                content=preview_content(preview, request.reason, folder),
+                locations=locations_of(call, folder),
+                raw_input=request.arguments,
+            ),
+            [
+                schema.PermissionOption(option_id=_ALLOW, name="Allow", kind="allow_once"),
+                *(
+                    schema.PermissionOption(
+                        option_id=scope,
+                        name=f"Always allow {preview.always} ({_FOR[scope]})",
+                        kind="allow_always",
+                    )
+                    for scope in self._grants.scopes
+                ),
+                schema.PermissionOption(option_id=_REJECT, name="Reject", kind="reject_once"),
+            ],
+        )
+        outcome = answer.outcome
+        if not isinstance(outcome, schema.AllowedOutcome):
+            self.cancel()
+            return request.deny("The user cancelled."), None
+        if outcome.option_id == _ALLOW:
+            return request.approve(), None
+        if outcome.option_id in self._grants.scopes:
+            return request.approve(), GrantScope(outcome.option_id)
+        return request.deny("The user rejected it in the editor."), None

@@ -1,0 +1,219 @@
+"""The events of a run as the updates that an editor shows: the same for a run that is live and for one that is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from acp import schema
+from acp.helpers import (
+    start_tool_call,
+    update_agent_message_text,
+    update_agent_thought_text,
+    update_plan,
+    update_tool_call,
+    update_user_message_text,
+)
+
+from maverick.cli.acp.tool_calls import (
+    PLAN,
+    content_of,
+    kind_of,
+    locations_of,
+    plan_of,
+    text_content,
+    title_of,
+)
+from maverick.loop.events import (
+    AgentActivityEvent,
+    ApprovalRequested,
+    Compacted,
+    ContentChunk,
+    MessageAdded,
+    RetryScheduled,
+    RunEnd,
+    ServerToolUsed,
+    Thinking,
+    ToolCallEnd,
+    TurnStart,
+    UsageUpdated,
+)
+from maverick.loop.events import ToolCallStart as ToolCallBegan
+from maverick.model import ToolCall
+from maverick.model.untrusted import unmarked
+
+Update: TypeAlias = (
+    schema.AgentMessageChunk
+    | schema.AgentThoughtChunk
+    | schema.UserMessageChunk
+    | schema.ToolCallStart
+    | schema.ToolCallProgress
+    | schema.AgentPlanUpdate
+    | schema.AvailableCommandsUpdate
+    | schema.ConfigOptionUpdate
+    | schema.CurrentModeUpdate
+    | schema.SessionInfoUpdate
+    | schema.UsageUpdate
+)
+_MOST_OUTPUT = 20_000
+"""Characters of a command's output that are kept while it runs."""
+
+
+def call_key(run_id: str, call_id: str) -> str:
+    """The id of a tool call in an editor: models number their calls, and a session has many runs."""
+    return f"{run_id}:{call_id}"
+
+
+class UpdateMapper:
+    """Makes the updates of a session out of the events of its runs.
+
+    Args:
+        folder: The folder of the session.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.context_window: int | None = None
+        """How many tokens the model can read, if known."""
+        self._folder = folder
+        self._open: dict[str, str] = {}
+        """The output so far of calls that were told and have no result yet, by key."""
+        self._edits: set[str] = set()
+        """Those of them that change a file, and were told with the difference."""
+        self._costs: dict[str, float] = {}
+        """What each run has cost."""
+        self._message = ""
+
+    @property
+    def cost_usd(self) -> float:
+        """What the runs have cost, as far as that is known."""
+        return sum(self._costs.values())
+
+    def updates_of(self, event: AgentActivityEvent, *, replayed: bool = False) -> Iterator[Update]:
+        """What an editor is told of an event.
+
+        Args:
+            event: The event.
+            replayed: Whether it is from a journal: then the user's words are told, too.
+        """
+        if len(event.agent) > 1 and isinstance(event, ContentChunk | Thinking | TurnStart | UsageUpdated):
+            return  # what a subagent says is in the result of the call
+        match event:
+            case ContentChunk():
+                yield self.said(event.content)
+            case Thinking():
+                yield self.thought(event.content)
+            case ToolCallBegan():
+                yield from self._began(event, event.tool_call, status="in_progress")
+            case ApprovalRequested():
+                yield from self._began(event, event.tool_call, status="pending")
+            case ToolCallEnd():
+                yield from self._ended(event)
+            case ServerToolUsed():
+                yield from self._used(event)
+            case UsageUpdated():
+                yield from self._usage(event)
+            case MessageAdded() if replayed:
+                yield update_user_message_text(unmarked(event.content))
+            case _:
+                yield from self._remark(event)
+
+    def said(self, text: str) -> Update:
+        """Something that the agent says."""
+        update = update_agent_message_text(text)
+        update.message_id = self._message or None
+        return update
+
+    def thought(self, text: str) -> Update:
+        """Something that the agent thinks, or that happens besides its work."""
+        return update_agent_thought_text(text)
+
+    def output(self, key: str, text: str) -> None:
+        """Take in some output of a command that is running."""
+        if key in self._open:
+            self._open[key] = (self._open[key] + text)[-_MOST_OUTPUT:]
+
+    def shown_output(self, key: str) -> Update | None:
+        """The output so far of a command, if it is running."""
+        return update_tool_call(key, content=text_content(self._open[key])) if key in self._open else None
+
+    def closed(self) -> Iterator[Update]:
+        """Tell that calls which have no result never will: the run was interrupted."""
+        for key in self._open:
+            yield update_tool_call(key, status="failed")
+        self._open.clear()
+
+    def _began(
+        self, event: AgentActivityEvent, call: ToolCall, *, status: schema.ToolCallStatus
+    ) -> Iterator[Update]:
+        if call.tool_name == PLAN:
+            if (entries := plan_of(call.arguments)) is not None:
+                yield update_plan(entries)
+            return
+        key = call_key(event.run_id, call.id)
+        if key in self._open:
+            yield update_tool_call(key, status="in_progress")
+            return
+        self._open[key] = ""
+        if kind_of(call) == "edit":
+            self._edits.add(key)
+        yield self.described(key, call, event.agent, status)
+
+    def described(
+        self, key: str, call: ToolCall, agents: tuple[str, ...], status: schema.ToolCallStatus
+    ) -> schema.ToolCallStart:
+        """A call as it is first told."""
+        return start_tool_call(
+            key,
+            title_of(call, agents),
+            kind=kind_of(call),
+            status=status,
+            content=content_of(call, self._folder),
+            locations=locations_of(call, self._folder),
+            raw_input=call.arguments,
+        )
+
+    def _ended(self, event: ToolCallEnd) -> Iterator[Update]:
+        key = call_key(event.run_id, event.tool_call_id)
+        if self._open.pop(key, None) is None:
+            return  # the plan is no tool call to an editor
+        result = unmarked(event.result)
+        yield update_tool_call(
+            key,
+            status="failed" if event.is_error else "completed",
+            # The difference that was told when it began says more than the words of the result.
+            content=None if key in self._edits and not event.is_error else text_content(result),
+            raw_output=result if event.data is None else event.data,
+        )
+
+    def _used(self, event: ServerToolUsed) -> Iterator[Update]:
+        use = event.use
+        kind: schema.ToolKind = "search" if "search" in use.name else "fetch"
+        yield start_tool_call(
+            call_key(event.run_id, f"{use.name}:{event.at}"),
+            f"{use.name} {use.detail}".strip(),
+            kind=kind,
+            status="failed" if use.error else "completed",
+        )
+
+    def _usage(self, event: UsageUpdated) -> Iterator[Update]:
+        if event.total.cost_usd is not None:
+            self._costs[event.run_id] = event.total.cost_usd
+        if self.context_window:
+            cost = schema.Cost(amount=self.cost_usd, currency="USD") if self._costs else None
+            yield schema.UsageUpdate(
+                session_update="usage_update", used=event.context_tokens, size=self.context_window, cost=cost
+            )
+
+    def _remark(self, event: AgentActivityEvent) -> Iterator[Update]:
+        match event:
+            case TurnStart():
+                self._message = f"{event.run_id}:{event.turn_number}"
+            case RetryScheduled():
+                # What was streamed cannot be taken back; the answer begins again as another message.
+                self._message = f"{self._message}:{event.attempt}"
+                yield self.thought(f"The model did not answer. Trying again in {event.delay:.0f} s.\n")
+            case Compacted():
+                yield self.thought("The conversation was condensed.\n")
+            case RunEnd() if len(event.agent) == 1:
+                yield from self.closed()

@@ -1,0 +1,136 @@
+"""An editor: the client of the Agent Client Protocol's own package, with the command as its child process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from acp import PROTOCOL_VERSION, spawn_agent_process, text_block
+from acp.client import ClientSideConnection
+from acp.connection import StreamDirection, StreamEvent
+from acp.meta import CLIENT_METHODS
+from acp.schema import (
+    AllowedOutcome,
+    DeniedOutcome,
+    Implementation,
+    InitializeResponse,
+    PromptResponse,
+    RequestPermissionRequest,
+    RequestPermissionResponse,
+    SessionNotification,
+)
+from pydantic import BaseModel
+
+from canary import lookout
+from cli.command import PATIENCE, environment
+
+Answer = str | None | Callable[["Editor"], Any]
+_REQUESTS: dict[str, type[BaseModel]] = {
+    CLIENT_METHODS["session_update"]: SessionNotification,
+    CLIENT_METHODS["session_request_permission"]: RequestPermissionRequest,
+}
+
+
+class Editor:
+    """What an editor hears, and what its user answers."""
+
+    def __init__(self) -> None:
+        self.agent: ClientSideConnection
+        self.process: asyncio.subprocess.Process
+        self.initialized: InitializeResponse
+        self.heard: list[tuple[str, dict[str, Any]]] = []
+        """Each update with its session, as it came over the wire."""
+        self.asked: list[RequestPermissionRequest] = []
+        self.answers: list[Answer] = []
+        """The options that the user chooses one after the other; ``None`` dismisses the question."""
+        self._changed = asyncio.Event()
+
+    # What the agent calls -----------------------------------------------------------------------------------------
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        raw = update.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        self.heard.append((session_id, raw))
+        self._changed.set()
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: list[Any], **_: Any
+    ) -> RequestPermissionResponse:
+        self.asked.append(
+            RequestPermissionRequest(session_id=session_id, tool_call=tool_call, options=options)
+        )
+        self._changed.set()
+        chosen = self.answers.pop(0)
+        if callable(chosen):
+            chosen = await chosen(self)
+        if chosen is None:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
+
+    def on_connect(self, conn: Any) -> None:
+        pass
+
+    # What a test does ---------------------------------------------------------------------------------------------
+
+    async def new(self, folder: Path, *servers: Any) -> str:
+        """Open a session in a folder."""
+        return (await self.agent.new_session(cwd=str(folder), mcp_servers=list(servers))).session_id
+
+    async def prompt(self, session_id: str, *blocks: Any) -> PromptResponse:
+        """Send a prompt, and wait until it was answered."""
+        prompt = [text_block(block) if isinstance(block, str) else block for block in blocks]
+        return await asyncio.wait_for(self.agent.prompt(prompt=prompt, session_id=session_id), PATIENCE)
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait until something is so."""
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                self._changed.clear()
+                await self._changed.wait()
+
+    def updates(self, kind: str, session_id: str | None = None) -> list[dict[str, Any]]:
+        """The updates of a kind."""
+        return [
+            update
+            for session, update in self.heard
+            if update["sessionUpdate"] == kind and session_id in (None, session)
+        ]
+
+    def said(self, session_id: str | None = None, kind: str = "agent_message_chunk") -> str:
+        """What the agent has said."""
+        return "".join(update["content"]["text"] for update in self.updates(kind, session_id))
+
+    def observe(self, event: StreamEvent) -> None:
+        """Hold what the agent sends to the protocol's own schema: nothing may be lost or be changed by reading it."""
+        message = event.message
+        if event.direction is StreamDirection.INCOMING and message.get("method") in _REQUESTS:
+            read = _REQUESTS[message["method"]].model_validate(message["params"])
+            assert read.model_dump(mode="json", by_alias=True, exclude_unset=True) == message["params"]
+        lookout.look("a message to an editor", repr(message))
+
+
+@asynccontextmanager
+async def editor(folder: Path, *words: str, **env: str) -> AsyncIterator[Editor]:
+    """An editor that has started ``maverick acp`` and asked what it can do."""
+    made = Editor()
+    async with spawn_agent_process(
+        made,  # type: ignore[arg-type]  # it does not offer files and terminals, as its capabilities say
+        sys.executable,
+        "-m",
+        "maverick",
+        "acp",
+        *words,
+        env={**environment(folder, **env), "PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=folder,
+        transport_kwargs={"stderr": None, "limit": 2**26, "shutdown_timeout": PATIENCE},
+        observers=[made.observe],
+        use_unstable_protocol=True,
+    ) as (made.agent, made.process):
+        made.initialized = await made.agent.initialize(
+            protocol_version=PROTOCOL_VERSION, client_info=Implementation(name="test", version="1")
+        )
+        yield made

@@ -1,0 +1,325 @@
+"""``maverick acp`` as editors use it: a process of its own, and the client of the protocol's own package."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp import RequestError, image_block
+from acp.schema import EnvVariable, McpServerStdio
+
+from cli.command import PATIENCE
+from cli.editor import Editor, editor
+from cli.folder import Folder
+from media_files import png
+
+pytestmark = pytest.mark.requirement("007-ACP")
+
+CLERK = """
+from maverick import AgentDefinition, AgentExecutor, ToolConfig
+from maverick.model import Role
+from maverick.testing import ScriptedClient, call, reply
+
+print("agents may print")
+
+def answer(request):
+    last = request.messages[-1]
+    if last.role is Role.TOOL_RESULT:
+        return reply("It failed." if last.is_error else "Done.")
+    words = last.content
+    if words.startswith("edit"):
+        return call("edit_file", path="notes.txt", old="milk", new=words.split()[-1])
+    if words.startswith("run "):
+        return call("shell", command=words.removeprefix("run "))
+    if words.startswith("plan"):
+        steps = [{"step": "look", "status": "done"}, {"step": "write", "status": "in_progress"}]
+        return call("update_plan", steps=steps)
+    if words.startswith("ask the editor"):
+        return call("mcp__my-server__secret")
+    heard = [message.content for message in request.messages if message.role is Role.USER]
+    images = sum(len(message.parts) > 1 for message in request.messages)
+    return reply(f"Heard: {', '.join(heard)}; {images} images.")
+
+clerk = AgentDefinition(
+    name="clerk",
+    description="Works.",
+    tool_config=ToolConfig(tools=["read_file", "edit_file", "shell", "update_plan"]),
+)
+
+def executor(definition, user_id):
+    return AgentExecutor(ScriptedClient(answer))
+"""
+SERVER = '''
+import os
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("mine")
+
+@server.tool()
+def secret() -> str:
+    """Tell the secret."""
+    return os.environ["SECRET"]
+
+server.run("stdio")
+'''
+
+
+@pytest.fixture
+def office(folder: Folder) -> Path:
+    """A folder with an agent and a file."""
+    folder.write("clerk.py", CLERK)
+    folder.write("notes.txt", "buy milk\nand tea\n")
+    folder.write(".claude/skills/shout/SKILL.md", "---\nname: shout\ndescription: Be loud.\n---\nSHOUT!\n")
+    return folder.path
+
+
+async def test_an_editor_holds_a_conversation(office: Path) -> None:
+    async with editor(office, "clerk.py") as made:
+        opened = await made.agent.new_session(cwd=str(office), mcp_servers=[])
+        mine = opened.session_id
+        first = await made.prompt(mine, "hello")
+        await made.prompt(mine, "look", image_block(b64encode(png()).decode(), "image/png"))
+        await made.prompt(mine, "plan it")
+        await made.prompt(mine, "/shout now")
+        said = made.said()
+        await made.prompt(mine, "/status")
+        listed = await made.agent.list_sessions(cwd=str(office))
+        elsewhere = await made.agent.list_sessions(cwd="/")
+
+    able = made.initialized.agent_capabilities
+    assert able is not None
+    assert able.load_session
+    assert able.session_capabilities is not None
+    assert set(able.session_capabilities.model_dump(exclude_none=True)) == {"list", "fork", "resume", "close"}
+    assert first.stop_reason == "end_turn"
+    assert first.usage is not None
+    assert said.startswith(
+        "Heard: hello; 0 images.Heard: hello, look; 1 images.Done.Heard: hello, look, plan it, "
+    )
+    assert "SHOUT!" in said
+    (plan,) = made.updates("plan")
+    assert [(step["content"], step["status"]) for step in plan["entries"]] == [
+        ("look", "completed"),
+        ("write", "in_progress"),
+    ]
+    (commands,) = made.updates("available_commands_update")
+    assert [command["name"] for command in commands["availableCommands"]] == ["status", "shout"]
+    assert "- mode: ask" in made.said()
+    assert [(one.session_id, one.title, one.cwd) for one in listed.sessions] == [(mine, "hello", str(office))]
+    assert elsewhere.sessions == []
+
+
+async def test_a_person_is_asked_with_the_difference_and_not_again_when_they_say_always(office: Path) -> None:
+    async with editor(office, "clerk.py") as made:
+        mine = await made.new(office)
+        made.answers += ["reject", "session"]
+        await made.prompt(mine, "edit into bread")
+        refused = (office / "notes.txt").read_text()
+        await made.prompt(mine, "edit into bread")
+        (office / "notes.txt").write_text("buy milk\n")
+        await made.prompt(mine, "edit into cheese")
+
+    assert refused == "buy milk\nand tea\n"
+    assert (office / "notes.txt").read_text() == "buy cheese\n"
+    assert len(made.asked) == 2
+    asked = made.asked[0]
+    assert asked.tool_call.kind == "edit"
+    assert asked.tool_call.content is not None
+    difference = asked.tool_call.content[0].model_dump()
+    assert difference["path"] == str(office / "notes.txt")
+    assert (difference["old_text"], difference["new_text"]) == ("buy milk\nand tea\n", "buy bread\nand tea\n")
+    assert [option.kind for option in asked.options] == [
+        "allow_once",
+        "allow_always",
+        "allow_always",
+        "reject_once",
+    ]
+    assert made.said() == "It failed.Done.Done."
+    told = made.updates("tool_call")
+    assert [call["title"] for call in told] == ["Edit notes.txt"] * 3
+    assert told[0]["locations"] == [{"path": str(office / "notes.txt")}]
+    assert [
+        call["status"] for call in made.updates("tool_call_update") if call["status"] != "in_progress"
+    ] == [
+        "failed",
+        "completed",
+        "completed",
+    ]
+
+
+async def test_the_mode_decides_at_once_what_is_asked(office: Path) -> None:
+    async with editor(office, "clerk.py", "--mode", "plan") as made:
+        opened = await made.agent.new_session(cwd=str(office), mcp_servers=[])
+        mine = opened.session_id
+        await made.prompt(mine, "edit into bread")
+        planned = (office / "notes.txt").read_text()
+        await made.agent.set_session_mode(session_id=mine, mode_id="accept-edits")
+        await made.prompt(mine, "edit into bread")
+        with pytest.raises(RequestError, match="anarchy"):
+            await made.agent.set_config_option(session_id=mine, config_id="mode", value="anarchy")
+        chosen = await made.agent.set_config_option(session_id=mine, config_id="mode", value="ask")
+
+    assert opened.modes is not None
+    assert opened.modes.current_mode_id == "plan"
+    assert "milk" in planned
+    assert "bread" in (office / "notes.txt").read_text()
+    assert made.asked == []
+    assert chosen is not None
+    assert chosen.config_options[0].current_value == "ask"
+    assert [one["currentModeId"] for one in made.updates("current_mode_update")] == ["ask"]
+
+
+@pytest.mark.requirement("P4")
+async def test_two_sessions_work_at_once_and_one_is_cancelled(office: Path) -> None:
+    async with editor(office, "clerk.py", "--mode", "yolo") as made:
+        one, two = await made.new(office), await made.new(office)
+        working = asyncio.create_task(made.prompt(one, "run echo begun; sleep 600"))
+        await made.until(lambda: "begun" in json.dumps(made.updates("tool_call_update", one)))
+        other = await made.prompt(two, "hello")
+        steered = asyncio.create_task(made.prompt(one, "and more"))
+        await made.agent.cancel(session_id=one)
+        cancelled = await working
+        await asyncio.wait_for(steered, PATIENCE)
+        again = await made.prompt(one, "hello again")
+
+    assert (other.stop_reason, cancelled.stop_reason, again.stop_reason) == (
+        "end_turn",
+        "cancelled",
+        "end_turn",
+    )
+    assert made.said(two) == "Heard: hello; 0 images."
+    assert "hello again" in made.said(one)
+    (call,) = made.updates("tool_call", one)
+    assert (call["kind"], call["title"]) == ("execute", "`echo begun; sleep 600`")
+
+
+@pytest.mark.requirement("P1")
+async def test_a_session_is_loaded_after_the_process_was_killed_and_can_be_forked(office: Path) -> None:
+    async def never(made: Editor) -> None:
+        made.process.kill()
+        await asyncio.sleep(PATIENCE)
+
+    async with editor(office, "clerk.py") as made:
+        mine = await made.new(office)
+        await made.prompt(mine, "hello")
+        made.answers.append(never)
+        with pytest.raises(ConnectionError):
+            await made.prompt(mine, "edit into bread")
+
+    async with editor(office, "clerk.py") as made:
+        (listed,) = (await made.agent.list_sessions()).sessions
+        await made.agent.load_session(cwd=str(office), session_id=mine, mcp_servers=[])
+        shown = made.said()
+        users = made.said(kind="user_message_chunk")
+        fork = await made.agent.fork_session(session_id=mine, cwd=str(office), mcp_servers=[])
+        made.answers.append("allow")
+        await made.prompt(mine, "edit it into bread")
+        await made.agent.close_session(session_id=mine)
+        with pytest.raises(RequestError, match="is open"):
+            await made.prompt(mine, "hello?")
+
+    assert (listed.session_id, listed.title) == (mine, "hello")
+    assert fork.session_id != mine
+    assert users == "helloedit into bread"
+    assert "Heard: hello" in shown
+    assert "was interrupted here" in shown
+    assert "bread" in (office / "notes.txt").read_text()
+
+
+async def test_a_fork_has_what_was_said_and_leaves_the_other_as_it_is(office: Path) -> None:
+    async with editor(office, "clerk.py") as made:
+        mine = await made.new(office)
+        await made.prompt(mine, "hello")
+        fork = (await made.agent.fork_session(session_id=mine, cwd=str(office))).session_id
+        await made.prompt(fork, "left")
+        await made.prompt(mine, "right")
+        await made.agent.close_session(session_id=fork)
+        made.heard.clear()
+        await made.agent.load_session(cwd=str(office), session_id=fork, mcp_servers=[])
+
+    assert made.said(fork) == "Heard: hello; 0 images.Heard: hello, left; 0 images."
+    assert made.said(fork, "user_message_chunk") == "helloleft"
+
+
+async def test_servers_of_the_editor_are_used_and_one_that_fails_is_left_out(
+    office: Path, folder: Folder
+) -> None:
+    folder.write("server.py", SERVER)
+    env = [EnvVariable(name="SECRET", value="tea")]
+    mine = McpServerStdio(name="my server", command=sys.executable, args=["server.py"], env=env)
+    broken = McpServerStdio(name="broken", command="no-such-program", args=[], env=[])
+    async with editor(office, "clerk.py") as made:
+        session = await made.new(office, mine, broken)
+        made.answers.append("allow")
+        await made.prompt(session, "ask the editor")
+
+    assert made.said() == "Done."
+    assert "'broken' is left out" in made.said(kind="agent_thought_chunk")
+    assert "tea" in json.dumps(made.updates("tool_call_update"))
+    assert made.asked[0].tool_call.title == "mcp__my-server__secret"
+
+
+async def test_wrong_input_is_told_and_changes_nothing(office: Path) -> None:
+    async def told(method: str, **params: Any) -> str:
+        with pytest.raises(RequestError) as caught:
+            await made.agent._conn.send_request(method, params)
+        return f"{caught.value.code} {caught.value}"
+
+    async with editor(office, "clerk.py") as made:
+        mine = await made.new(office)
+        assert await told("session/new", cwd="not/absolute", mcpServers=[]) == (
+            "-32602 cwd: expected the absolute path of a folder, got 'not/absolute'."
+        )
+        assert (await told("session/new", cwd=3)).startswith("-32602")
+        assert (await told("session/nothing")).startswith("-32601")
+        assert (await told("session/load", cwd=str(office), sessionId="x", mcpServers=[])).startswith(
+            "-32002"
+        )
+        assert (await told("session/prompt", sessionId="x", prompt=[])).startswith("-32002")
+        assert await told("session/prompt", sessionId=mine, prompt=[]) == (
+            "-32602 The prompt is empty. Write what is to be done."
+        )
+        bad = {"type": "image", "data": "?", "mimeType": "image/png"}
+        assert "base64" in await told("session/prompt", sessionId=mine, prompt=[bad])
+        assert (await made.prompt(mine, "hello")).stop_reason == "end_turn"
+
+    assert made.said() == "Heard: hello; 0 images."
+
+
+async def test_a_process_that_is_told_to_end_leaves_its_run_resumable_and_no_process(
+    office: Path, folder: Folder
+) -> None:
+    async with editor(office, "clerk.py", "--mode", "yolo") as made:
+        mine = await made.new(office)
+        working = asyncio.create_task(made.prompt(mine, "run echo $$ > shell.pid; sleep 600"))
+        await made.until(lambda: made.updates("tool_call"))
+        made.process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(made.process.wait(), PATIENCE) == 128 + signal.SIGTERM
+        with pytest.raises(ConnectionError):
+            await working
+
+    (run,) = await asyncio.to_thread(folder.runs)
+    assert run.reason == "aborted"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["commit-writer"], "is a class"),
+        (["nobody"], "nobody"),
+        (["form.md"], "only gives a prompt"),
+    ],
+)
+def test_what_cannot_be_served_is_told_at_once(words: list[str], complaint: str, folder: Folder) -> None:
+    folder.write("form.md", "---\nname: form\ndescription: Fills in.\n---\nWrite about ${city}.\n")
+
+    done = folder.start("acp", *words)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert complaint in done.stderr
