@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from chat.parlour import Parlour
+from chat.utterance import TODAY
 from maverick.chat import Database
 from maverick.chat.phrases import RESPONSE_LENGTH, TROUBLE
 from maverick.chat.prompt import CHAT_LIMITS
@@ -77,7 +78,7 @@ async def test_a_task_that_is_deleted_after_a_confirmation(parlour: Parlour) -> 
     ],
 )
 async def test_a_task_that_was_updated(said: str, answer: str, parlour: Parlour) -> None:
-    parlour.add("buy milk")
+    parlour.add("buy milk", due_date=TODAY)
 
     assert (await parlour.say(said)).response == answer
 

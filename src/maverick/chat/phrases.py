@@ -31,19 +31,14 @@ CONFIRM_DELETE = "yes delete"
 _SHORT = 60
 _SHOWN_OPTIONS = 5
 _NAMES_ROOM = 280
-"""Room for the titles of tasks that were added at once."""
+"""Room for the titles of several tasks."""
 _LIST_ROOM = RESPONSE_LENGTH - 60
 """Room for the lines of a list; the rest is for its heading and for saying how many are not shown."""
 
 
 def added(*titles: str) -> str:
     """A task was added, or several."""
-    names = [f"'{title}'" for title in titles]
-    while len(names) > 1 and len(", ".join(names)) > _NAMES_ROOM:
-        names.pop()
-    if len(names) < len(titles):
-        names.append(f"{len(titles) - len(names)} more")
-    return f"Got it! Added {_and(names)} to your list. Anything else?"
+    return f"Got it! Added {_and(_named(titles))} to your list. Anything else?"
 
 
 def completed(title: str) -> str:
@@ -56,14 +51,24 @@ def already_completed(title: str) -> str:
     return f"'{title}' is already complete."
 
 
-def deleted(title: str) -> str:
-    """A task was removed."""
-    return f"I've removed '{title}' from your tasks."
+def deleted(*titles: str) -> str:
+    """A task was removed, or several."""
+    return f"I've removed {_and(_named(titles))} from your tasks."
 
 
 def updated(title: str, changes: Sequence[str]) -> str:
     """A task has other values now."""
     return f"Updated! '{title}' now has {_and(changes)}."
+
+
+def unchanged(title: str, values: Sequence[str]) -> str:
+    """A task has these values already."""
+    return f"'{title}' already has {_and(values)}."
+
+
+def has_no_date(title: str) -> str:
+    """A task cannot be postponed that has no due date."""
+    return f"'{title}' has no due date. Which day shall it be due?"
 
 
 def not_found(query: str, guess: str | None = None) -> str:
@@ -84,14 +89,19 @@ def missing(what: str) -> str:
     return f"Could you provide more details about {what}?"
 
 
-def confirm_delete(title: str) -> str:
-    """The question before a task is deleted."""
-    return f"Do you really want to delete '{title}'? Reply '{CONFIRM_DELETE}' to confirm."
+def confirm_delete(*titles: str) -> str:
+    """The question before a task is deleted, or several."""
+    return f"Do you really want to delete {_and(_named(titles))}? Reply '{CONFIRM_DELETE}' to confirm."
 
 
-def confirm_bulk(phrase: str) -> str:
-    """The question before many tasks are changed at once."""
-    return f"That's a big action. Confirm with '{phrase}'."
+def confirm_bulk(phrase: str, kept: Sequence[str] = ()) -> str:
+    """The question before many tasks are changed at once, with those that are not."""
+    but = (
+        f"I'll leave {_and(_named(kept))} as {'it' if len(kept) == 1 else 'they'} {_is(kept)}. "
+        if kept
+        else ""
+    )
+    return f"{but}That's a big action. Confirm with '{phrase}'."
 
 
 def bulk_done(verb: str, count: int) -> str:
@@ -177,6 +187,16 @@ def _notes(task: Task, today: date) -> str:
         late = task.due_date < today and not task.completed
         notes.append(f"{'overdue since' if late else 'due'} {in_words(task.due_date, today)}")
     return f" ({', '.join(notes)})" if notes else ""
+
+
+def _named(titles: Sequence[str]) -> list[str]:
+    """The titles in quotation marks, as many as there is room for."""
+    names = [f"'{title}'" for title in titles]
+    while len(names) > 1 and len(", ".join(names)) > _NAMES_ROOM:
+        names.pop()
+    if len(names) < len(titles):
+        names.append(f"{len(titles) - len(names)} more")
+    return names
 
 
 def _several(titles: Sequence[str]) -> str:

@@ -11,6 +11,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from maverick.chat.tables import DESCRIPTION_LENGTH, TITLE_LENGTH
 from maverick.chat.tasks import DUE_SPANS, Due
 
+_MOST_DAYS = 3660
+_NEWER = {"about", "postpone_days", "except_tasks"}
+"""Arguments that version 0.1.0 did not have."""
+
 
 def _clean(value: object) -> object:
     """A text on one line, without control characters."""
@@ -47,6 +51,10 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    def recorded(self) -> dict[str, Any]:
+        """JSON values to tell a call by; those of an older version are the same if it could have made the call."""
+        return self.model_dump(mode="json", exclude=_NEWER - self.model_fields_set)
+
 
 class AddTask(Arguments):
     """What a new task is."""
@@ -68,6 +76,9 @@ class ListTasks(Arguments):
         Annotated[str, AfterValidator(_is_span)] | None,
         Field(description=f"Only tasks due then: one of {', '.join(DUE_SPANS)}, or a date as YYYY-MM-DD."),
     ] = None
+    about: Annotated[
+        Reference | None, Field(description="Only tasks that have these words in their title.")
+    ] = None
 
 
 class OneTask(Arguments):
@@ -86,6 +97,14 @@ class UpdateTask(OneTask):
         date | Literal["none"] | None,
         Field(description="Its new due date as YYYY-MM-DD, or none for no due date."),
     ] = None
+    postpone_days: Annotated[
+        int | None,
+        Field(
+            ge=-_MOST_DAYS,
+            le=_MOST_DAYS,
+            description="How many days later it is to be due than now; a negative number is earlier.",
+        ),
+    ] = None
     completed: Annotated[bool | None, Field(description="false reopens a task that was complete.")] = None
 
     @model_validator(mode="before")
@@ -103,6 +122,9 @@ class AllTasks(Arguments):
         Literal["complete_all", "reopen_all", "delete_completed", "delete_all"],
         Field(description="What to do, and with which tasks."),
     ]
+    except_tasks: Annotated[
+        list[Reference], Field(max_length=20, description="Tasks to leave as they are, by title.")
+    ] = []
 
 
 class NoArguments(Arguments):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -118,12 +118,18 @@ class TaskSession:
             raise TaskRefusedError("ambiguous", phrases.ambiguous(query, options), options=options)
         return found[0]
 
-    def find_each(self, query: str) -> list[Task]:
-        """The open tasks of an enumeration; none if it may be the title of one task."""
+    def find_some(self, query: str, *, prefer_open: bool = False) -> list[Task]:
+        """The task that is meant, or the tasks of an enumeration such as "the milk and the rent", open ones first.
+
+        Raises:
+            TaskRefusedError: No task matches, or several do that were not enumerated.
+        """
         tasks = self.tasks.find()
-        if find_named(query, tasks, self.today):
-            return []
-        return find_each(query, [task for task in tasks if not task.completed], self.today)
+        several: list[Task] = []
+        if not find_named(query, tasks, self.today):
+            still_open = [task for task in tasks if not task.completed]
+            several = find_each(query, still_open, self.today) or find_each(query, tasks, self.today)
+        return several or [self.find_one(query, prefer_open=prefer_open)]
 
     def require_confirmation(
         self, tool: TaskTool[Any], what: Sequence[Any], phrase: str, question: str
@@ -186,6 +192,8 @@ def _list(session: TaskSession, given: ListTasks) -> dict[str, Any]:
     tasks = session.tasks.find(completed=completed, priority=given.priority, due=due)
     if given.due == "overdue":
         tasks = [task for task in tasks if not task.completed]
+    if given.about is not None:
+        tasks = find_matches(given.about, tasks, session.today)
     message = phrases.listed(tasks, _described(given, session.today), session.today)
     shown = [state_of(task) for task in tasks[:_MOST_LISTED]]
     return {"tasks": shown, "count": len(tasks), "message": message}
@@ -205,34 +213,56 @@ def _described(given: ListTasks, today: date) -> str:
         words.append(f"due {given.due.replace('_', ' ')}")
     elif given.due is not None and given.due != "overdue":
         words.append(f"due {in_words(Due.of(given.due, today).first or today, today)}")
+    if given.about is not None:
+        words.append(f"about '{phrases.shortened(given.about)}'")
     return " ".join(words)
 
 
 def _complete(session: TaskSession, given: OneTask) -> dict[str, Any]:
-    several = session.find_each(given.task)
-    if several:
-        done = [session.tasks.change(task, completed=True) for task in several]
-        return {
-            "tasks": [*map(state_of, done)],
-            "message": " ".join(phrases.completed(t.title) for t in done),
-        }
-    task = session.find_one(given.task, prefer_open=True)
-    if task.completed:
-        return {**state_of(task), "message": phrases.already_completed(task.title)}
-    task = session.tasks.change(task, completed=True)
-    return {**state_of(task), "message": phrases.completed(task.title)}
+    said = []
+    tasks = session.find_some(given.task, prefer_open=True)
+    for task in tasks:
+        said.append((phrases.already_completed if task.completed else phrases.completed)(task.title))
+        if not task.completed:
+            session.tasks.change(task, completed=True)
+    return _outcome(tasks, said)
+
+
+def _outcome(tasks: Sequence[Task], said: Sequence[str]) -> dict[str, Any]:
+    """What became of a task, or of several."""
+    states = [state_of(task) for task in tasks]
+    return {**(states[0] if len(states) == 1 else {"tasks": states}), "message": " ".join(said)}
 
 
 def _update(session: TaskSession, given: UpdateTask) -> dict[str, Any]:
-    task = session.find_one(given.task)
     values = {
         name: None if value == "none" else value
-        for name, value in given.model_dump(exclude={"task"}).items()
+        for name, value in given.model_dump(exclude={"task", "postpone_days"}).items()
         if value is not None
     }
-    task = session.tasks.change(task, **values)
-    message = phrases.updated(task.title, [_change_in_words(name, task, session.today) for name in values])
-    return {**state_of(task), "message": message}
+    tasks = [session.find_one(given.task)] if given.title else session.find_some(given.task)
+    said = [_updated(session, task, values | _postponed(task, given.postpone_days)) for task in tasks]
+    return _outcome(tasks, said)
+
+
+def _postponed(task: Task, days: int | None) -> dict[str, date]:
+    if days is None:
+        return {}
+    if task.due_date is None:
+        raise TaskRefusedError("invalid_input", phrases.has_no_date(task.title))
+    try:
+        return {"due_date": task.due_date + timedelta(days=days)}
+    except OverflowError as error:
+        raise TaskRefusedError("invalid_input", phrases.missing("the due date")) from error
+
+
+def _updated(session: TaskSession, task: Task, values: Mapping[str, Any]) -> str:
+    """Give a task these values, and say so; it is not touched if it has them."""
+    is_new = any(getattr(task, name) != value for name, value in values.items())
+    if is_new:
+        task = session.tasks.change(task, **values)
+    changes = [_change_in_words(name, task, session.today) for name in values]
+    return (phrases.updated if is_new else phrases.unchanged)(task.title, changes)
 
 
 def _change_in_words(name: str, task: Task, today: date) -> str:
@@ -249,18 +279,24 @@ def _change_in_words(name: str, task: Task, today: date) -> str:
 
 
 def _delete(session: TaskSession, given: OneTask) -> dict[str, Any]:
-    task = session.find_one(given.task)
+    tasks = session.find_some(given.task)
+    titles = [task.title for task in tasks]
     session.require_confirmation(
-        DELETE, [task.id], phrases.CONFIRM_DELETE, phrases.confirm_delete(task.title)
+        DELETE,
+        sorted(task.id or 0 for task in tasks),
+        phrases.CONFIRM_DELETE,
+        phrases.confirm_delete(*titles),
     )
-    state = state_of(task)
-    session.tasks.remove(task)
-    return {**state, "message": phrases.deleted(state["title"])}
+    outcome = _outcome(tasks, [phrases.deleted(*titles)])
+    for task in tasks:
+        session.tasks.remove(task)
+    return outcome
 
 
 def _change_all(session: TaskSession, given: AllTasks) -> dict[str, Any]:
     which, what, verb = _BULK[given.operation]
-    tasks = session.tasks.find(completed=which)
+    kept = {task.id: task for name in given.except_tasks for task in session.find_some(name)}
+    tasks = [task for task in session.tasks.find(completed=which) if task.id not in kept]
     if not tasks:
         return {"count": 0, "message": phrases.nothing_to_do(what)}
     phrase = f"yes {given.operation.replace('_', ' ')}"
@@ -268,7 +304,7 @@ def _change_all(session: TaskSession, given: AllTasks) -> dict[str, Any]:
         CHANGE_ALL,
         [given.operation, sorted(task.id or 0 for task in tasks)],
         phrase,
-        phrases.confirm_bulk(phrase),
+        phrases.confirm_bulk(phrase, [task.title for task in kept.values()]),
     )
     for task in tasks:
         if given.operation.startswith("delete"):

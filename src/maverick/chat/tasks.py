@@ -14,6 +14,7 @@ from sqlmodel import Session, col, select
 
 from maverick.chat.phrases import label
 from maverick.chat.tables import Change, Task, now
+from maverick.chat.verbs import BASE_FORMS
 from maverick.exceptions import InvalidInputError
 
 DUE_SPANS = ("today", "tomorrow", "this_week", "next_week", "overdue", "none")
@@ -23,21 +24,14 @@ UNDO = "undo_last_change"
 _FILLERS = frozenset(
     re.findall(
         r"\w+",
-        "a an the my our your that this it one task tasks todo item about for to of with on called named",
+        "a an the my our your that this it one task tasks todo item about for to of with on called named thing things stuff",
     )
 )
 """Words that do not distinguish tasks."""
-_VERB_FORMS = (
-    "bring brought, buy bought, choose chose chosen, do did done, draw drew drawn, drive drove driven, eat ate eaten, feed fed, "
-    "find found, get got gotten, give gave given, go went gone, hang hung, leave left, make made, meet met, pay paid payed, ride rode, "
-    "run ran, see saw seen, sell sold, send sent, speak spoke spoken, sweep swept, take took taken, teach taught, tell told, "
-    "throw threw thrown, tidy tidied, try tried, wear wore worn, write wrote written"
-)
-_BASE_FORMS = {form: base for base, *forms in map(str.split, _VERB_FORMS.split(",")) for form in forms}
-"""Past forms whose verb does not begin like them."""
 _EXCEPT = re.compile(r"\b(?:not|but|except|never|without)\b", re.IGNORECASE)
 """Words that turn a request round: then only the very title counts."""
 _AND = re.compile(r"\s*[,;&]\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
+_TITLES = re.compile(r"'(.+?)'(?=,| and |$)")
 _SIMILAR_WORD = 0.82
 """How similar a misspelt word has to be."""
 _EXTRA = 3
@@ -290,7 +284,8 @@ def find_each(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
     """The tasks of an enumeration such as "the milk and the rent"; none unless each part means exactly one of them."""
     if _EXCEPT.search(query):
         return []
-    found = [find_matches(part, tasks, today) for part in _AND.split(query) if part]
+    parts = _TITLES.findall(query) or _AND.split(query)
+    found = [find_matches(part, tasks, today) for part in parts if part]
     each = {task.id: task for matches in found for task in matches}
     return list(each.values()) if len(each) == len(found) and all(len(m) == 1 for m in found) else []
 
@@ -339,7 +334,7 @@ def _similarity(one: str, other: str) -> float:
 
 
 def _words(text: str) -> list[str]:
-    words = [_BASE_FORMS.get(word, word) for word in _plain(text).split()]
+    words = [BASE_FORMS.get(word, word) for word in _plain(text).split()]
     telling = [word for word in words if word not in _FILLERS]
     return telling or words
 

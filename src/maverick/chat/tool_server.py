@@ -149,7 +149,7 @@ class MCPToolServer:
             try:
                 if not tool.changes:
                     return {"success": True, "data": tool.act(tasks, given)}
-                return tasks.once(tool.name, given.model_dump(mode="json"), lambda: tool.act(tasks, given))
+                return tasks.once(tool.name, given.recorded(), lambda: tool.act(tasks, given))
             except TaskRefusedError as refused:
                 return _failure(refused.code, str(refused), **refused.details)
             except InvalidInputError:

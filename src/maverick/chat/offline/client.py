@@ -9,7 +9,8 @@ from datetime import date
 import msgspec
 from msgspec.structs import replace
 
-from maverick.chat.offline.meaning import Kind, meaning_of
+from maverick.chat.offline.meaning import is_answer, meaning_of
+from maverick.chat.offline.small_talk import Kind
 from maverick.chat.phrases import DECLINED
 from maverick.providers.offline import FinishedCall, OfflineClient, RequestedCall, Turn
 
@@ -62,7 +63,7 @@ class TaskModel(OfflineClient):
             meaning = meaning_of(
                 turn.said,
                 turn.answered,
-                turn.said_before[-1] if turn.said_before else "",
+                next((each for each in reversed(turn.said_before) if not is_answer(each)), ""),
                 date.fromisoformat(today[1]) if today else date.today(),  # noqa: DTZ011 - the user's own day
             )
             if answer := meaning.calls or meaning.words or _WORDS.get(meaning.kind):

@@ -11,22 +11,34 @@ from typing import NamedTuple
 
 _DAYS = [day.lower() for day in calendar.day_name]
 _MONTHS = [month.lower() for month in calendar.month_name[1:]]
-_COUNTS = ("a", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NTHS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _DAY = "|".join(_DAYS)
 _MONTH = "|".join(rf"{month}|{month[:3]}" for month in _MONTHS)
-_COUNT = "|".join((r"\d{1,3}", "an", "one", *_COUNTS))
-_NTH = r"\d{1,2}(?:st|nd|rd|th)"
+_COUNT = "|".join((r"\d{1,3}", "an?", "another", "a couple of", *_COUNTS))
+_UNIT = r"(?:day|week|month|fortnight)s?"
+_NTH = rf"\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_NTHS)}"
+_SPAN = re.compile(rf"(?:by )?(?P<count>{_COUNT})(?: more)? (?P<unit>{_UNIT})", re.IGNORECASE)
 _REPEATED = re.compile(
-    r"(?:^|,?\s+)(?:daily|weekly|monthly|yearly|(?:on )?weekdays|(?:every|each) (?:other |second )?"
-    rf"(?:day|week|weekday|weekend|month|year|morning|evening|night|{_DAY})s?(?:(?:,| and|, and) (?:{_DAY})s?)*)(?=\s|,|$)",
+    rf"(?:^|,?\s+)(?:daily|(?:bi-?)?weekly|monthly|yearly|annually|(?:on )?(?:weekdays|weekends|(?:{_DAY})s)|(?:once|twice|{_COUNT} times) an? \w+"
+    rf"|(?:on )?(?:the (?:{_NTH}) of )?(?:every|each) (?:other |single |(?:{_NTH}) |(?:{_COUNT}) )?"
+    rf"(?:day|week|weekday|weekend|month|year|hour|morning|afternoon|evening|night|{_DAY})s?(?:(?:,| and|, and) (?:{_DAY})s?)*)(?=\s|,|$)",
     re.IGNORECASE,
 )
-_CLOCK = r"\d{1,2}(?:[:.]\d{2})?\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)"
+_HOUR = rf"(?:\d{{1,2}}(?:[:.]\d{{2}})?|(?:half past |quarter (?:to|past) )?(?:{'|'.join(_COUNTS)}|\d{{1,2}}))(?:ish)?"
+_CLOCK = r"(?:\d{1,2}(?:[:.]\d{2})?\s*(?:-|–|to)\s*)?(?:\d{1,2}(?:[:.]\d{2})?\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)|\d{1,2}:\d{2})"
 _TIME = re.compile(
-    rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|@)\s*)?(?:{_CLOCK}|(?<=at )\d{{1,2}}(?:[:.]\d{{2}})?|noon|midnight"
+    rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|between|@)\s*)?(?:{_CLOCK}|(?:(?<=at )|(?<=@)){_HOUR}|noon|midnight|first thing"
+    r"|(?:(?<=at )|(?<=before )|(?<=after ))(?:lunch(?:time)?|dinner(?:time)?|breakfast)|(?:(?<=before )|(?<=after ))(?:work|school)"
     rf"|in the (?:morning|afternoon|evening)|in (?:half an hour|(?:{_COUNT}) (?:hour|minute)s?))(?=\s|,|$)",
     re.IGNORECASE,
 )
+_VAGUE = re.compile(
+    rf"(?:^|,?\s+)(?:(?:sometime |at some point )?(?:in (?:{_MONTH}|spring|summer|autumn|winter)|(?:this|next) (?:month|year|spring|summer|autumn|winter))"
+    r"|(?:on |by )?\d{1,2}/\d{1,2}(?:/\d{2,4})?|sometime|someday|soon|eventually|at some point|later)(?=\s|,|$)",
+    re.IGNORECASE,
+)
+"""Times that are no date."""
 _BEFORE = r"(?:,?\s*\b(?:(?:which|that) is\s+)?(?:due|by|on|for|until|till|before|at)(?:\s+(?:by|on|at|before))?(?:\s+the)?\s+|,?\s*\b)"
 
 
@@ -47,24 +59,61 @@ class Timing(NamedTuple):
 
 def take_timing(text: str, today: date) -> Timing:
     """The date, the time of day and the recurrence at the beginning or end of a text."""
-    repeated, text = _take_edge(_REPEATED, text)
-    time, text = _take_edge(_TIME, text)
-    due, rest = take_date(text, today)
-    if due is not None and not time:
-        time, rest = _take_edge(_TIME, rest)
-    if due is None and repeated:
-        due = min((_next(day, today) for day in re.findall(_DAY, repeated.lower())), default=None)
-    if due is None and time.startswith("in "):
+    due: date | None = None
+    notes: list[str] = []
+    left = ""
+    while left != text:  # one may stand behind another
+        left = text
+        for pattern in (_REPEATED, _TIME, _REPEATED):
+            note, text = _take_edge(pattern, text)
+            notes += [note] if note else []
+        if due is None:
+            due, text = take_date(text, today)
+        note, text = _take_edge(_VAGUE, text)
+        notes += [note] if note and not (due and note in ("sometime", "later", "soon")) else []
+    said = " ".join(notes)
+    if due is None and _REPEATED.search(said):
+        due = min((_next(day, today) for day in re.findall(_DAY, said.lower())), default=None)
+    if due is None and re.match(r"in .+(?:hour|minute)", said):
         due = today
-    return Timing(due, " ".join(filter(None, (repeated, time))), rest)
+    return Timing(due, said, text)
+
+
+def take_span(text: str) -> int | None:
+    """How many days "two weeks" or "by another day" are; about as many, for months."""
+    found = _SPAN.fullmatch(text.strip())
+    return None if found is None else (_counted(found, date.min) - date.min).days
+
+
+def when_last(text: str, today: date) -> str:
+    """A text with a date before what is asked for, as in "tomorrow I need to …", behind it."""
+    found = _WHEN_FIRST.fullmatch(text)
+    if found is None:
+        return text
+    timing = take_timing(found["when"], today)
+    is_timing = not timing.rest and (timing.due or timing.note)
+    return f"{found['rest']} {found['when']}" if is_timing else text
+
+
+_WHEN_FIRST = re.compile(
+    r"(?P<when>\w.{2,30}?),? (?P<rest>(?:i|we|please|remind|add|don't|(?:can|could) you)\b.+)", re.IGNORECASE
+)
 
 
 def _take_edge(pattern: re.Pattern[str], text: str) -> tuple[str, str]:
     for found in pattern.finditer(text):
         before, after = text[: found.start()].strip(" ,:"), text[found.end() :].strip(" ,:")
-        if not before or not after:
-            return found.group().strip(" ,"), before or after
+        if not before or not after or _CERTAIN_TIME.match(found.group()):
+            return found.group().strip(" ,"), f"{before} {after}".strip()
     return "", text
+
+
+_CERTAIN_TIME = re.compile(r",?\s*(?:at\s+\d|@)", re.IGNORECASE)
+_CERTAIN_DATE = re.compile(
+    r",?\s*(?:(?:due|by|on|until|till|before)\b|(?:for )?(?:today|tomorrow|tonight)\b)", re.IGNORECASE
+)
+"""What is no part of a title, wherever it stands."""
+_GOES_ON = re.compile(r"(?:with|and|priority|as|to|in|at|from|for|because|so|if)\b|,", re.IGNORECASE)
 
 
 def _next(day: str, today: date) -> date:
@@ -84,7 +133,8 @@ def take_date(text: str, today: date) -> tuple[date | None, str]:
         return None, text
     day, (start, end) = found
     before, after = text[:start].strip(" ,:"), text[end:].strip(" ,:")
-    if before and after and not re.match(r"(?:with|and|priority|as|to|in)\b|,", text[end:].strip()):
+    is_inside = before and after and not _GOES_ON.match(text[end:].strip())
+    if is_inside and not _CERTAIN_DATE.match(text[start:end]):
         return None, text  # in the middle of a title it belongs to the title
     return day, f"{before} {after}".strip()
 
@@ -113,10 +163,42 @@ def _exact(match: re.Match[str], _: date) -> date | None:
         return None
 
 
-def _counted(match: re.Match[str], today: date) -> date | None:
+def _counted(match: re.Match[str], today: date) -> date:
     word = match["count"].lower()
-    number = int(word) if word.isdigit() else 1 if word in ("a", "an", "one") else _COUNTS.index(word) + 1
-    return today + timedelta(days=number * (7 if match["unit"].lower().startswith("week") else 1))
+    number = int(word) if word.isdigit() else 2 if word.endswith("of") else 1
+    number = _COUNTS.index(word) + 1 if word in _COUNTS else number
+    unit = match["unit"].lower().rstrip("s")
+    if unit == "month":
+        return _months_on(today, number)
+    return today + timedelta(days=number * {"day": 1, "week": 7, "fortnight": 14}[unit])
+
+
+def _months_on(today: date, number: int) -> date:
+    years, month = divmod(today.month - 1 + number, 12)
+    year = today.year + years
+    return date(year, month + 1, min(today.day, calendar.monthrange(year, month + 1)[1]))
+
+
+def _number(nth: str) -> int:
+    """Which day of a month "the 3rd" or "the third" is."""
+    return _NTHS.index(nth.lower()) + 1 if nth.lower() in _NTHS else int(re.sub(r"\D", "", nth))
+
+
+def _numeric(match: re.Match[str], today: date) -> date | None:
+    """A date in numbers, if only one of them can be the month."""
+    one, two, year = int(match["one"]), int(match["two"]), match["year"]
+    day, month = max(one, two), min(one, two)
+    if day <= 12 and one != two:
+        return None
+    try:
+        found = date(int(year) if year else today.year, month, day)
+    except ValueError:
+        return None
+    return found if year or found >= today else found.replace(year=found.year + 1)
+
+
+def _week_after(match: re.Match[str], today: date) -> date:
+    return _next(match["day"].lower(), today) + timedelta(days=7)
 
 
 def _weekday(match: re.Match[str], today: date) -> date:
@@ -133,7 +215,7 @@ def _weekend(match: re.Match[str], today: date) -> date:
 
 def _month_day(match: re.Match[str], today: date) -> date | None:
     month = next(n for n, name in enumerate(_MONTHS, start=1) if name.startswith(match["month"].lower()[:3]))
-    day = int(re.sub(r"\D", "", match["number"]))
+    day = _number(match["number"])
     year = match.groupdict().get("year")
     try:
         found = date(int(year) if year else today.year, month, day)
@@ -143,7 +225,7 @@ def _month_day(match: re.Match[str], today: date) -> date | None:
 
 
 def _day_of_month(match: re.Match[str], today: date) -> date | None:
-    day = int(re.sub(r"\D", "", match["number"]))
+    day = _number(match["number"])
     for month in (today.month, today.month % 12 + 1):
         year = today.year + (month < today.month)
         if day <= calendar.monthrange(year, month)[1] and date(year, month, day) >= today:
@@ -156,33 +238,51 @@ def _before_month(match: re.Match[str], today: date) -> date:
     return date(today.year + (month <= today.month), month, 1) - timedelta(days=1)
 
 
-def _end_of_week(_: re.Match[str], today: date) -> date:
-    return today + timedelta(days=(4 - today.weekday()) % 7)
+def _end_of_week(match: re.Match[str], today: date) -> date:
+    friday = today + timedelta(days=(4 - today.weekday()) % 7)
+    return friday + timedelta(days=7) if match["next"] else friday
 
 
-def _end_of_month(_: re.Match[str], today: date) -> date:
-    return today.replace(day=calendar.monthrange(today.year, today.month)[1])
+def _end_of_month(match: re.Match[str], today: date) -> date:
+    month = _months_on(today.replace(day=1), 1 if match["next"] else 0)
+    return month.replace(day=calendar.monthrange(month.year, month.month)[1])
+
+
+def _next_monday(_: re.Match[str], today: date) -> date:
+    return _next("monday", today)
 
 
 _FORMS = (
     _form(r"(?P<iso>\d{4}-\d{2}-\d{2})", _exact),
     _form(
-        rf"(?P<number>\d{{1,2}}(?:st|nd|rd|th)?) (?:of )?(?P<month>{_MONTH})(?:,? (?P<year>\d{{4}}))?",
+        r"(?P<one>\d{1,2})(?P<mark>[/.])(?P<two>\d{1,2})(?:(?P=mark)(?P<year>\d{4})|(?<!\.)(?<!\.\d)(?<!\.\d\d))(?!/?\d)",
+        _numeric,
+    ),
+    _form(
+        rf"(?P<number>\d{{1,2}}|{_NTH}) (?:of )?(?P<month>{_MONTH})(?:,? (?P<year>\d{{4}}))?",
         _month_day,
     ),
     _form(
         rf"(?P<month>{_MONTH}) (?:the )?(?P<number>\d{{1,2}}(?:st|nd|rd|th)?)(?:,? (?P<year>\d{{4}}))?",
         _month_day,
     ),
-    _form(rf"(?P<count>{_COUNT}) (?P<unit>days?|weeks?) from (?:now|today)", _counted),
+    _form(rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) from (?:now|today)", _counted),
+    _form(rf"(?:a|one) week (?:from|on) (?P<day>{_DAY})", _week_after),
+    _form(rf"(?P<day>{_DAY}) week", _week_after),
     _form(r"(?:the )?day after tomorrow", _in_days(2)),
     _form(r"tomorrow(?: (?:morning|afternoon|evening|night))?", _in_days(1)),
-    _form(r"(?:today|tonight|this (?:morning|afternoon|evening))", _in_days(0)),
-    _form(rf"in (?P<count>{_COUNT}) (?P<unit>days?|weeks?)(?: time)?", _counted),
-    _form(r"(?:a week from now|next week)", _in_days(7)),
+    _form(
+        r"(?:(?:later )?today|tonight|this (?:morning|afternoon|evening)|(?:the )?end of (?:the )?day|eod)",
+        _in_days(0),
+    ),
+    _form(rf"in (?P<count>{_COUNT}) (?P<unit>{_UNIT})(?:['’]? time)?", _counted),
+    _form(r"(?:the )?end of (?:the |this |(?P<next>next ))?week", _end_of_week),
+    _form(r"(?:the )?end of (?:the |this |(?P<next>next ))?month", _end_of_month),
+    _form(r"(?:the )?(?:beginning|start) of next week", _next_monday),
+    _form(r"(?:sometime )?next week", _in_days(7)),
     _form(r"(?P<which>this|next|the) weekend", _weekend),
     _form(
-        rf"(?:(?P<which>this|next|coming) )?(?P<day>{_DAY})(?: (?:morning|afternoon|evening|night))?",
+        rf"(?:(?P<which>this coming|this|next|coming) )?(?<!every )(?<!each )(?P<day>{_DAY})(?: (?:morning|afternoon|evening|night))?",
         _weekday,
     ),
     # Short names only where nothing else can be meant: "sun cream" is no Sunday.
@@ -190,8 +290,6 @@ _FORMS = (
         r"(?:(?<=on )|(?<=by )|(?<=due )|(?P<which>this|next) )(?P<day>mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)",
         _weekday,
     ),
-    _form(r"(?:the )?end of (?:the |this )?week", _end_of_week),
-    _form(r"(?:the )?end of (?:the |this )?month", _end_of_month),
     _form(rf"before (?P<month>{_MONTH})", _before_month),
     _form(rf"(?:on|by|for|to|before|until|till) the (?P<number>{_NTH})", _day_of_month),
 )

@@ -9,17 +9,25 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
+from msgspec.structs import replace
+
+from maverick.chat.offline.dates import when_last
 from maverick.chat.offline.readings import (
     Heard,
     Reader,
     add,
     add_deed,
+    add_for_other,
     add_several,
+    alter,
     bulk,
     complete,
     complete_statement,
     delete,
+    grade,
     list_tasks,
+    look_up,
+    postpone,
     prioritise,
     rename,
     rename_quoted,
@@ -30,7 +38,15 @@ from maverick.chat.offline.readings import (
     undo,
     unsaid,
 )
-from maverick.chat.offline.wording import corrected, plain_request, quoted, with_days, without_pictures
+from maverick.chat.offline.wording import (
+    corrected,
+    plain_request,
+    quoted,
+    several,
+    spelt,
+    without_pictures,
+)
+from maverick.chat.verbs import BASE_FORMS
 from maverick.providers.offline import RequestedCall
 
 
@@ -40,15 +56,11 @@ class _Sentence:
     read: Reader
 
 
-def understand(said: str, answered: str, today: date) -> list[RequestedCall] | None:
-    """The tool calls a request asks for, or ``None`` when it is not about tasks. A question asks for no change."""
-    text = plain_request(said) if quoted(said) else with_days(plain_request(said))
+def read_sentence(said: str, answered: str, today: date) -> list[RequestedCall] | None:
+    """The tool calls a sentence asks for, or ``None`` when it is not about tasks. A question asks for no change."""
+    text = plain_request(said) if quoted(said) else spelt(plain_request(said))
+    text = when_last(text, today)
     may_change = not is_question(said)
-    parts = _parts(text)
-    if len(parts) > 1:
-        calls = [_one(part, answered, today, may_change=may_change) for part in parts]
-        if all(calls):
-            return [call for found in calls for call in found or ()]
     for attempt in (text, _command_in(text), corrected(text, _COMMANDS), without_pictures(text)):
         found = _one(attempt, answered, today, may_change=may_change)
         if found is not None:
@@ -70,13 +82,19 @@ def _command_in(text: str) -> str:
     if found is None:
         return ""
     about = _ABOUT.match(text[: found.start(1)])
-    return re.sub(r"\b(?:it|that)\b", about[1], found[1], count=1) if about else found[1]
+    named = about and (about["thing"] or about["lacking"])
+    return re.sub(r"\b(?:it|that|them)\b", named, found[1], count=1) if named else found[1]
 
 
 def _one(text: str, answered: str, today: date, *, may_change: bool) -> list[RequestedCall] | None:
     heard = Heard(plain_request(text), answered, today)
+    if may_change and (but := _EXCEPT.fullmatch(heard.text)):
+        found = _one(f"{but['all']}{but['done'] or ''}", answered, today, may_change=True) or []
+        if not found or found[0].tool_name != "change_all_tasks":
+            return None
+        return [replace(found[0], arguments={**found[0].arguments, "except_tasks": several(but["kept"])})]
     for sentence in _SENTENCES:
-        if not may_change and sentence.read is not list_tasks:
+        if not may_change and sentence.read not in (list_tasks, look_up):
             continue
         match = sentence.pattern.fullmatch(heard.text)
         if match is not None and (calls := sentence.read(heard, match)) is not None:
@@ -106,21 +124,31 @@ _COMMANDS = (
     "postpone",
     "reschedule",
 )
-_VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put"
+_VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put|stick|bump|push|take"
 _COMMAND = re.compile(rf".*[,;:.!-]\s*(?:so |and |please |just |you can )*((?:{_VERBS})\b.+)", re.IGNORECASE)
 _ABOUT = re.compile(
-    r"(?!(?:i|we|you|he|she|they|it|that|this|there)\b)(?:the |my )?(\w+(?: \w+){0,3}?)(?:'s| is| isn't| are| aren't| was| has)\b",
+    r"(?!(?:i|we|you|he|she|they|it|that|this|there)\b)(?:the |my )?(?P<thing>\w+(?: \w+){0,3}?)(?:'s| is| isn't| are| aren't| was| has)\b"
+    r"|.*\b(?:out of|low on|need(?: some| more)?) (?P<lacking>\w+(?: \w+)?)\W*$",
     re.IGNORECASE,
 )
 _JOINT = re.compile(
-    rf"(?:(?:[,;.]\s*|\s+)(?:and|then|and then|also|but)\s+|[,;.]\s*)(?:please\s+)?(?=(?:(?:{_VERBS})\b|(?:i )?(?:need|have|must|got) to\b))",
+    rf"(?:(?:[,;.]\s*|\s+)(?:and|then|and then|also|but|plus)\s+|[,;.]\s*)(?:please\s+|also\s+|then\s+)*"
+    rf"(?=(?:(?:{_VERBS}|postpone|reschedule|prioriti[sz]e|call it)\b|(?:i )?(?:need|have|must|got) to\b"
+    r"|(?:i(?:'ve| have)?|it's|it is|they're)\b|(?:due|high priority|low priority)\b))",
+    re.IGNORECASE,
+)
+_EXCEPT = re.compile(
+    r"(?P<all>.*\b(?:all|everything|every)\b.*?),? (?:except(?: for)?|but(?: not)?|apart from|other than|besides|excluding) "
+    r"(?P<kept>.+?)(?P<done> (?:as |to )?(?:done|complete|completed|finished))?",
     re.IGNORECASE,
 )
 
 
-def _parts(text: str) -> list[str]:
+def clauses(sentence: str) -> list[str]:
     """The requests in a sentence, if it has several; quotation marks keep words together."""
-    return [text] if quoted(text) and _JOINT.search("".join(quoted(text))) else _JOINT.split(text)
+    text = plain_request(sentence)
+    is_quoted = quoted(text) and _JOINT.search(" ".join(quoted(text)))
+    return [text] if is_quoted else [part for part in _JOINT.split(text) if part]
 
 
 _PARTS = {
@@ -131,24 +159,24 @@ _PARTS = {
     "remove": "(delete|remove|erase|drop|discard|scrap|clear[ out| up]|get rid of|wipe|throw away|forget[ about]"
     "|cancel|trash)",
     "tick": "(mark|set|tick|check|cross|flag)",
-    "postpone": "(move|postpone|push|reschedule|delay|shift|defer|bring forward|put off)",
+    "postpone": "(move|postpone|push|reschedule|delay|shift|defer|bring|pull|put off|snooze)",
     "did": "(done|finished|completed|did)",
     "note": "(add|create|insert|enter|jot down|write down|note down|note|put down|record|save"
     "|make [me ]a note[ of]|take [a ]note[ of]|set a reminder|include)",
     "remind": "(remind me|remember|(don't|do not) [let me ]forget|make sure|help me remember)",
     "which": r"(these|the following|the|some|several|a few|\w+)",
     "state": "(open|pending|completed|finished|done|overdue|urgent|important|(high|medium|low)(-| )priority|remaining|late)",
-    "past": r"((?!(need|feed|seed|speed|indeed)\b)\w\w+ed|paid|bought|sent|wrote|made|took|got|read|ran|fed|met|built|cut|found|wrapped up|brought|swept|sold|told"
-    "|gave|threw|hung|drove|did|left|taught|chose|drew|rode|picked up)",
-    "participle": r"(\w+ed|paid|bought|sent|written|made|taken|read|fed|met|built|cut|found|brought|swept|sold|thrown|hung|given"
-    "|taught|chosen|drawn)",
+    "past": rf"((?!(need|feed|seed|speed|indeed|shed|bed|red|embed)\b)\w\w+ed|{'|'.join(BASE_FORMS)})",
+    "participle": "{past}",
     "lately": "(yesterday|today|just now|already|earlier|last night|this (morning|afternoon|evening))",
     "settled": "(sorted|handled|taken care of|settled|dealt with|ticked off|out of the way|over and done with)",
     "wish": r"(need|wanted|needed|asked|hoped|liked|loved|tried|wished|added|forgot\w*)\b",
     "deadline": "(due date|deadline|date)",
     "must": "(must|need to|have to|should|ought to|got to|gotta)",
-    "level": "(?P<priority>not urgent|not important|very urgent|urgent|important|highest|high|top|medium|normal"
+    "level": "(?P<level>not urgent|not important|very urgent|urgent|important|highest|high|top|medium|normal"
     "|lowest|low)[(-| )(priority|prio|importance)]",
+    "urgent": "[that |so |very |really ](urgent|important|[a ](high|top) priority)",
+    "span": r"(?P<span>[by ](a couple of|an?|another|\w+)[ more] (day|week|month|fortnight)s?)",
     "task": "(?P<task>.+?)",
     "title": "(?P<title>.+)",
     "when": "(?P<when>.+)",
@@ -192,7 +220,8 @@ _SENTENCES = tuple(
         ("(empty|reset|start over with) (my|the) list", bulk("delete_all")),
         ("{tick}[ off] {all}{of_mine}[ off][ (as|to) {done}| {done}]", bulk("complete_all")),
         ("(complete|finish) {all}{of_mine}", bulk("complete_all")),
-        ("i['ve| have] (did|done|finished|completed) {all}{of_mine}", bulk("complete_all")),
+        ("i['ve| have| am|'m] (did|done|finished|completed)[ with] {all}{of_mine}", bulk("complete_all")),
+        ("{all}{of_mine} (is|are) {done}", bulk("complete_all")),
         ("(re-?open|unmark|uncheck) {all}{of_mine}", bulk("reopen_all")),
         # One task, but which?
         ("{remove}[ (a|one) [of my ]tasks?]", unsaid("delete_task")),
@@ -204,19 +233,34 @@ _SENTENCES = tuple(
         ("(change|set|update|edit) [the ](title|name) of {task} to {title}", rename),
         ("(change|update|edit) .+ (to|into) .+", rename_quoted),
         ("(call|name) (?P<task>it|that|this) {title}", rename),
-        ("(set|change|raise|lower|bump|update) [the ]priority (of|for|on) {task} to {level}", prioritise),
-        ("(?P<priority>raise|lower) [the ]priority (of|for|on) {task}", prioritise),
-        ("(make|set|mark|bump|change|give) {task} [up ][to |as |a ]{level}", prioritise),
-        ("{subject} (is|are) [now ][a ]{level}", prioritise),
+        ("{postpone} {task} [back |forward |out |off ]{span}[ (later|earlier|forward|back)]", postpone),
+        ("(extend|give) {task} {span}", postpone),
+        (
+            "(give me|i need|i want) (?P<span>(a|another|an extra|\\w+ more) \\w+) (for|on|to) {task}",
+            postpone,
+        ),
+        ("(set|change|raise|lower|bump|update) [the ]priority (of|for|on) {task} to {level}", grade),
+        ("(raise|increase|up) [the ]priority (of|for|on) {task}", prioritise("High")),
+        ("(prioritise|prioritize) {task}", prioritise("High")),
+        ("(lower|reduce|decrease) [the ]priority (of|for|on) {task}", prioritise("Low")),
+        ("(deprioritise|deprioritize) {task}", prioritise("Low")),
+        ("{subject} (isn't|is not|aren't|are not) {urgent} (any ?more|any longer|now)", prioritise("Medium")),
+        ("{subject} (is|are) no longer {urgent}", prioritise("Medium")),
+        ("{subject} (is|are) [now ][a |very |really |super |so |quite |pretty |extremely ]{level}", grade),
         ("(set|change|update|move) [the ]{deadline} (of|for|on) {task} to {when}", reschedule),
-        ("{postpone} {task} [back |forward |out ](to|until|till|for|by) {when}", reschedule),
-        ("(set|make|change) {task} [to be ]due [on |by |to ]{when}", reschedule),
+        ("{postpone} {task} [back |forward |out |off ][from .+? ](to|until|till|for|by) {when}", reschedule),
+        (
+            "{subject}['s| is| are| was| got| has| have| has been| have been] [now |been ](moved|pushed back|pushed|postponed|rescheduled|delayed|shifted) (to|until|till) {when}",
+            reschedule,
+        ),
+        ("{subject} (is|are) [now |actually ](on|for) {when}", reschedule),
+        ("{subject} can wait (until|till|for) {when}", reschedule),
+        (r"(make|set|mark|bump|change|give|move|put|update|turn) (?!a\b|an\b|another\b|me\b){what}", alter),
         (
             "{subject} (is|are|should be|must be|has to be|needs to be|needs?) [now |actually ](due|done|finished|doing|to be done) [on |by ]{when}",
             reschedule,
         ),
         ("the {deadline} (for|of) {task} is [on |now ]{when}", reschedule),
-        ("(change|set|update) {task} to {when}", reschedule),
         ("(change|update|edit) {task} (to|into) {title}", rename),
         ("{task} should (say|be called|read) {title}", rename),
         # One task: done or not.
@@ -240,6 +284,10 @@ _SENTENCES = tuple(
         ("[.+(,|;) [so |and |please ]]{tick} {task} [off ][as |to |off as |off ][be ]{done}", complete),
         ("(tick|check|cross|strike|mark)[ off| out] {task}( off| out)", complete),
         (
+            "{subject}['s| is| are| has been| have been| was| were| got] [now |all |already |finally ]({done}|{settled})",
+            complete,
+        ),
+        (
             "(tick off|check off|cross off|cross out|strike off|mark off|tick|complete|close|finish[ up]) {task}",
             complete,
         ),
@@ -249,10 +297,6 @@ _SENTENCES = tuple(
         (
             r"[i['ve| have][ already| just| now| finally] ](?!{wish}|read (me|out)\b)(?P<done>{past}) {task}[ {lately}][ but .+]",
             complete_statement,
-        ),
-        (
-            "{subject}['s| is| are| has been| have been| was| were| got] [now |all |already |finally ]({done}|{settled})",
-            complete,
         ),
         ("{subject} ?(:|-|=) ?({done}|✓|✔|check)", complete),
         (
@@ -268,6 +312,28 @@ _SENTENCES = tuple(
         ("i (don't|do not|no longer) (need|want|have) [to [do ]]{task}[ any ?more| any longer]", delete),
         ("{remove} {task}", delete),
         # Looking.
+        (
+            "(did|have|has|had) (i|we|you) [already |ever ]{task}[ yet| already| today| yesterday]",
+            look_up,
+        ),
+        (
+            "(is|are|was|were|has|have) [the |my ]{task} (been )?({done}|{participle}|due|on (my|the) list|there)[ yet| already]",
+            look_up,
+        ),
+        (
+            "[what is |what's |[do you ][know ]when is |when's |when are |when was ]the ({deadline}) (of|for|on) {task}",
+            look_up,
+        ),
+        (
+            "[tell me ][do you know ]when (is|are|was|were|do i (need|have) to|must i|should i|did i) {task}[ due]",
+            look_up,
+        ),
+        ("[tell me ]when i (need|have|must|should)[ to] {task}", look_up),
+        (
+            r"(do i have|have i got|is there|are there|what about|how about|anything|something)[ (a|an|any|another)][ (task|tasks|thing|anything|something)][ (about|for|with|called|regarding|on)] (?!due\b){task}[ on (my|the) list]",
+            look_up,
+        ),
+        ("(find|search|search for|look for|look up|where is|where's) {task}", look_up),
         ("[my ](tasks?|to-?dos?|list|to-?do list)[ (due|for|with|without) .+]", list_tasks),
         (r"(show|list|display|view|see|print|read|give|tell|find)[ me][ all| again]\b.*", list_tasks),
         (r"(what|which|how many|when)\b.*", list_tasks),
@@ -283,7 +349,7 @@ _SENTENCES = tuple(
             add_several,
         ),
         (
-            r"(two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) [^:]+)] ?: ?{what}",
+            r"(two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) .+?)] ?: ?{what}",
             add_several,
         ),
         (r"[i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)", add),
@@ -298,9 +364,13 @@ _SENTENCES = tuple(
             "(put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our|there)\\b.*)",
             add,
         ),
-        ("{remind}[ to| about| that i {must}] {what}", add),
-        (r"(i|we)['ve| have] [really |also ]{must} [really ](?!(know|ask|see)\b){what}", add),
-        (r"(i|we) [really |also ]{must} [really ](?!(know|ask|see)\b){what}", add),
+        ("remind (?!me\\b).+", add_for_other),
+        ("{remind}[ to| about| that i {must}|:] {what}", add),
+        (
+            r"(i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b){what}",
+            add,
+        ),
+        (r"(i|we) [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b){what}", add),
         ("(gotta|must|need to|have to) {what}", add),
         ("(schedule|plan|book) {what}", schedule),
         ("{what}", add_deed),

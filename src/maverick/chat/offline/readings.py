@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeAlias
 
-from maverick.chat.offline.dates import find_date, take_timing
+from maverick.chat.offline.dates import find_date, take_span, take_timing
 from maverick.chat.offline.wording import (
     QUOTED,
     begins_with_deed,
@@ -44,11 +44,26 @@ def add(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add, or several that are each in quotation marks."""
     what = match["what"] or ""
     items = several(title_of(what))
-    if len(items) > 2 and all(_is_thing(item, heard.today) for item in items):
+    if _are_several(items, heard.today):
         return [_added(item, heard.today) for item in items]
     if len(quoted(what)) > 1 and not title_of(QUOTED.sub("", what).replace(" and ", " ").replace(",", " ")):
         return [RequestedCall("add_task", {"title": title}) for title in quoted(what)]
     return [_added(what, heard.today)]
+
+
+def _are_several(items: Sequence[str], today: date) -> bool:
+    """Whether each is a task of its own: three things to get, or deeds, or each with its own date."""
+    if len(items) > 2 and all(_is_thing(item, today) for item in items):
+        return True
+    if len(items) < 2 or any(quoted(item) for item in items):
+        return False
+    timings = [take_timing(item, today) for item in items]
+    return all(timing.due and timing.rest for timing in timings) or all(
+        begins_with_deed(item) and " " in item and not _REFERS_BACK.search(item) for item in items
+    )
+
+
+_REFERS_BACK = re.compile(r"\b(?:it|them|him|her|there|that)\b", re.IGNORECASE)
 
 
 def _is_thing(text: str, today: date) -> bool:
@@ -74,6 +89,11 @@ def add_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     return schedule(heard, match) if begins_with_deed(match["what"]) else None
 
 
+def add_for_other(heard: Heard, _match: re.Match[str]) -> list[RequestedCall] | None:
+    """A task to add that begins like a request: "remind Anna to call"."""
+    return [_added(heard.text, heard.today)]
+
+
 def _added(what: str, today: date) -> RequestedCall:
     what = re.sub(r" (?:on|in|to) there\b", "", what)
     inside = quoted(what)
@@ -83,13 +103,31 @@ def _added(what: str, today: date) -> RequestedCall:
         priority, rest = take_priority(what)
         timing = take_timing(without_list(rest), today)
         inside = []
+    title = inside[0] if inside else title_of(_DANGLING.sub("", timing.rest))
     arguments = {
-        "title": inside[0] if inside else title_of(timing.rest),
+        "title": "" if _REFERS.fullmatch(title) else title,
         "priority": priority,
         "due_date": timing.due and timing.due.isoformat(),
         "description": timing.note,
     }
     return RequestedCall("add_task", {name: value for name, value in arguments.items() if value})
+
+
+_DANGLING = re.compile(r"(?:[\s,]+(?:and|but|due|on|by|at|for|it's|is|with))+$", re.IGNORECASE)
+_REFERS = re.compile(r"(?:it|that|this|them|these|one|an?)", re.IGNORECASE)
+
+
+def is_doubtful(call: RequestedCall) -> bool:
+    """Whether a task to add has a title that can hardly be one."""
+    title = str(call.arguments.get("title", ""))
+    return call.tool_name == "add_task" and _NO_TITLE.search(title) is not None
+
+
+_NO_TITLE = re.compile(
+    r"[.!?] +\w|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
+    r"|^(?:and|or|but|to|is|are|not)\b|, (?:no|not|but|actually|wait|sorry)\b",
+    re.IGNORECASE,
+)
 
 
 # Looking --------------------------------------------------------------------------------------------------------------
@@ -107,6 +145,18 @@ _SPANS = (
     ("next_week", r"\bnext week\b"),
     ("today", r"\b(?:today|tonight)\b"),
     ("tomorrow", r"\btomorrow\b"),
+)
+
+
+def look_up(_heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
+    """A task that is asked about."""
+    about = reference(re.sub(r"^(?:anything|something) ", "", match["task"]), "")
+    return None if _TOO_GENERAL.search(about) else [RequestedCall("list_tasks", {"about": about})]
+
+
+_TOO_GENERAL = re.compile(
+    r"\b(?:anything|something|everything|tasks?|list|today|tomorrow|week|next|first|urgent|important|overdue|late|all|it|you|me)\b",
+    re.IGNORECASE,
 )
 
 
@@ -154,13 +204,24 @@ def _task(heard: Heard, text: str) -> str:
 
 def complete(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task that is done."""
+    if _NOT_WHOLLY.search(match.group()):
+        return None
     return [RequestedCall("complete_task", {"task": _task(heard, match["task"])})]
 
 
 def complete_statement(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task that was done, as in "the flights are booked": what was done tells one task from another."""
+    if _NOT_WHOLLY.search(match.group()):
+        return None
     verb = re.sub("^called$", "call", match["done"])  # "called" is also how titles are introduced
     return [RequestedCall("complete_task", {"task": f"{verb} {reference(match['task'], heard.answered)}"})]
+
+
+_NOT_WHOLLY = re.compile(
+    r"\b(?:almost|nearly|half|halfway|partly|partially|mostly|most|part|some of|start(?:ed)?|began|begun|not|never|draft|if|until|unless|might|should|need(?:s|ed)?)\b",
+    re.IGNORECASE,
+)
+"""Words that say that something is not done, or not all of it."""
 
 
 def reopen(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
@@ -186,14 +247,54 @@ def rename_quoted(_heard: Heard, match: re.Match[str]) -> list[RequestedCall] | 
     return [RequestedCall("update_task", {"task": names[0], "title": names[1]})] if len(names) == 2 else None
 
 
-def prioritise(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
+def prioritise(priority: str) -> Reader:
+    """A task that has this priority from now on."""
+    return lambda heard, match: [
+        RequestedCall("update_task", {"task": _task(heard, match["task"]), "priority": priority})
+    ]
+
+
+def grade(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task, and how important it is."""
-    priority, _ = take_priority(f"{match['priority']} priority")
-    if match["priority"].lower() in ("lower", "raise"):
-        priority = "Low" if match["priority"].lower() == "lower" else "High"
-    if re.search(r"urgent|important|asap", match["priority"], re.IGNORECASE):
-        priority = "Low" if match["priority"].lower().startswith("not") else "High"
+    priority, _ = take_priority(f"{match['level']} priority")
     return [RequestedCall("update_task", {"task": _task(heard, match["task"]), "priority": priority})]
+
+
+_ON_LIST = re.compile(
+    r"\b(?:on|onto|in|into|to) (?:my|the|our) (?:\w+ )?(?:list|tasks|todos?)\b", re.IGNORECASE
+)
+_GRADE_ALONE = re.compile(r"\b(high|medium|normal|low)$", re.IGNORECASE)
+_CHANGES_DATE = re.compile(r"\b(?:to|until|till|due)\b|^(?:it|that|this|them|these|those)\b", re.IGNORECASE)
+_SAYS_DONE = re.compile(r"\b(?:done|complete|completed|finished)$", re.IGNORECASE)
+
+
+def alter(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
+    """A task, and its new priority, its new date, or both."""
+    if _ON_LIST.search(match["what"]):
+        return None
+    priority, rest = take_priority(_GRADE_ALONE.sub(r"\1 priority", match["what"]))
+    timing = take_timing(_DANGLING.sub("", rest), heard.today)
+    if priority is None and (timing.due is None or not _CHANGES_DATE.search(match["what"])):
+        return None
+    change: dict[str, Any] = {"priority": priority} if priority else {}
+    change |= {"due_date": timing.due.isoformat()} if timing.due else {}
+    change |= {"description": timing.note} if timing.note else {}
+    task = re.sub(r"(?:[\s,]+(?:to|as|a|be|up|until|till|from|for|due|on|and|back|the))+$", "", timing.rest)
+    if not task or _SAYS_DONE.search(task):
+        return None
+    return [RequestedCall("update_task", {"task": _task(heard, task), **change})]
+
+
+def postpone(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
+    """A task that is due so much later, or earlier."""
+    days = take_span(match["span"])
+    said = match.group().lower()
+    is_forward = re.search(r"\bforward\b", said)
+    if days is None or (is_forward and not re.match(r"bring|pull", said)):
+        return None  # "push it forward" is earlier for some, and later for others
+    earlier = is_forward or re.search(r"\bearlier\b", said)
+    task = _task(heard, match["task"])
+    return [RequestedCall("update_task", {"task": task, "postpone_days": -days if earlier else days})]
 
 
 def reschedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:

@@ -9,14 +9,14 @@ from difflib import get_close_matches
 
 QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?:(?<=\s)|^)['‘](.+?)['’](?=[\s,.!?:;]|$)")
 _PRIORITY = re.compile(
-    r",?\s*(?:-\s*)?\b(?:(?:with|at|of|as|a|an|and|it's|it is|this is|that's|which is|very)\s+)*"
+    r",?\s*(?:-\s*)?\b(?P<said>(?:(?:with|at|of|as|a|an|and|it's|it is|this is|that's|which is|make it|very|really|super|so|quite|pretty|extremely)\s+)*)"
     r"(?:(?:priority|prio)\s*(?:is|:|=|of)?\s*(?P<after>high|medium|normal|low)"
     r"|(?P<before>high|highest|top|medium|normal|low|lowest)[\s-]+(?:priority|prio|importance)"
-    r"|(?P<mild>not (?:urgent|important))|(?P<urgent>very urgent|urgent|important|asap))\b",
+    r"|(?P<mild>not (?:urgent|important))|(?P<urgent>urgent|important|asap|as soon as possible))\b",
     re.IGNORECASE,
 )
 _POLITE = re.compile(
-    r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday)[,!\s]+)*"
+    r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|oops)[,!.\s]+)*"
     r"(?:(?:can|could|would|will|may) (?:you|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you )?to\s+|"
     r"i want (?:you )?to\s+|let(?:'s| us| me)\s+|go ahead and\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*",
     re.IGNORECASE,
@@ -31,24 +31,29 @@ _APOSTROPHES = {
     for word in ("don't", "didn't", "haven't", "isn't", "can't", "won't", "i'm", "i've", "that's", "what's")
 }
 _NO_APOSTROPHE = re.compile(rf"\b(?:{'|'.join(_APOSTROPHES)})\b", re.IGNORECASE)
-_WHEN_FIRST = re.compile(
-    r"^(?P<when>(?:tonight|tomorrow|today|this (?:evening|afternoon|weekend|week)|next \w+|on \w+day)(?: morning| evening)?),? "
-    r"(?P<rest>(?:i|we|please|remind|add)\b.+)$",
-    re.IGNORECASE,
-)
-"""A date before what is asked for: "tomorrow I need to …"."""
 _LIST_END = re.compile(
-    r"\s+(?:to|on|onto|in|into|from|off)\s+(?:my|the|teh|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list)$",
+    r"(?:^|\s+)(?:to|on|onto|in|into|from|off)\s+(?:my|the|teh|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list)$",
     re.IGNORECASE,
 )
 _CALLED = re.compile(
     r"^(?:(?:the|a|an|my|that|this)\s+)?(?:(?:task|item|todo|to-do|reminder)s?\b\s*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?",
     re.IGNORECASE,
 )
+_TASK_NOUN = re.compile(
+    r"[,:;.]|(?:task|item|todo|to-do|reminder|thing|one|stuff|and|for|by|due|on|to)s?\b", re.IGNORECASE
+)
 _TASK_END = re.compile(r"\s+(?:task|item|todo|one|reminder)$", re.IGNORECASE)
 _PRONOUN = re.compile(
-    r"(?:it|that|this|them|that one|this one|the task|the last one|that task|this task)", re.IGNORECASE
+    r"(?:it|that|this|that one|this one|the task|the last one|that task|this task)", re.IGNORECASE
 )
+_PLURAL = re.compile(
+    r"(?:(?:all|both|each)(?: of)? )?(?:them|these|those|the (?:two|three|four))(?: tasks| ones)?|both|all (?:two|three|four)",
+    re.IGNORECASE,
+)
+_FIRST_FEW = re.compile(
+    r"(?:the )?(?P<end>first|last) (?P<count>two|three|four|five|[2-9])(?: ones| tasks)?", re.IGNORECASE
+)
+_NUMBERS = ("two", "three", "four", "five")
 _LAST = re.compile(r"the last(?: one| task)?", re.IGNORECASE)
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ORDINAL = re.compile(
@@ -72,7 +77,18 @@ _DEED = re.compile(
     re.IGNORECASE,
 )
 """How things to do begin."""
-_DAY_NAMES = ("tomorrow", *map(str.lower, day_name))
+_FRAME = (
+    "tomorrow",
+    "task",
+    "tasks",
+    "list",
+    "done",
+    "priority",
+    "urgent",
+    *map(str.lower, day_name),
+)
+_SHORT = {"tmrw": "tomorrow", "tmr": "tomorrow", "2moro": "tomorrow", "2day": "today", "tonite": "tonight"}
+_NOT_MISSPELT = frozenset(("ask", "asks", "one", "don", "lists", "lit", "sit"))
 
 
 def begins_with_deed(text: str) -> bool:
@@ -87,14 +103,28 @@ def corrected(text: str, commands: Sequence[str]) -> str:
     return f"{meant[0]} {rest}" if meant else text
 
 
-def with_days(text: str) -> str:
-    """A text whose misspelt days are put right."""
-    return re.sub(r"\b[a-z]{6,}\b", lambda found: _day(found[0]), text, flags=re.IGNORECASE)
+def spelt(text: str) -> str:
+    """A text whose misspelt days, and words such as "task", are put right: a letter too few, too many or swapped."""
+    return re.sub(r"\b[a-z0-9]{3,}\b", lambda found: _spelt(found[0]), text, flags=re.IGNORECASE)
 
 
-def _day(word: str) -> str:
-    meant = get_close_matches(word.lower(), _DAY_NAMES, n=1, cutoff=0.85)
-    return meant[0] if meant and word.lower() != meant[0] else word
+def _spelt(word: str) -> str:
+    said = word.lower()
+    if said in _SHORT:
+        return _SHORT[said]
+    if said in _FRAME or said in _NOT_MISSPELT:
+        return word
+    return next((right for right in _FRAME if _is_slip(said, right)), word)
+
+
+def _is_slip(said: str, right: str) -> bool:
+    if len(said) > 5 and get_close_matches(said, (right,), cutoff=0.85):
+        return True
+    if len(said) == len(right):
+        return said[0] == right[0] and sorted(said) == sorted(right)
+    longer, shorter = sorted((said, right), key=len, reverse=True)
+    one_more = len(longer) == len(shorter) + 1
+    return one_more and any(longer[:n] + longer[n + 1 :] == shorter for n in range(len(longer)))
 
 
 def without_pictures(text: str) -> str:
@@ -111,8 +141,7 @@ def plain_end(text: str) -> str:
 def plain_request(text: str) -> str:
     """A request without politeness around it and punctuation behind it."""
     text = _POLITE.sub("", plain_end(text), count=1).strip()
-    text = _NO_APOSTROPHE.sub(lambda found: _APOSTROPHES[found[0].lower()], text)
-    return _WHEN_FIRST.sub(r"\g<rest> \g<when>", text)
+    return _NO_APOSTROPHE.sub(lambda found: _APOSTROPHES[found[0].lower()], text)
 
 
 def quoted(text: str) -> list[str]:
@@ -122,7 +151,7 @@ def quoted(text: str) -> list[str]:
 
 def take_priority(text: str) -> tuple[str | None, str]:
     """The priority a text names, and the text without it."""
-    found = _PRIORITY.search(text)
+    found = next((each for each in _PRIORITY.finditer(text) if not _is_adjective(text, each)), None)
     if found is None:
         return None, text
     rest = f"{text[: found.start()].rstrip(' ,:(')} {text[found.end() :].lstrip(' ,:)')}".strip()
@@ -130,6 +159,13 @@ def take_priority(text: str) -> tuple[str | None, str]:
     if found["urgent"] or word in ("high", "highest", "top"):
         return "High", rest
     return ("Low" if found["mild"] or word in ("low", "lowest") else "Medium"), rest
+
+
+def _is_adjective(text: str, found: re.Match[str]) -> bool:
+    """Whether a word of priority belongs to the title: "send the important letter"."""
+    before, after = text[: found.start()].strip(), text[found.end() :].strip()
+    is_inside = bool(before and after) and not _TASK_NOUN.match(after)
+    return is_inside and bool(found["urgent"] or found["mild"]) and found["said"].strip() in ("", "a", "an")
 
 
 def without_list(text: str) -> str:
@@ -145,13 +181,37 @@ def title_of(text: str) -> str:
 def reference(text: str, answered: str) -> str:
     """The title a task is referred to by: by its words, by a pronoun, or by its place in what was just shown."""
     text = without_list(text.strip(" ,:;"))
-    if _PRONOUN.fullmatch(text) and (mentioned := _mentioned(answered)):
-        return mentioned
-    if (place := ordinal(text, (shown := listed(answered)))) is not None:
-        return shown[place]
+    if places := _places(text, (shown := listed(answered))):
+        return _enumerated([shown[place] for place in places])
+    if (_PRONOUN.fullmatch(text) or _PLURAL.fullmatch(text)) and (mentioned := _mentioned(answered)):
+        return _enumerated(mentioned) if _is_how_many(text, len(mentioned)) else ""
     if len(inside := quoted(text)) == 1:
         return inside[0]
     return _TASK_END.sub("", _CALLED.sub("", text, count=1)).strip(" ,:;") or text
+
+
+def _is_how_many(text: str, number: int) -> bool:
+    """Whether a pronoun can stand for so many."""
+    if _PRONOUN.fullmatch(text):
+        return number == 1
+    said = {"both": 2, "two": 2, "three": 3, "four": 4}
+    return all(number == said[word] for word in re.findall(r"\w+", text.lower()) if word in said)
+
+
+def _enumerated(titles: Sequence[str]) -> str:
+    return titles[0] if len(titles) == 1 else " and ".join(f"'{title}'" for title in titles)
+
+
+def _places(text: str, shown: Sequence[str]) -> list[int]:
+    """Which of the things that were shown are meant by "the first two" or "2 and 3"."""
+    if (few := _FIRST_FEW.fullmatch(text)) is not None:
+        said = few["count"].lower()
+        count = int(said) if said.isdigit() else _NUMBERS.index(said) + 2
+        places = range(len(shown))
+        return list(places[:count] if few["end"].lower() == "first" else places[-count:])
+    text = re.sub(r"^(?:the )?(?:numbers|tasks|items|nos\.?) (?=\d)", "", text, flags=re.IGNORECASE)
+    found = [ordinal(part, shown) for part in several(text)]
+    return [place for place in found if place is not None] if None not in found else []
 
 
 def listed(answered: str) -> list[str]:
@@ -176,11 +236,10 @@ def several(text: str) -> list[str]:
     return [part for part in re.split(r"\s*[,;]\s*(?:and\s+)?|\s+and\s+", text.strip(" .")) if part]
 
 
-def _mentioned(answered: str) -> str:
-    """The task an answer was about."""
+def _mentioned(answered: str) -> list[str]:
+    """The tasks an answer was about."""
     found = re.findall(r"'(.+?)'(?=[\s.?!:,]|$)", answered)
-    titles = [title for title in found if not title.startswith("yes ")]
-    return titles[0] if titles else (listed(answered) or [""])[-1]
+    return list(dict.fromkeys(title for title in found if not title.startswith("yes "))) or listed(answered)
 
 
 def _unquoted(text: str) -> str:

@@ -1,0 +1,171 @@
+"""What a message asks for: its sentences, their clauses, and what each refers back to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from maverick.chat.offline.dates import take_timing
+from maverick.chat.offline.grammar import clauses, is_question, read_sentence
+from maverick.chat.offline.readings import is_doubtful
+from maverick.chat.offline.small_talk import is_taken_back, small_talk
+from maverick.chat.offline.wording import plain_end, plain_request, quoted, take_priority
+from maverick.providers.offline import RequestedCall
+
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?…])(?<!\b(?:Dr|Mr|Ms|St|No|vs)\.)(?<!\bMrs\.)(?<!\b[a-z]\.)\s+(?=\S)|\n+", re.IGNORECASE
+)
+_CORRECTED = re.compile(
+    r"(?P<first>.+?)[,.;–-]*\s+(?:(?:no|oh|sorry|wait|actually)[,.! ]+)*(?:no wait|wait no|no actually|actually no|i mean|i meant|or rather|scratch that|sorry)[,.: ]+"
+    r"(?P<instead>.+)",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(
+    r"(?:(?:Got it! Added|Updated!|Great! I've marked|Which day shall I move) '(?P<task>[^']+|.+?)' (?:to|now|as)\b"
+    r"|'(?P<undated>.+?)' has no due date\. Which)"
+)
+"""Answers that were about one task."""
+_TO_WHAT = re.compile(
+    r"^(?:(?:actually|no|oops|wait|sorry|better|rather|hmm)[, ]+)*(?:(?:make|change|set|move|push|mark|give) (?:it|that|this|them)(?: to| for| on| by| as| a)? "
+    r"|(?:it's|it is|that's)(?: for| on| due)? |(?:for|on|by|to|due|until|as)(?: on| by)? )",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"(?=.*\b(?:oops|wrong|mistake|not yet|not that one|wait)\b)(?:(?:oops|no|wait|sorry|ah|oh|actually|not yet|not that one|"
+    r"the wrong one|that(?:'s| is| was) (?:wrong|a mistake)|my mistake)[,.! ]*)+",
+    re.IGNORECASE,
+)
+
+
+class Reading(NamedTuple):
+    """What a message asks for, as far as it is understood."""
+
+    calls: Sequence[RequestedCall]
+    is_certain: bool
+
+
+def understand(said: str, answered: str, today: date) -> Sequence[RequestedCall] | None:
+    """The tool calls a message asks for; ``None`` if it is not about tasks, or if that is not certain."""
+    reading = read(said, answered, today)
+    return reading.calls if reading.is_certain and reading.calls else None
+
+
+def read(said: str, answered: str, today: date) -> Reading:
+    """What a message asks for: remarks before a request do not matter, those behind it make it uncertain."""
+    calls: list[RequestedCall] = []
+    is_certain = True
+    about = answered
+    for sentence in [said] if quoted(said) else _SENTENCE_END.split(said):
+        if calls and is_taken_back(sentence):
+            calls, is_certain = [], False
+        elif small_talk(sentence) is None:
+            found = _sentence(sentence, about, today)
+            is_certain = is_certain and bool(found.calls or not _changes(calls)) and found.is_certain
+            calls = _merged(calls, found.calls)
+            about = _said_of(found.calls) or about
+    lists = [call for call in calls if call.tool_name == "list_tasks"]  # as they are after the changes
+    return Reading([*_changes(calls), *lists], is_certain and not any(map(is_doubtful, calls)))
+
+
+def _changes(calls: Sequence[RequestedCall]) -> list[RequestedCall]:
+    return [call for call in calls if call.tool_name != "list_tasks"]
+
+
+def _sentence(said: str, answered: str, today: date) -> Reading:
+    if corrected := _CORRECTED.fullmatch(said):
+        return _instead(corrected["first"], corrected["instead"], answered, today)
+    calls: list[RequestedCall] = []
+    about = answered
+    parts = clauses(said)
+    for part in parts if len(parts) > 1 and not is_question(said) else ():
+        found = _follow_up(part, about, today) or read_sentence(part, about, today)
+        if found is None:
+            break
+        calls = _merged(calls, found)
+        about = _said_of(found) or about
+    else:
+        if calls:
+            return Reading(calls, is_certain=True)
+    whole = _follow_up(said, answered, today) or read_sentence(said, answered, today)
+    return Reading(whole or (), is_certain=True)
+
+
+def _instead(first: str, instead: str, answered: str, today: date) -> Reading:
+    """A request that is corrected in the same breath."""
+    before = _sentence(first, answered, today)
+    if not before.calls:
+        return _sentence(instead, answered, today)
+    about = _said_of(before.calls)
+    if change := _follow_up(instead, about, today):
+        return Reading(_merged(before.calls, change), before.is_certain)
+    if other := read_sentence(instead, about, today):
+        return Reading(other, is_certain=True)
+    guess = read_sentence(f"add {instead}", "", today) if before.calls[0].tool_name == "add_task" else None
+    return Reading(guess or (), is_certain=False)
+
+
+def _said_of(calls: Sequence[RequestedCall]) -> str:
+    """What will be answered to these calls, so that what follows can refer to it."""
+    titles = [str(call.arguments.get("title") or call.arguments.get("task") or "") for call in calls]
+    named = " and ".join(f"'{title}'" for title in titles if title)
+    return f"Updated! {named} now" if named else ""
+
+
+def _merged(calls: Sequence[RequestedCall], more: Sequence[RequestedCall]) -> list[RequestedCall]:
+    """The calls, with what is said about a task in one call."""
+    merged = list(calls)
+    for call in more:
+        if call in merged or _is_done_already(call, merged):
+            continue
+        place = next((n for n, each in enumerate(merged) if _is_same(each, call)), None)
+        if place is None:
+            merged.append(call)
+        else:
+            changes = {name: value for name, value in call.arguments.items() if name != "task"}
+            merged[place] = replace(merged[place], arguments={**merged[place].arguments, **changes})
+    return merged
+
+
+def _is_done_already(later: RequestedCall, calls: Sequence[RequestedCall]) -> bool:
+    """Whether a task is ticked off that was just said to be done: "I bought milk, mark buy milk done"."""
+    if later.tool_name != "complete_task" or len(calls) != 1 or calls[0].tool_name != "complete_task":
+        return False
+    said, again = (set(str(call.arguments.get("task")).lower().split()) for call in (calls[0], later))
+    return said <= again or again <= said
+
+
+def _is_same(earlier: RequestedCall, later: RequestedCall) -> bool:
+    if later.tool_name != "update_task" or earlier.tool_name not in ("add_task", "update_task"):
+        return False
+    named = {earlier.arguments.get("title"), earlier.arguments.get("task")}
+    return later.arguments.get("task") in named and not {"completed", "postpone_days"} & {*later.arguments}
+
+
+def _follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | None:
+    """What is said of the task that the answer before was about."""
+    about = _ABOUT.match(answered)
+    if about is None or is_question(said):
+        return None
+    if _TAKEN_BACK.fullmatch(said.strip()):
+        return [RequestedCall("undo_last_change", {})]
+    more = re.fullmatch(r"(?:and|also|plus|and also) (?P<what>.+)", plain_end(said), re.IGNORECASE)
+    is_added = more is not None and answered.startswith("Got it!")
+    if more is not None and is_added and read_sentence(more["what"], answered, today) is None:
+        return read_sentence(f"add {more['what']}", "", today)
+    wanted = _TO_WHAT.sub("", plain_request(said))
+    priority, rest = take_priority(wanted)
+    timing = take_timing(f"on {re.sub(r'^and ', '', rest)}" if rest else "", today)
+    if re.sub(r"^on$", "", timing.rest):
+        return None
+    change = {
+        "priority": priority,
+        "due_date": timing.due and timing.due.isoformat(),
+        "description": timing.note,
+    }
+    change = {name: value for name, value in change.items() if value}
+    task = about["task"] or about["undated"]
+    return [RequestedCall("update_task", {"task": task, **change})] if change else None
