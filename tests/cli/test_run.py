@@ -149,6 +149,47 @@ def test_the_last_conversation_of_a_folder_is_continued(folder: Folder) -> None:
     assert "buy milk" in exported
 
 
+def test_a_run_of_an_agent_in_a_file_is_resumed_and_continued_without_naming_the_file(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.write("project/clerk.py", CLERK)
+    folder.write("elsewhere/notes.txt", "")
+    monkeypatch.chdir(folder.path / "project")
+    words = ("run", "clerk.py", "-p", "calculate 12 * 7", "--max-turns", "1", "--run-id", "sum")
+    stopped = folder.main(*words)
+    assert "Raise the limit and resume with: maverick runs resume sum --max-turns 2\n" in stopped.stderr
+
+    monkeypatch.chdir(folder.path / "elsewhere")
+    resumed = folder.main("runs", "resume", "sum", "--max-turns", "2")
+    replayed = folder.main("runs", "replay", "sum")
+    monkeypatch.chdir(folder.path / "project")
+    continued = folder.main("-c", "calculate 2 * 3")
+
+    assert (resumed.returncode, resumed.stdout) == (0, SUM), resumed.stderr
+    assert replayed.returncode == 0, replayed.stderr
+    assert (continued.returncode, continued.stdout) == (0, "2 * 3 = 6.\n"), continued.stderr
+
+
+@pytest.mark.requirement("TRUST-CODE")
+def test_a_file_that_a_stranger_replaced_is_not_run_again_unless_it_is_named_or_trusted(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.write("project/clerk.py", CLERK)
+    monkeypatch.chdir(folder.path / "project")
+    assert folder.main("run", "clerk.py", "-p", "calculate 12 * 7", "--run-id", "sum").returncode == 0
+    folder.write("project/clerk.py", f"{CLERK}    open('owned', 'w').close()\n")
+
+    refused = [
+        folder.refuse("-c", "calculate 2 * 3"),
+        folder.refuse("runs", "fork", "sum", "--turn", "1"),
+    ]
+
+    assert all("has changed since this conversation began" in line for line in refused)
+    assert not (folder.path / "project" / "owned").exists()
+    assert folder.main("run", "clerk.py", "-c", "-p", "calculate 2 * 3").returncode == 0
+    assert folder.main("-c", "calculate 2 * 4").returncode == 0  # it was named as it is now
+
+
 def test_what_is_piped_in_is_the_prompt(folder: Folder) -> None:
     folder.write("clerk.py", CLERK)
 
@@ -279,7 +320,7 @@ def test_a_limit_is_an_option_and_has_an_exit_code(
 
     assert done.returncode == code, done.stderr
     assert f"limited: {reason}, " in done.stderr
-    raised = f"Raise the limit and resume with: maverick runs resume limited --agents clerk.py {option[0]} "
+    raised = f"Raise the limit and resume with: maverick runs resume limited {option[0]} "
     assert done.stderr.splitlines()[-1].startswith(raised)
 
 

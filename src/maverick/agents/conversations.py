@@ -15,7 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from maverick.config.loading import own_folder
+from maverick.config.loading import own_folder, persons_home
+from maverick.config.trust import Trust, digest
 from maverick.exceptions import ConfigError, InvalidInputError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.loop.steps import Finish
@@ -34,15 +35,66 @@ class Conversation(msgspec.Struct, frozen=True):
     """Their ids, oldest first."""
     agent: str | None = None
     """The agent as the user named it; ``None`` for the general one."""
+    digest: str = ""
+    """What its file was, if it was named by its file."""
 
     def continued_by(self, run_id: str) -> Conversation:
         """The conversation with one more run."""
         return self if run_id in self.runs else msgspec.structs.replace(self, runs=(*self.runs, run_id))
 
+    def agent_in(self, folder: Path) -> str | None:
+        """The agent as it can be named from anywhere, if it is still what the user has run, or the folder is trusted.
+
+        Args:
+            folder: The folder of the conversation.
+
+        Raises:
+            InvalidInputError: A stranger may have replaced its file.
+        """
+        file = _file_of(self.agent, folder)
+        if file is None or self.agent is None:
+            return self.agent
+        if _digest(file) != self.digest and not Trust(persons_home()).covers_folder(folder):
+            raise InvalidInputError(
+                f"{file} has changed since this conversation began, and its folder is not trusted. Look at it, then name it "
+                "(maverick run FILE, maverick runs resume ID --agents FILE), or run: maverick trust",
+                field="agent",
+            )
+        return self.agent if folder == Path.cwd() else str(folder / self.agent)
+
 
 def new_conversation(agent: str | None) -> Conversation:
     """A conversation in which nothing was said yet."""
-    return Conversation(os.urandom(16).hex(), (), agent)
+    file = _file_of(agent, Path.cwd())
+    return Conversation(os.urandom(16).hex(), (), agent, "" if file is None else _digest(file))
+
+
+def agent_of_run(run_id: str) -> str | None:
+    """The file of the agent of a run that was started on this computer, if it was named by its file.
+
+    Raises:
+        InvalidInputError: A stranger may have replaced it.
+    """
+    here = str(Path.cwd())
+    for folder, conversations in sorted(every_folder().items(), key=lambda known: known[0] != here):
+        for conversation in conversations:
+            if run_id in conversation.runs and _file_of(conversation.agent, Path(folder)) is not None:
+                return conversation.agent_in(Path(folder))
+    return None
+
+
+def _file_of(agent: str | None, folder: Path) -> Path | None:
+    """The file of an agent that was named by its file: ``FILE.md``, ``FILE.py`` or ``FILE.py:NAME``."""
+    path, colon, _ = (agent or "").rpartition(":")
+    named = path if colon and path.endswith(".py") else agent or ""
+    return folder / named if named.endswith((".py", ".md")) else None
+
+
+def _digest(file: Path) -> str:
+    try:
+        return digest(file.read_bytes())
+    except OSError:  # loading it says what is wrong
+        return ""
 
 
 class _Folder(msgspec.Struct, frozen=True):

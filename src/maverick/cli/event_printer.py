@@ -98,8 +98,9 @@ def _remarks_on(event: AgentActivityEvent) -> Iterator[str]:
         case SourcesCited(citations=citations):
             for number, citation in enumerate(citations, 1):
                 yield f"[{number}] {citation}"
-        case ApprovalGiven(approved=approved, by=by):
-            yield f"({'approved' if approved else 'denied'} by {by or 'the user'})"
+        case ApprovalGiven(approved=approved, by=by, reason=reason):
+            why = f": {shortened(reason)}" if reason else ""
+            yield f"({'approved' if approved else 'denied'} by {by or 'the user'}{why})"
         case MessageAdded(content=text):
             yield f"(a person wrote: {shortened(text)})"
         case Compacted():

@@ -9,7 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from maverick.agents.conversations import Conversation, FolderConversations, messages_of, new_conversation
+from msgspec import structs
+
+from maverick.agents.conversations import (
+    Conversation,
+    FolderConversations,
+    agent_of_run,
+    messages_of,
+    new_conversation,
+)
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.cli.agent_lookup import look_up, split_source
 from maverick.cli.executor import drive_run, explain_stand_in, who_answers
@@ -41,7 +49,7 @@ def run_agent(options: argparse.Namespace) -> int:
         options.agent, options.prompt = None, options.agent
     before = FolderConversations().last() if options.continues else None
     if before is not None and options.agent is None:
-        options.agent = before.agent
+        options.agent = before.agent_in(Path.cwd())
     if options.on is not None:
         from maverick.cli.fleet.run import run_in_fleet  # here, since Temporal's client is an extra
 
@@ -94,13 +102,15 @@ async def _run(
     async with _journal(options, config) as journal:
         messages = () if before is None else await _said_in(journal, before.runs[-1])
         run_id = checked_run_id(options.run_id)
-        conversation = before or new_conversation(options.agent)
+        conversation = new_conversation(options.agent)
+        if before is not None:
+            conversation = structs.replace(conversation, id=before.id, runs=before.runs)
         if options.kept:
             FolderConversations().remember(conversation.continued_by(run_id))
         printer = RunPrinter(
             Console(journal, screen, options.as_json, options.journal),
             changes,
-            _named_file(options.agent),
+            None if agent_of_run(run_id) else _named_file(options.agent),
             definition.run_config,
             # Into a pipe goes the answer alone, and one of a type is whole or none.
             streams=sys.stdout.isatty() and definition.output_config is None,

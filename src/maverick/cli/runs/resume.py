@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from maverick.agents.conversations import agent_of_run
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.named_tools import coding_registry, names_tools
-from maverick.cli.agent_lookup import find_agent, look_up
+from maverick.cli.agent_lookup import find_agent, look_up, split_source
 from maverick.cli.executor import drive_run, who_answers
 from maverick.cli.exit_codes import FAILURE, WAITING
 from maverick.cli.run.inputs import with_files
@@ -116,6 +117,8 @@ async def fork_run(
     answering = who_answers(found, agent, changes.model, config.agent)
     definition = changes.applied_to(agent, None if answering is None else answering.model)
     streams = definition.output_config is None
+    # The new run is not known by its file: that is named again where it is to be resumed.
+    agents = agents or file_of_run(run_id)
     printer = RunPrinter(console, changes, agents, definition.run_config, streams=streams)
     return await drive_run(
         printer,
@@ -180,15 +183,26 @@ async def _model_to_resume(
         raise
 
 
+def file_of_run(run_id: str) -> str | None:
+    """The file of a run's agent, if it was started with one on this computer.
+
+    Raises:
+        InvalidInputError: A stranger may have replaced it.
+    """
+    named = agent_of_run(run_id.partition("/")[0])
+    return None if named is None else split_source(named)[0]
+
+
 def _agent_of(
     record: RunRecord, agents: str | None, config: MaverickConfig
 ) -> tuple[DiscoveredAgent, AgentDefinition[Any]]:
-    """A run's agent, and its definition: from the file or module that is named, or else from where agents are kept.
+    """A run's agent, and its definition: from the file that is named, or it was started with, or by its name.
 
     Raises:
         InvalidInputError: It cannot be loaded, or its runs are not kept.
     """
     name = record.agent.rpartition("/")[2]
+    agents = agents or file_of_run(record.run_id)
     if agents is not None and not agents.endswith(".md"):
         found = find_agent(agents, name)
     else:
