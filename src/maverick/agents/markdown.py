@@ -6,7 +6,7 @@ Two kinds are read. A file of ours, in ``.maverick/agents``, has these settings,
     name: reporter                     # by default the file's name
     description: Writes a report.
     model: claude:claude-sonnet-5-5    # by default the configured one
-    tools: [read_file, grep]           # by default all coding tools; [] for none
+    tools: [read_file, grep]           # by default all coding tools; [] for none; memory keeps notes
     mcpServers: [wiki]                 # all tools of these servers, or those that tools names: mcp__wiki__search
     inputs:                            # by default a text for each ${variable}
       audience: Who reads it.
@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from maverick.agents.front_matter import FrontMatter, read_front_matter
-from maverick.agents.tool_names import CLAUDE_MODELS, CODING_TOOLS, tools_for
+from maverick.agents.tool_names import CLAUDE_MODELS, CODING_TOOLS, MEMORY, tools_for
 from maverick.config.duration import parse_duration
 from maverick.config.mcp_name import group_of, server_of
 from maverick.config.model_settings import MODEL_SETTINGS
@@ -197,8 +197,8 @@ def _message(front: FrontMatter) -> str | Message:
 def _own_tools(front: FrontMatter) -> tuple[str, ...]:
     names = _names(front, "tools") if "tools" in front.fields else CODING_TOOLS
     for name in names:
-        if name not in CODING_TOOLS and server_of(name) is None:
-            front.refuse("tools", f"tools: {describe_unknown('tool', name, CODING_TOOLS)}")
+        if name not in (*CODING_TOOLS, MEMORY) and server_of(name) is None:
+            front.refuse("tools", f"tools: {describe_unknown('tool', name, (*CODING_TOOLS, MEMORY))}")
     return _with_servers(names, _names(front, "mcpServers"))
 
 

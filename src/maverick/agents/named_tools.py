@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maverick.config.loading import persons_home
 from maverick.config.mcp_name import group_of, server_of
 from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.model import ToolContext
@@ -82,13 +83,17 @@ def coding_registry(
     on_output: Callable[[ToolContext, str], object] | None = None,
     readable: Sequence[Path] = (),
 ) -> ToolRegistry:
-    """The coding tools, by name."""
+    """The coding tools, and the memory of the folder, by name."""
     from maverick.tools.coding.sandbox import python_folders  # here, since not every agent has them
     from maverick.tools.coding.toolbox import coding_tools
     from maverick.tools.coding.workspace import Workspace
+    from maverick.tools.memory import memory_tool, project_memory
 
     folders = [*python_folders(), *readable]
-    return ToolRegistry(coding_tools(Workspace(folder), readable=folders, on_output=on_output))
+    registry = ToolRegistry(coding_tools(Workspace(folder), readable=folders, on_output=on_output))
+    if (home := persons_home()) is not None:
+        registry.register(memory_tool(project_memory(home, folder), asks=True))
+    return registry
 
 
 def _connected(

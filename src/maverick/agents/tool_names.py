@@ -65,7 +65,9 @@ CLAUDE_TOOLS: Mapping[str, str] = {
 """Our tools for those of Claude Code."""
 
 CODING_TOOLS: tuple[str, ...] = tuple(dict.fromkeys(CLAUDE_TOOLS.values()))
-"""The tools an agent file can name."""
+"""The tools for coding, which an agent file has by default."""
+MEMORY = "memory"
+"""The tool for notes, which an agent file can name too."""
 
 _TOOL = re.compile(r"[\w.*-]+")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")  # what the CLI makes an underscore of in a server's name

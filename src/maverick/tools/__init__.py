@@ -11,6 +11,7 @@ from maverick.tools.registry import ToolRegistry
 if TYPE_CHECKING:
     from maverick.tools.coding.toolbox import coding_tools
     from maverick.tools.coding.workspace import Workspace
+    from maverick.tools.memory import memory_tool
     from maverick.tools.permissions import Permissions, load_permissions
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Workspace",
     "coding_tools",
     "load_permissions",
+    "memory_tool",
     "tool",
 ]
 
@@ -28,6 +30,7 @@ _HOMES = {
     "Workspace": "maverick.tools.coding.workspace",
     "coding_tools": "maverick.tools.coding.toolbox",
     "load_permissions": "maverick.tools.permissions",
+    "memory_tool": "maverick.tools.memory",
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -175,6 +176,39 @@ class Workspace:
             mode = _mode_of(name, folder, path)
             self.written.add(names[0])
             self._put(folder, name, content, mode)
+
+    def remove(self, path: str) -> None:
+        """Remove a file, or a folder with all that is in it.
+
+        Raises:
+            ToolError: It may not be changed, or cannot be.
+        """
+        *folders, name = names = self._file_names(path)
+        self._check_changeable(path, names)
+        with self.open_folder(folders) as folder, _explained(path):
+            if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                shutil.rmtree(name, dir_fd=folder)
+            else:
+                os.unlink(name, dir_fd=folder)
+
+    def move(self, path: str, to: str) -> None:
+        """Rename a file or folder; missing folders are created.
+
+        Raises:
+            ToolError: One of the two may not be changed, or the new path is taken.
+        """
+        *folders, name = self._file_names(path)
+        *new_folders, new_name = new_names = self._file_names(to)
+        self._check_changeable(path, (*folders, name))
+        self._check_changeable(to, new_names)
+        if self.identity(path) is None:
+            raise ToolError(f"{path} does not exist.")
+        with self.open_folder(folders) as source, self.open_folder(new_folders, create=True) as target:
+            with suppress(FileNotFoundError):
+                os.stat(new_name, dir_fd=target, follow_symlinks=False)
+                raise ToolError(f"{to} exists. Choose another path, or remove it first.")
+            with _explained(to):
+                os.rename(name, new_name, src_dir_fd=source, dst_dir_fd=target)
 
     def identity(self, path: str) -> str | None:
         """What identifies a file or folder; ``None`` if it does not exist or is a link."""
