@@ -21,6 +21,7 @@ from maverick import (
     RunConfig,
     SqliteJournal,
     ToolConfig,
+    connect,
     define_agent,
     dump_messages,
     load_messages,
@@ -37,6 +38,21 @@ from mistakes.definitions import define, get_weather
 async def run(agent: Any = None, *, client: Any = None, **options: Any) -> Any:
     executor = AgentExecutor(client or ScriptedClient([reply("Hi!")]))
     return await executor.execute(agent or define(), **{"inputs": {"prompt": "Hi!"}, **options})
+
+
+@mistake("messages: expected a list of Message", "result.messages", "got AgentResult")
+async def a_result_as_messages() -> None:
+    dump_messages(await run())
+
+
+@mistake("messages: expected a list of Message", "got int")
+async def a_number_as_messages() -> None:
+    await run(messages=1)
+
+
+@mistake("request: expected a Request, got str", "Request([Message.user(")
+async def a_text_as_a_request() -> None:
+    await connect("offline:").run("hi")
 
 
 @mistake("inputs: expected a dictionary", "inputs={'prompt': 'hello'}")

@@ -130,6 +130,8 @@ async def test_an_approver_that_fails_neither_raises_nor_lets_the_tool_run(failu
     assert ran == []
     assert watched.types[-1] == "run_end"
     assert watched.result.tool_calls[0].outcome is not ToolOutcome.FINISHED
+    if isinstance(failure, Exception):
+        assert "denied by the executor. No one could be asked" in watched.result.tool_calls[0].result
     assert_valid(watched.result.messages)
 
 

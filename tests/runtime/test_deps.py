@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from maverick import AgentDefinition, AgentExecutor, SqliteJournal, ToolConfig, ToolContext, tool
-from maverick.exceptions import InvalidToolError, RunExistsError, RunNotFoundError
+from maverick.exceptions import InvalidInputError, InvalidToolError, RunExistsError, RunNotFoundError
 from maverick.testing import ScriptedClient, call, reply
 
 
@@ -111,5 +111,24 @@ async def test_the_same_call_starts_a_run_or_goes_on_with_it(tmp_path: Path) -> 
             await executor.execute(agent(), **given)
         with pytest.raises(RunNotFoundError):
             await executor.execute(agent(), **given | {"user_id": "bob"}, if_exists="resume")
+        with pytest.raises(InvalidInputError, match="was begun with others"):
+            await executor.execute(agent(), **given | {"inputs": {"prompt": "!"}}, if_exists="resume")
 
     assert [result.output for result in results] == ["Once.", "Once."]
+
+
+async def test_the_same_call_made_twice_at_once_is_one_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with SqliteJournal(tmp_path / "runs.db") as journal:
+
+        async def has(_: str) -> bool:
+            return False
+
+        first, second = (AgentExecutor(ScriptedClient([reply("Once.")]), journal=journal) for _ in range(2))
+        monkeypatch.setattr(second, "_has", has)  # it looks just before the first one begins
+        given: dict[str, Any] = {"inputs": {"prompt": "?"}, "run_id": "job-7", "if_exists": "resume"}
+        await first.execute(agent(), **given)
+        result = await second.execute(agent(), **given)
+
+    assert result.output == "Once."

@@ -21,7 +21,7 @@ from maverick import (
     ToolContext,
     tool,
 )
-from maverick.exceptions import HookError, HookRefusedError, InvalidInputError
+from maverick.exceptions import HookError, HookRefusedError, InvalidInputError, RunChangedError
 from maverick.journal import Journal, SqliteJournal
 from maverick.journal.timeline import Timeline
 from maverick.loop import ToolOutcome
@@ -329,7 +329,7 @@ def broken(*_: Any) -> Any:
 @pytest.mark.requirement("H-HOOKS-FAIL")
 @pytest.mark.parametrize("method", ["before_model", "after_model", "before_tool", "after_tool"])
 @pytest.mark.parametrize("fault", [broken, lambda *_: 42])
-async def test_a_hook_that_fails_ends_the_run_and_is_named_and_the_run_can_go_on_without_it(
+async def test_a_hook_that_fails_ends_the_run_and_is_named_and_the_run_goes_on_without_it_only_knowingly(
     method: str, fault: Callable[..., Any], office: Office, journal: Journal
 ) -> None:
     client = ScriptedClient(lambda request: DONE if results_in(request.messages) else LOOK)
@@ -343,7 +343,10 @@ async def test_a_hook_that_fails_ends_the_run_and_is_named_and_the_run_can_go_on
     assert method in str(error)
     assert_valid(result.messages)
     assert len(result.tool_calls) == (method in ("before_tool", "after_tool"))
-    later = await AgentExecutor(client, journal=journal).resume("r", office.clerk())
+    without = AgentExecutor(client, journal=journal)
+    with pytest.raises(RunChangedError, match="the hook 'Recorder' is gone"):
+        await without.resume("r", office.clerk())
+    later = await without.resume("r", office.clerk(), accept_changes=True)
     assert later.output == "Done."
     assert_valid(later.messages)
 
@@ -399,11 +402,22 @@ async def test_an_executor_like_another_has_its_hooks(office: Office) -> None:
 
 
 @pytest.mark.requirement("H-HOOKS-FAIL")
-async def test_a_hook_that_changes_what_it_is_shown_changes_nothing(office: Office) -> None:
-    hook = Recorder(before_tool=lambda call: call.arguments.clear())
-    await watch([SEND, DONE], office.clerk(), executor={"hooks": [hook]})
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (lambda call: call.arguments.clear(), "changed call.arguments in place"),
+        (lambda call: {"who": "ana"}, "returned arguments that do not fit send"),
+    ],
+)
+async def test_a_hook_that_changes_arguments_in_a_way_that_cannot_work_is_told_so(
+    answer: Any, problem: str, office: Office
+) -> None:
+    hook = Recorder(before_tool=answer)
+    watched = await watch([SEND, DONE], office.clerk(), executor={"hooks": [hook]})
 
-    assert office.done == ["send ana"]
+    assert isinstance(watched.result.errors[0], HookError)
+    assert problem in str(watched.result.errors[0])
+    assert office.done == []
 
 
 @pytest.mark.requirement("H-HOOKS-DURABLE", "P1")

@@ -15,7 +15,7 @@ from maverick.exceptions import HookError, OutputValidationError
 from maverick.journal import Journal, SqliteJournal
 from maverick.journal.timeline import Timeline
 from maverick.loop.entries import OutputChecked
-from maverick.loop.events import TurnEnd
+from maverick.loop.events import ErrorEvent, TurnEnd
 from maverick.testing import ScriptedClient, reply
 from scenario import agent, watch
 
@@ -65,6 +65,7 @@ async def test_the_model_is_told_why_an_output_is_not_accepted_and_asked_again()
         (2, stock, "ana"),
     ]
     assert [event.turn_number for event in watched.of(TurnEnd)] == [1, 2]
+    assert [str(event.error) for event in watched.of(ErrorEvent)] == [told.partition("\n")[0]]
 
 
 @pytest.mark.requirement("H-VALIDATORS")

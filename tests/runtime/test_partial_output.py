@@ -89,6 +89,14 @@ def test_other_types_come_as_values_of_their_own_however_they_are_wrapped(answer
 
 
 @pytest.mark.requirement("H-PARTIAL")
+@pytest.mark.parametrize("schema", [Report | City, Report | None])
+def test_a_union_of_models_comes_as_what_is_there_without_defaults(schema: Any) -> None:
+    reader = PartialOutputReader(schema, wrapped=True)
+
+    assert reader.add('{"summary": "Fine.", ') == {"summary": "Fine."}
+
+
+@pytest.mark.requirement("H-PARTIAL")
 async def test_an_answer_that_is_tried_again_begins_anew_and_text_has_no_drafts() -> None:
     watched = await watch([fail(ServerError("Busy.")), reply(NOTE)], agent(output=OutputConfig(schema=Note)))
     plain = await watch([reply(NOTE)], agent())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, assert_type
+from typing import Any, Literal, assert_type
 
 from pydantic import BaseModel
 from typing_extensions import TypedDict
@@ -43,3 +43,5 @@ assert_type(OutputConfig("o", Point), OutputConfig[Point])
 assert_type(OutputConfig("o", Literal["yes", "no"]), OutputConfig[Literal["yes", "no"]])
 assert_type(define_agent("a"), AgentDefinition[str])
 assert_type(define_agent("a", output=Report | Refusal), AgentDefinition[Report | Refusal])
+assert_type(define_agent("a", output={"type": "object"}), AgentDefinition[dict[str, Any]])
+assert_type(define_agent("a", tools=["b"], output=OutputConfig("o", Report)), AgentDefinition[Report])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, overload
 
-from typing_extensions import TypeForm
+from typing_extensions import TypeForm, Unpack
 
 from maverick.loop.definition import AgentDefinition, OutputConfig, PromptConfig, RunConfig, T, ToolConfig
 from maverick.loop.model_config import ModelConfig
@@ -12,6 +13,32 @@ from maverick.misuse import explained
 from maverick.model import Message, Tool
 
 
+class _Parts(TypedDict, total=False):
+    """The parts that are the same whatever the output is."""
+
+    description: str
+    messages: Sequence[str | Message]
+    model: str | ModelConfig | None
+    tools: Sequence[Tool | str]
+    limits: RunConfig | None
+
+
+@overload
+def define_agent(
+    name: str, system_prompt: str = "", *, output: Mapping[str, Any], **parts: Unpack[_Parts]
+) -> AgentDefinition[dict[str, Any]]: ...
+@overload
+def define_agent(
+    name: str, system_prompt: str = "", *, output: OutputConfig[T], **parts: Unpack[_Parts]
+) -> AgentDefinition[T]: ...
+@overload
+def define_agent(
+    name: str,
+    system_prompt: str = "",
+    *,
+    output: TypeForm[T] = str,  # type: ignore[assignment]  # what T is by default
+    **parts: Unpack[_Parts],
+) -> AgentDefinition[T]: ...
 @explained()
 def define_agent(
     name: str,
@@ -21,9 +48,9 @@ def define_agent(
     messages: Sequence[str | Message] = ("${prompt}",),
     model: str | ModelConfig | None = None,
     tools: Sequence[Tool | str] = (),
-    output: TypeForm[T] = str,  # type: ignore[assignment]  # what T is by default
+    output: Any = str,
     limits: RunConfig | None = None,
-) -> AgentDefinition[T]:
+) -> AgentDefinition[Any]:
     """An :class:`AgentDefinition` from its most used parts.
 
     Args:
@@ -34,12 +61,16 @@ def define_agent(
         messages: The first messages of the conversation.
         model: The model's name, or its settings.
         tools: Tools, or names of tools in the executor's registry.
-        output: The type of the answer; by default the answer is text (``str``).
+        output: The type of the answer, or a JSON Schema of an object, or an :class:`OutputConfig`; by default the answer
+            is text (``str``).
         limits: The limits of a run.
 
     Raises:
         InvalidInputError: A part is wrong; the error names it.
     """
+    output_config = output if isinstance(output, OutputConfig) else None
+    if output_config is None and output is not str:
+        output_config = OutputConfig("output", output)
     return AgentDefinition(
         name,
         description or name,
@@ -47,5 +78,5 @@ def define_agent(
         model if isinstance(model, ModelConfig) else ModelConfig(model),
         limits or RunConfig(),
         ToolConfig(tools),
-        output_config=None if output is str else OutputConfig("output", output),
+        output_config=output_config,
     )

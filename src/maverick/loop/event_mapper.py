@@ -48,6 +48,7 @@ from maverick.loop.events import (
     UsageUpdated,
 )
 from maverick.loop.machine import AgentLoop
+from maverick.loop.output import rejected
 from maverick.loop.partial_output import PartialOutputReader
 from maverick.loop.policy import Verdict
 from maverick.loop.prefix import PrefixReason
@@ -208,6 +209,13 @@ class EventMapper:
         elif self._compacting:
             yield Compacted(**self._who, context_tokens=self._loop.conversation.tokens)
 
+    def _output_checked(self, entry: OutputChecked) -> Iterator[AgentActivityEvent]:
+        output = self._loop.definition.output_config
+        if (
+            entry.retry and output is not None and not isinstance(self._loop.step, Finish)
+        ):  # else the end tells it
+            yield ErrorEvent(**self._who, error=rejected(output.output_name, self._loop.text, entry.retry))
+
     def _call_ruled(self, entry: CallRuled) -> Iterator[AgentActivityEvent]:
         planned = self._loop.tool_round.calls[entry.index]
         if entry.verdict is Verdict.ASK and planned.call.id not in self._asked:
@@ -291,7 +299,7 @@ class EventMapper:
         ModelFailed: _model_failed,
         RequestReviewed: _request_reviewed,
         CallsReviewed: _calls_reviewed,
-        OutputChecked: _nothing,
+        OutputChecked: _output_checked,
         CallRuled: _call_ruled,
         ApprovalDecided: _approval_decided,
         ToolsStarted: _tools_started,

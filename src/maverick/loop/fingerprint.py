@@ -13,7 +13,7 @@ from maverick.loop.definition import AgentDefinition
 from maverick.model import Effect, Message, Tool
 
 
-class Fingerprint(Struct, frozen=True):
+class Fingerprint(Struct, frozen=True, omit_defaults=True):
     """Hashes of what a run depends on."""
 
     agent: str
@@ -28,10 +28,14 @@ class Fingerprint(Struct, frozen=True):
     conduct: dict[str, dict[str, str]] | None = None
     """By tool, what decides how its calls are treated: its effect, whether a person is asked, how far it reaches, and
     whether it returns untrusted content. Not hashes; ``None`` in runs that were made before it was recorded."""
+    hooks: tuple[str, ...] = ()
+    """The hooks around its calls, by the names of their classes; not hashes."""
 
     @classmethod
-    def of(cls, definition: AgentDefinition[Any], tools: Mapping[str, Tool]) -> Fingerprint:
-        """The fingerprint of a definition and the tools it was given."""
+    def of(
+        cls, definition: AgentDefinition[Any], tools: Mapping[str, Tool], hooks: tuple[str, ...] = ()
+    ) -> Fingerprint:
+        """The fingerprint of a definition, the tools it was given and the hooks of its executor."""
         prompt, output = definition.prompt_config, definition.output_config
         first = [m.content if isinstance(m, Message) else m for m in prompt.initial_messages]
         return cls(
@@ -41,6 +45,7 @@ class Fingerprint(Struct, frozen=True):
             "" if output is None else hash_output(output.output_name, output.format.json_schema),
             hash_tools(tools.values()),
             {name: conduct_of(tool) for name, tool in tools.items()},
+            hooks,
         )
 
     @property
@@ -65,6 +70,7 @@ class Fingerprint(Struct, frozen=True):
             )
             if before != after
         ]
+        said += [f"the hook {name!r} is gone" for name in set(self.hooks) - set(now.hooks)]
         said += [f"the tool {name!r} is gone" for name in self.tools.keys() - now.tools.keys()]
         said += [f"the tool {name!r} is new" for name in now.tools.keys() - self.tools.keys()]
         said += [

@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
-from typing_extensions import TypeForm, TypeVar
+from typing_extensions import TypeForm, TypeVar, is_typeddict
 
 from maverick.exceptions import InvalidInputError, OutputValidationError
 from maverick.loop.partial_output import PartialOutputReader
@@ -105,6 +105,8 @@ class OutputFormat(Generic[T]):
 def _unfit(schema: object) -> str:
     """Why something cannot be the type of an answer, and what can."""
     kind = type(schema)
+    if is_typeddict(schema):
+        return "on Python 3.11, a TypedDict has to be that of typing_extensions: from typing_extensions import TypedDict."
     if isinstance(schema, type):
         name = schema.__name__
         return f"{name} cannot be described to a model. Make it a Pydantic model (class {name}(BaseModel)) or a dataclass."

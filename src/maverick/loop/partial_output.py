@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from typing_extensions import TypedDict, is_typeddict
 
@@ -66,17 +67,26 @@ class PartialOutputReader:
 
 def _partial_adapter(schema: Any) -> TypeAdapter[Any] | None:  # noqa: ANN401 - any type
     """What reads values of a type of which parts are missing; ``None`` for a JSON Schema, which says nothing of parts."""
-    from pydantic import BaseModel, Field, TypeAdapter
+    from pydantic import TypeAdapter
 
     if isinstance(schema, dict):
         return None
-    fields: dict[str, Any] | None = None
+    return TypeAdapter(_partial_type(schema))
+
+
+def _partial_type(schema: Any) -> Any:  # noqa: ANN401 - any type
+    """The type with each field left out that is not there; whole models within are values of their own types."""
+    from pydantic import BaseModel, Field
+
+    if get_origin(schema) in (Union, UnionType):
+        return Union[tuple(map(_partial_type, get_args(schema)))]  # noqa: UP007 - made of values
     if isinstance(schema, type) and issubclass(schema, BaseModel):
-        fields = {
+        fields: dict[str, Any] = {
             name: Annotated[(info.annotation, *info.metadata, Field(alias=info.alias))]
             for name, info in schema.model_fields.items()
         }
     elif is_typeddict(schema) or (isinstance(schema, type) and dataclasses.is_dataclass(schema)):
         fields = get_type_hints(schema, include_extras=True)
-    # Every field may be missing. Whole models within are values of their own types.
-    return TypeAdapter(schema if fields is None else TypedDict("Partial", fields, total=False))  # type: ignore[operator]
+    else:
+        return schema
+    return TypedDict("Partial", fields, total=False)  # type: ignore[operator]

@@ -99,6 +99,11 @@ def check_conversation(messages: Sequence[Message]) -> None:
     Raises:
         InvalidInputError: It is not so, or something in it is not a message.
     """
+    if not isinstance(messages, Iterable):
+        has = ", such as result.messages" if hasattr(messages, "messages") else ""
+        raise InvalidInputError(
+            f"messages: expected a list of Message{has}, got {type(messages).__name__}.", field="messages"
+        )
     open_calls: set[str] = set()
     for index, message in enumerate(messages):
         if not isinstance(message, Message):

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Self
 
+from maverick.exceptions import InvalidInputError
 from maverick.model import (
     History,
     LLMClient,
@@ -71,6 +72,7 @@ class Client(ABC):
         Raises:
             InvalidInputError: The model does not take a setting, or what is attached to a message.
         """
+        check_is_request(request)
         request = self.defaults.applied_to(request)
         if request.config is not self._accepted:  # the requests of a run share it
             model = requested_model(request, self.model)
@@ -178,3 +180,16 @@ def requested_model(request: Request, own: str) -> str:
     if not colon:
         return named or default
     return (name or default) if named == provider else default
+
+
+def check_is_request(request: object) -> None:
+    """Refuse what is not a request.
+
+    Raises:
+        InvalidInputError: It is something else.
+    """
+    if not isinstance(request, Request):
+        raise InvalidInputError(
+            f"request: expected a Request, got {type(request).__name__}. Write Request([Message.user('…')]).",
+            field="request",
+        )

@@ -63,7 +63,9 @@ from maverick.runtime.worker import begin_work, end_work, worker_name
 
 T = TypeVar("T", default=str)
 
-_NOT_ASKED = ApprovalAnswer(approved=False, reason="No one could be asked.")
+_NOT_ASKED = ApprovalAnswer(
+    approved=False, by="the executor", reason="No one could be asked: approve= has failed. The log says why."
+)
 
 
 class Driver(Generic[T]):

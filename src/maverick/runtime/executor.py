@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from typing_extensions import TypeVar, Unpack
 
 from maverick.config import AgentConfig
-from maverick.exceptions import InvalidInputError, RunNotFoundError
+from maverick.exceptions import InvalidInputError, RunExistsError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.journal.approvals import MayApprove
 from maverick.loop.definition import AgentDefinition
@@ -107,7 +107,10 @@ class AgentExecutor(ApprovingExecutor):
         }
         """The arguments it was created with."""
         registry = ToolRegistry() if tool_registry is None else tool_registry
-        self._agents = AgentPreparer(client, registry, settings, guidance)
+        chain = HookChain(hooks) if hooks else None
+        self._agents = AgentPreparer(
+            client, registry, settings, guidance, () if chain is None else chain.names
+        )
         self._journal = journal
         self._deps = deps
         self._may_approve = may_approve
@@ -122,7 +125,7 @@ class AgentExecutor(ApprovingExecutor):
             may_approve,
             permissions,
             max_depth,
-            HookChain(hooks) if hooks else None,
+            chain,
         )
 
     @classmethod
@@ -182,7 +185,8 @@ class AgentExecutor(ApprovingExecutor):
             How the run ended. A run that fails or is stopped has a result too; it does not raise.
 
         Raises:
-            InvalidInputError: An input is missing, unknown or of the wrong type, or the conversation so far is not whole.
+            InvalidInputError: An input is missing, unknown or of the wrong type, or the conversation so far is not whole;
+                or the run that would be resumed was begun with other inputs.
             InvalidToolError: A tool the definition names is not registered.
             ConfigError: The executor has no client, and the settings do not say how to reach the model.
             JournalError: The run could not be written to its journal; nothing is done that is not.
@@ -191,6 +195,9 @@ class AgentExecutor(ApprovingExecutor):
         check_definition(definition)
         check_run(signal, user_id, if_exists)
         if if_exists == "resume" and run_id is not None and await self._has(run_id):
+            if inputs is not None:
+                begun = await replay.load_beginning(self._kept_runs(), run_id)
+                replay.check_inputs(begun, self.fingerprint(definition), definition.render(inputs))
             return await self.resume(
                 run_id, definition, signal=signal, on_activity=on_activity, user_id=user_id, deps=deps
             )
@@ -210,8 +217,15 @@ class AgentExecutor(ApprovingExecutor):
         if self._journal is not None and messages:  # which may be those of a run that was replayed
             await self._journal.load_blobs([start])
         writer = None if self._journal is None else RunWriter(self._journal)
-        return await self._runs.driver(agent, start, self._watch(on_activity, deps), writer, clock).drive(
-            signal
+        driver = self._runs.driver(agent, start, self._watch(on_activity, deps), writer, clock)
+        try:
+            return await driver.drive(signal)
+        except RunExistsError:
+            if if_exists != "resume":
+                raise
+        # The same call was made at the same time, and has begun the run.
+        return await self.resume(
+            start.run_id, definition, signal=signal, on_activity=on_activity, user_id=user_id, deps=deps
         )
 
     async def stream(

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from maverick.exceptions import HookError, InvalidInputError, RetryOutput
+from maverick.exceptions import HookError, InvalidInputError, RetryOutput, ToolError
 from maverick.loop.entries import CallReview, CallsReviewed, ModelReplied, OutputChecked, RequestReviewed
 from maverick.loop.model_config import shown
 from maverick.loop.result import TerminateReason
@@ -37,6 +37,7 @@ from maverick.model.message import text_of
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.interruption import RunInterrupted
 from maverick.runtime.run import Run
+from maverick.tools.argument_check import check_arguments
 
 R = TypeVar("R")
 
@@ -97,7 +98,8 @@ class Hooks:
         """Before a tool call runs; permissions and people then decide on what is returned.
 
         Returns:
-            Other arguments; or ``Refuse``, and the model is told the reason.
+            Other arguments, all of them; or ``Refuse``, and the model is told the reason. ``call`` is a copy: changing it
+            changes nothing, and is an error.
         """
         return None
 
@@ -140,6 +142,8 @@ class HookChain:
             )
         for index, hook in enumerate(hooks):
             _check(f"hooks[{index}]", hook)
+        self.names = tuple(type(hook).__qualname__ for hook in hooks)
+        """What they are called: a run that is begun with them is not resumed without."""
         self._before_model = _that_override("before_model", hooks)
         self._after_model = _that_override("after_model", hooks)
         self._before_tool = _that_override("before_tool", hooks)
@@ -205,13 +209,16 @@ class HookChain:
         ctx = run.context(run.loop.turn, deadline, planned)
         for hook in self._before_tool:
             ask = Asked(run, hook, "before_tool")
-            answer = await ask(_copy(call), ctx)
+            given = _copy(call)
+            answer = await ask(given, ctx)
             if isinstance(answer, Refuse):
                 return CallReview(planned.index, ask.name, refusal=ask.reason(answer))
             if answer is not None:
                 ask.check_editable(call, "arguments", "refuse the call instead")
-                call = replace(call, arguments=ask.json(answer), block=None)
+                call = replace(call, arguments=ask.arguments(call.tool_name, answer), block=None)
                 by.append(ask.name)
+            elif given.arguments != call.arguments:
+                ask.fail("changed call.arguments in place, which changes nothing. Return the new arguments")
         if call.arguments == planned.call.arguments:
             return None
         return CallReview(planned.index, ", ".join(by), call=call)
@@ -289,6 +296,16 @@ class Asked:
             self.fail("returned what has no JSON form", error)
         if not isinstance(made, dict):
             self.fail(f"returned a {type(value).__name__}; expected a dict, Refuse or None")
+        return made
+
+    def arguments(self, tool_name: str, answer: object) -> dict[str, Any]:
+        """Other arguments for a tool, which fit it."""
+        made = self.json(answer)
+        try:
+            if (tool := self._run.toolset.tools.get(tool_name)) is not None:
+                check_arguments(tool, made)
+        except ToolError as error:
+            self.fail(f"returned arguments that do not fit {tool_name}: {error}", error)
         return made
 
     def conversation(self, messages: Sequence[Message], answer: object) -> Sequence[Message]:

@@ -154,9 +154,11 @@ class AgentPreparer:
         registry: ToolRegistry,
         settings: AgentConfig | None,
         guidance: Guidance | None = None,
+        hooks: tuple[str, ...] = (),
     ) -> None:
         self.registry = registry
         self._guidance = guidance
+        self._hooks = hooks
         self._client = client
         self._settings = settings
         self._connected: dict[str | None, Client] = {}
@@ -237,7 +239,9 @@ class AgentPreparer:
     def _toolset(self, definition: AgentDefinition[Any]) -> Toolset:
         toolset = self._toolsets.get(definition)
         if toolset is None:
-            toolset = self._toolsets[definition] = Toolset(definition, self.registry, self._guidance)
+            toolset = self._toolsets[definition] = Toolset(
+                definition, self.registry, self._guidance, self._hooks
+            )
             try:
                 for ready in toolset.ready.values():
                     if ready.agent is not None:  # what it names has to be there before the first model call

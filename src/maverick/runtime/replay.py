@@ -22,7 +22,7 @@ from maverick.loop.event_mapper import EventMapper
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.machine import AgentLoop
-from maverick.model import ModelInfo, Part, Tool
+from maverick.model import Message, ModelInfo, Part, Tool
 from maverick.tools import ToolRegistry
 
 R = TypeVar("R")
@@ -127,6 +127,29 @@ def check_unchanged(start: RunStarted, now: Fingerprint | None, *, accept_change
             f"The run {start.run_id!r} was made with another version of its agent: {'; '.join(changes)}. "
             "Undo that, or resume with accept_changes=True (--accept-changes).",
             changes=changes,
+        )
+
+
+def check_inputs(start: RunStarted, now: Fingerprint, rendered: tuple[str, Sequence[Message]]) -> None:
+    """Make sure that a run was begun with the inputs it is to go on with.
+
+    Args:
+        start: How it began.
+        now: What its agent is now; if its prompt has changed, that is what a resumption says.
+        rendered: What the agent makes of the inputs.
+
+    Raises:
+        InvalidInputError: It was begun with others.
+    """
+    if start.fingerprint is not None and start.fingerprint.prompt != now.prompt:
+        return
+    system, first = rendered
+    begun_with = [message.content for message in start.messages[start.earlier :]]
+    if not start.system.startswith(system.strip()) or begun_with != [message.content for message in first]:
+        raise InvalidInputError(
+            f"inputs: the run {start.run_id!r} was begun with others. Leave them out to go on with it, or give another "
+            "run_id to begin a new run.",
+            field="inputs",
         )
 
 

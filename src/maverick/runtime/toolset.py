@@ -69,13 +69,18 @@ class Toolset:
         InvalidToolError: A named tool is not in the registry, or has the name of another.
     """
 
-    __slots__ = ("_added", "_fingerprint", "instructions", "ready", "settings", "tools")
+    __slots__ = ("_added", "_fingerprint", "_hooks", "instructions", "ready", "settings", "tools")
 
     def __init__(
-        self, definition: AgentDefinition[Any], registry: ToolRegistry, guidance: Guidance | None = None
+        self,
+        definition: AgentDefinition[Any],
+        registry: ToolRegistry,
+        guidance: Guidance | None = None,
+        hooks: tuple[str, ...] = (),
     ) -> None:
         config = definition.tool_config
         self._fingerprint: Fingerprint | None = None
+        self._hooks = hooks
         self.tools: dict[str, Tool] = {}
         for named in config.tools:
             for tool in registry.find(named) if isinstance(named, str) else (named,):
@@ -119,7 +124,7 @@ class Toolset:
         """What the agent is, in hashes; made once."""
         if self._fingerprint is None:
             own = {name: tool for name, tool in self.tools.items() if name not in self._added}
-            self._fingerprint = Fingerprint.of(definition, own)
+            self._fingerprint = Fingerprint.of(definition, own, self._hooks)
         return self._fingerprint
 
 

@@ -27,7 +27,7 @@ from maverick.model import (
     Usage,
 )
 from maverick.model.untrusted import unmarked
-from maverick.providers.client import Client, deltas_of
+from maverick.providers.client import Client, check_is_request, deltas_of
 from maverick.providers.offline.reading import (
     LONGEST_REQUEST,
     RequestedCall,
@@ -113,6 +113,7 @@ class OfflineClient(Client):
 
     async def run(self, request: Request) -> Response:
         """Answer a request."""
+        check_is_request(request)
         turn = Turn.of(request)
         answer = self.answer(turn)
         if isinstance(answer, str):
