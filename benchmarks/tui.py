@@ -7,18 +7,20 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from benchmarks.figure import Figure, Target
 from benchmarks.stopwatch import cpu_of, median_of
 from maverick import AgentDefinition, AgentExecutor
 from maverick.agents.discovery import DiscoveredAgent, Origin
+from maverick.config.model_settings import Effort
 from maverick.journal import MemoryJournal
 from maverick.loop.events import ContentChunk
 from maverick.loop.limits import Limits
 from maverick.model import Request, Response, StreamItem, TextDelta
 from maverick.runtime.approver import Approver
-from maverick.tui.backend import OnOutput, PreparedAgent
+from maverick.tui.backend import Choice, OnOutput, PreparedAgent
 from maverick.tui.block import Speaker, Words
 from maverick.tui.conversation import ConversationModel, Status
 from maverick.tui.layout import ConversationLayout
@@ -142,9 +144,19 @@ class _Workplace:
     """One agent, and a journal in memory."""
 
     user = "bench"
+    folder = Path("/")
+    mode: str | None = None
+    model: str | None = None
+    effort: Effort | None = None
 
     def __init__(self) -> None:
         self.journal = MemoryJournal()
+
+    def move_to(self, folder: Path) -> str:  # noqa: ARG002 - it stays
+        return ""
+
+    def models(self) -> Sequence[Choice]:
+        return []
 
     def agents(self) -> Sequence[DiscoveredAgent]:
         return [DiscoveredAgent("teller", _TELLER, Origin.BUILTIN, "benchmarks")]

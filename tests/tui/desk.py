@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
@@ -22,6 +24,7 @@ from maverick import (
 )
 from maverick.agents import AgentContext, AgentResult
 from maverick.agents.discovery import DiscoveredAgent, Origin
+from maverick.config.model_settings import Effort
 from maverick.exceptions import AgentNotFoundError, InvalidInputError
 from maverick.journal import Journal, MemoryJournal, RunRecord, RunStatus
 from maverick.journal.codec import encode_entry
@@ -43,7 +46,7 @@ from maverick.providers.scripted import Script
 from maverick.runtime.approver import Approver
 from maverick.testing import ScriptedClient
 from maverick.tui.app import MaverickApp
-from maverick.tui.backend import OnOutput, PreparedAgent
+from maverick.tui.backend import Choice, OnOutput, PreparedAgent
 
 NOW = 1_800_000_000.0
 INFO = ModelInfo(context_window=8_000, price=Price(3, 15))
@@ -113,6 +116,10 @@ class Desk:
 
     def __init__(self, script: Script = (), *, remark: str = "", journal: Journal | None = None) -> None:
         self.journal = MemoryJournal() if journal is None else journal
+        self.model: str | None = None
+        self.effort: Effort | None = None
+        self.mode: str | None = None
+        self.folder = Path("/home/ana/project")
         self.user = "ana"
         self.client = ScriptedClient(script, info=INFO)
         self.found: list[DiscoveredAgent] = [
@@ -122,6 +129,19 @@ class Desk:
         ]
         self.remark = remark
         self.unreadable: list[str] = []
+
+    def move_to(self, folder: Path) -> str:
+        if not folder.is_dir():
+            raise InvalidInputError(f"{folder} is not a folder.", field="folder")
+        self.folder = folder.resolve()
+        return ""
+
+    def models(self) -> Sequence[Choice]:
+        return [
+            Choice("scripted:small", "8,000 tokens, $3 in, $15 out"),
+            Choice("scripted:large", "200,000 tokens, $5 in, $25 out"),
+            Choice("claude:claude-opus", "", "There is no key for Claude. Set ANTHROPIC_API_KEY."),
+        ]
 
     def agents(self) -> Sequence[DiscoveredAgent]:
         return self.found
@@ -135,7 +155,9 @@ class Desk:
             raise AgentNotFoundError(agent_name=name, available_agents=[one.name for one in self.found])
         if found.definition is None:
             raise InvalidInputError(f"The agent {name!r} is a class.", field="agent")
-        return PreparedAgent(found.definition, 8_000, self.remark)
+        own = found.definition
+        changed = replace(own.model_config, model=self.model or own.model_config.model, effort=self.effort)
+        return PreparedAgent(replace(own, model_config=changed), 8_000, self.remark, self.mode or "ask")
 
     @asynccontextmanager
     async def executor(

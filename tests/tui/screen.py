@@ -63,7 +63,9 @@ class Screen:
 
     async def open(self, place: int = 0) -> None:
         """Open a run of the list, and go to the conversation."""
-        self.app.query_one("#runs", OptionList).focus()
+        sidebar = self.app.query_one("#sidebar", OptionList)
+        sidebar.display = True
+        sidebar.focus()
         await self.press("home", *["down"] * place, "enter")
         await self.until(lambda: self.app.session.run_id)
         await self.until(lambda: self.app.session.model.blocks)

@@ -73,7 +73,7 @@ async def test_what_is_typed_while_the_agent_works_is_heard_before_its_next_turn
         await at.press("escape")
         await at.until(lambda: not isinstance(at.app.screen, ApprovalDialog))
         await at.send("and be quick")
-        await at.press("escape", "a")
+        await at.send("/approve")
         await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
         await at.press("y")
         await at.until(lambda: at.status is Status.COMPLETE)
@@ -93,14 +93,14 @@ async def test_a_question_can_be_answered_with_the_buttons() -> None:
 
 
 @pytest.mark.requirement("007-TUI-APPROVAL")
-async def test_escape_puts_a_question_off_and_a_asks_it_again() -> None:
+async def test_escape_puts_a_question_off_and_a_command_asks_it_again() -> None:
     async with screen([EDIT, reply("Done.")]) as at:
         await at.send("edit it")
         await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
         await at.press("escape")
         await at.until(lambda: not isinstance(at.app.screen, ApprovalDialog))
         put_off = [tool.state for tool in at.tools()]
-        await at.press("escape", "a")
+        await at.press(*"/appr", "enter")
         await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
         await at.press("y")
         await at.until(lambda: at.status is Status.COMPLETE)
@@ -175,7 +175,7 @@ async def test_two_conversations_ask_one_after_the_other() -> None:
         await at.send("first")
         await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
         first = at.app.session
-        await at.press("escape", "escape", "n")
+        await at.press("escape", "ctrl+n")
         second = at.app.session
         await at.send("second")
         await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))

@@ -103,18 +103,15 @@ def test_ctrl_z_puts_the_screen_to_sleep_and_it_comes_back_whole(tmp_path: Path)
     with Connection("--mode", "yolo", home=tmp_path) as screen:
         screen.run_command(WORKING)
         until(at_work)
-        screen.press("\x1b")
-        screen.expect("Resume")  # the keys of the conversation
-
         screen.press("\x1a")
         screen.expect("\x1b[?1049l")
         until(lambda: screen.is_stopped)
         screen.send_signal(signal.SIGCONT)
         screen.expect("\x1b[?1049h")
-        screen.expect("Agents")
-        screen.press("s")
+        screen.expect("Folder")
+        screen.press("\x1b")
         screen.expect("stopped:")
-        screen.press("q")
+        screen.press("\x11")
         screen.read_on()
 
         assert screen.exit_code() == 0

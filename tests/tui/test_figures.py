@@ -63,18 +63,23 @@ def test_a_gauge_without_limits_tells_what_was_used() -> None:
 @pytest.mark.requirement("007-TUI-GAUGE")
 @pytest.mark.parametrize(
     ("width", "shown"),
-    [(60, "context 0/8k  tokens 0/50k  cost $0.00  turn 0/20"), (30, "context 0/8k  tokens 0/50k"), (10, "")],
+    [
+        (80, "ask · /home/ana/project context 0/8k tokens 0/50k cost $0.00 turn 0/20"),
+        (60, "ask · /home/ana/project context 0/8k tokens 0/50k"),
+        (30, "ask · /home/ana/project"),
+        (22, "ask · …na/project"),
+    ],
 )
-async def test_the_last_figures_of_a_gauge_give_way_where_there_is_no_room(width: int, shown: str) -> None:
+async def test_the_last_figures_give_way_to_the_mode_and_the_folder_where_there_is_no_room(
+    width: int, shown: str
+) -> None:
     app = Desk().app()
     async with app.run_test(size=(width, 15)):
         app.session.model.gauge = Gauge(Limits(turns=20, tokens=50_000), 8_000)
         app.draw()
 
         bars = {ord(bar): None for bar in "█░"}
-        assert " ".join(str(app.query_one(GaugeLine).render()).translate(bars).split()) == " ".join(
-            shown.split()
-        )
+        assert " ".join(str(app.query_one(GaugeLine).render()).translate(bars).split()) == shown
 
 
 @pytest.mark.requirement("007-TUI-DIFF")

@@ -10,7 +10,7 @@ from maverick.tui.app import MaverickApp
 from maverick.tui.block import ToolState
 from maverick.tui.conversation import Status
 from maverick.tui.dialogs import ForkDialog, HelpDialog
-from maverick.tui.keys import ANYWHERE, CONVERSATION, GROUPS, PROMPT
+from maverick.tui.keys import ALWAYS, CONVERSATION, GROUPS, LETTERS, PROMPT
 from maverick.tui.prompt import PromptBox, SearchBar
 from tui.screen import screen
 
@@ -49,12 +49,12 @@ async def test_an_empty_prompt_is_not_sent_and_one_while_a_run_goes_on_is_left_f
         assert nothing == []
         assert at.said() == ["ring Ana"]
         assert (at.prompt.text, len(await at.desk.journal.waiting_words("run_1"))) == ("", 1)
-        assert "The agent hears this before its next turn: and Bo" in at.remarks()
+        assert "queued: and Bo" in at.remarks()
 
 
 @pytest.mark.requirement("007-TUI-STOP")
-@pytest.mark.parametrize("keys", [("ctrl+c",), ("escape", "s")])
-async def test_ctrl_c_and_s_stop_the_run_and_r_resumes_it(keys: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("keys", [("ctrl+c",), ("escape",), (*"/stop", "enter")])
+async def test_escape_ctrl_c_and_a_command_stop_the_run_and_r_resumes_it(keys: tuple[str, ...]) -> None:
     async with screen([call("ring", name="Ana"), reply("Nobody there.")]) as at:
         await at.send("ring")
         await at.until(lambda: [tool for tool in at.tools() if tool.state is ToolState.RUNNING])
@@ -66,11 +66,15 @@ async def test_ctrl_c_and_s_stop_the_run_and_r_resumes_it(keys: tuple[str, ...])
         assert at.said() == ["ring", "Nobody there."]
 
 
-async def test_ctrl_c_without_a_run_says_how_to_leave() -> None:
+async def test_ctrl_c_clears_the_prompt_and_twice_in_a_row_quits() -> None:
     async with screen() as at:
+        at.prompt.insert("never mind")
+        await at.press("ctrl+c")
+        cleared, told = at.prompt.text, [one.message for one in at.app._notifications]
         await at.press("ctrl+c")
 
-        assert "Ctrl-Q" in next(iter(at.app._notifications)).message
+        assert (cleared, told) == ("", ["Press Ctrl-C again to quit."])
+        assert not at.app.is_running
 
 
 @pytest.mark.requirement("007-TUI-FORK")
@@ -104,11 +108,11 @@ async def test_f_with_nothing_to_fork_says_so_and_escape_leaves_a_fork_be() -> N
 
 
 @pytest.mark.requirement("007-TUI-SEARCH")
-async def test_slash_searches_what_is_folded_too_and_enter_and_arrows_go_round() -> None:
+async def test_ctrl_f_searches_what_is_folded_too_and_enter_and_arrows_go_round() -> None:
     async with screen(kept=True) as at:
         await at.open()
         folded = at.tools()[0].folded
-        await at.press("slash", *"greet")
+        await at.press("ctrl+f", *"greet")
         bar = at.app.query_one(SearchBar)
         await at.until(lambda: " of " in str(bar.query_one("#matches").render()))
         first, unfolded = at.view.cursor, not at.tools()[0].folded
@@ -176,9 +180,9 @@ async def test_what_the_cursor_is_on_stays_in_its_place_when_something_above_cha
         on, line, row = at.view.block, at.view.cursor, at.view.cursor - at.view.scroll_offset.y
         await at.press("t")
         hidden = (at.view.block, at.view.cursor, at.view.cursor - at.view.scroll_offset.y)
-        await at.press("b")
+        await at.press("ctrl+b")
         wide = at.view.block
-        await at.press("b", "t")
+        await at.press("ctrl+b", "escape", "t")
 
         assert hidden == (on, line - 1, row)  # a line of thinking is gone
         assert wide is on
@@ -208,12 +212,13 @@ async def test_y_copies_what_is_at_the_cursor() -> None:
 async def test_tab_goes_from_part_to_part() -> None:
     async with screen() as at:
         parts = []
-        for _ in range(4):
+        await at.press("ctrl+b")
+        for _ in range(3):
             assert at.app.focused is not None
             parts.append(at.app.focused.id)
             await at.press("tab")
 
-        assert parts == ["prompt", "agents", "runs", "conversation"]
+        assert parts == ["sidebar", "conversation", "prompt"]
 
 
 @pytest.mark.parametrize("key", ["f1", "question_mark"])
@@ -225,7 +230,7 @@ async def test_help_shows_every_key_there_is(key: str) -> None:
 
         assert not isinstance(at.app.screen, HelpDialog)
     helped = {one.action for _, keys in GROUPS for one in keys}
-    assert {one.action for one in (*ANYWHERE, *CONVERSATION, *PROMPT)} <= helped
-    for one in ANYWHERE:
-        name = one.action.removeprefix("app.")
+    assert {one.action for one in (*ALWAYS, *CONVERSATION, *PROMPT)} <= helped
+    for one in (*ALWAYS, *LETTERS):
+        name = one.action.removeprefix("app.").partition("(")[0]
         assert hasattr(MaverickApp, f"action_{name}"), name

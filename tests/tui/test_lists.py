@@ -1,10 +1,10 @@
-"""Agents and runs at the left: chosen, opened, looked for again, and left."""
+"""Conversations at the left, and agents: chosen, opened, looked for again, and left."""
 
 from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from textual.widgets import Input, OptionList
+from textual.widgets import Input
 
 from maverick.journal import RunStatus
 from maverick.loop.entries import RunStarted
@@ -14,34 +14,53 @@ from maverick.tui.conversation import Status
 from maverick.tui.dialogs import ForkDialog, InputsDialog
 from maverick.tui.prompt import PromptBox
 from maverick.tui.sidebar import Sidebar
-from tui.desk import NOW, Desk, keep, kept_entries
+from tui.desk import NOW, keep, kept_entries
 from tui.screen import screen
 
 pytestmark = pytest.mark.requirement("007-TUI-KEYS")
 
 
-async def test_b_hides_and_shows_the_lists() -> None:
+async def test_the_conversations_take_no_room_in_a_small_terminal_until_they_are_wanted() -> None:
+    async with screen(kept=True) as at:
+        sidebar, width = at.app.query_one(Sidebar), at.view.size.width
+        hidden = sidebar.display
+        await at.press("ctrl+b")
+        shown, narrow = sidebar.display, at.view.size.width
+        await at.press("enter")
+        await at.until(lambda: at.app.session.run_id == "kept")
+
+        assert (hidden, shown, sidebar.display) == (False, True, False)
+        assert narrow < width == at.view.size.width == 78
+
+
+async def test_u_looks_for_agents_and_conversations_again() -> None:
     async with screen() as at:
-        width = at.view.size.width
-        await at.press("escape", "b")
-        wide, shown = at.view.size.width, at.app.query_one(Sidebar).display
-        await at.press("b")
-
-        assert (wide > width, shown) == (True, False)
-        assert at.view.size.width == width
-
-
-async def test_u_looks_for_agents_and_runs_again() -> None:
-    async with screen() as at:
-        listed = at.app.query_one("#agents", OptionList)
-        at.desk.found.pop()
         at.desk.unreadable.append("broken.md, line 2: no name.")
         await keep(at.desk.journal, kept_entries())
         await at.press("escape", "u")
 
-        assert listed.option_count == 2
-        assert at.app.query_one("#runs", OptionList).option_count == 1
+        assert at.app.query_one(Sidebar).option_count == 1
         assert "broken.md, line 2" in at.remarks()
+
+
+async def test_a_conversation_is_one_entry_however_many_messages_it_has_and_a_fork_is_another() -> None:
+    async with screen([reply("Hello!"), reply("More."), reply("Other."), reply("Else.")]) as at:
+        await at.send("Hi there")
+        await at.until(lambda: at.status is Status.COMPLETE)
+        await at.send("and more")
+        await at.until(lambda: at.app.session.run_id == "run_2" and at.status is Status.COMPLETE)
+        await at.press("escape", "home", "f")
+        at.app.screen.query_one(PromptBox).text = "and other"
+        await at.press("enter")
+        await at.until(lambda: at.app.session.run_id == "run_3" and at.status is Status.COMPLETE)
+        await at.press("i")
+        await at.send("and else")
+        await at.until(lambda: at.app.session.run_id == "run_4" and at.status is Status.COMPLETE)
+        await at.press("escape", "u")
+
+        listed = [str(option.prompt).partition("\n")[0] for option in at.app.query_one(Sidebar).options]
+        assert listed == ["✓ and other", "✓ Hi there"]
+        assert [one.latest.run_id for one in at.app._listed.conversations] == ["run_4", "run_2"]
 
 
 async def test_n_begins_a_new_conversation_and_i_goes_to_the_prompt() -> None:
@@ -58,8 +77,7 @@ async def test_n_begins_a_new_conversation_and_i_goes_to_the_prompt() -> None:
 
 async def test_an_agent_is_chosen_in_the_list_and_asked_for_its_inputs() -> None:
     async with screen([reply("Rain.")]) as at:
-        at.app.query_one("#agents", OptionList).focus()
-        await at.press("end", "enter")
+        await at.press("f2", *"weather", "enter")
         chosen = at.app.session.agent
         assert isinstance(at.app.screen, InputsDialog)
         await at.press(*"Brest", "enter", "7", "enter")
@@ -85,9 +103,9 @@ async def test_older_runs_appear_when_the_end_of_the_list_is_reached() -> None:
         for number in range(120):
             await keep(at.desk.journal, kept_entries(f"kept_{number}", NOW - number))
         await at.press("escape", "u")
-        listed = at.app.query_one("#runs", OptionList)
+        listed = at.app.query_one(Sidebar)
         first = listed.option_count
-        listed.focus()
+        await at.press("ctrl+b")
         await at.press("end")
         await at.until(lambda: listed.option_count == 100)
         here = listed.highlighted
@@ -108,7 +126,7 @@ async def test_a_run_that_was_asked_very_much_has_a_short_title_and_is_opened_in
         await keep(at.desk.journal, [replace(start, messages=(Message.user(asked),)), *entries])
         await at.press("escape", "u")
         await at.open()
-        listed = at.app.query_one("#runs", OptionList)
+        listed = at.app.query_one(Sidebar)
         (title,) = (str(option.prompt) for option in listed.options)
         await at.press("home", "f")
         dialog = at.app.screen
@@ -120,21 +138,11 @@ async def test_a_run_that_was_asked_very_much_has_a_short_title_and_is_opened_in
         assert dialog.query_one(PromptBox).text == ""
 
 
-async def test_a_small_terminal_has_the_lists_when_they_are_asked_for() -> None:
-    desk = Desk()
-    async with desk.app().run_test(size=(60, 15)) as pilot:
-        sidebar = pilot.app.query_one(Sidebar)
-        hidden = sidebar.display
-        await pilot.press("escape", "b")
-
-        assert (hidden, sidebar.display) == (False, True)
-
-
 async def test_leaving_stops_what_runs_and_says_which() -> None:
     async with screen([call("ring", name="Ana")]) as at:
         await at.send("ring")
         await at.until(at.tools)
-        await at.press("escape", "q")
+        await at.press("ctrl+q")
         await at.until(lambda: at.app.stopped)
 
         assert [session.run_id for session in at.app.stopped] == ["run_1"]
@@ -147,13 +155,13 @@ async def test_a_run_goes_on_while_another_conversation_is_looked_at() -> None:
         await at.send("ring")
         await at.until(at.tools)
         live = at.app.session
-        await at.press("escape", "u")
-        at.app.query_one("#runs", OptionList).focus()
-        ids = [one.run_id for one in at.app._runs.records]
+        await at.send("/reload")
+        await at.press("ctrl+b")
+        ids = [one.latest.run_id for one in at.app._listed.conversations]
         await at.press("home", *["down"] * ids.index("kept"), "enter")
         await at.until(lambda: at.app.session.run_id == "kept")
         elsewhere = live.is_live
-        at.app.query_one("#runs", OptionList).focus()
+        await at.press("ctrl+b")
         await at.press("home", *["down"] * ids.index("run_1"), "enter")
         await at.until(lambda: at.app.session is live)
 

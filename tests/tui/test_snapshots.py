@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import OptionList
 
 from maverick.tui.app import MaverickApp
 from maverick.tui.approval import ApprovalDialog
 from maverick.tui.session import Question
+from maverick.tui.sidebar import Sidebar
 from tui.desk import NOW, Desk, fill, until
 from tui.telling import Teller
 
@@ -40,7 +40,7 @@ def app_of(pilot: Pilot[Any]) -> MaverickApp:
 async def open_kept(pilot: Pilot[Any]) -> None:
     """Open the run that came to its end."""
     app = app_of(pilot)
-    app.query_one("#runs", OptionList).focus()
+    app.query_one(Sidebar).focus() if app.query_one(Sidebar).display else await pilot.press("ctrl+b")
     await pilot.press("home", "enter")
     await until(pilot, lambda: app.session.run_id == "kept")
 
@@ -151,7 +151,7 @@ def test_a_long_question_in_a_terminal_that_is_too_small(snap_compare: SnapCompa
 def test_a_search(snap_compare: SnapCompare) -> None:
     async def play(pilot: Pilot[Any]) -> None:
         await open_kept(pilot)
-        await pilot.press("slash", *"greet")
+        await pilot.press("ctrl+f", *"greet")
 
     assert snap_compare(screen(), terminal_size=SMALL, run_before=play)
 

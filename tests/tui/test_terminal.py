@@ -36,16 +36,12 @@ def test_a_person_runs_an_agent_approves_its_tool_stops_it_resumes_it_and_leaves
 
         terminal.type("ring Ana")
         terminal.expect("… running")
-        terminal.press("C-c")
-        terminal.expect("stopped: 1 turn")
         terminal.press("Escape")
-        terminal.expect("n New")  # the keys of the conversation
-        terminal.press("r")
+        terminal.expect("stopped: 1 turn")
+        terminal.type("/resume")
         terminal.expect("resumed")
         terminal.expect("ring failed: ")
 
-        terminal.press("i")
-        terminal.expect("Enter Send")
         terminal.type("ring Bo")
         terminal.expect("… running")
         terminal.press("C-q")

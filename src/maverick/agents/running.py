@@ -38,6 +38,32 @@ def has_own_executor(found: DiscoveredAgent) -> bool:
     return callable(found.namespace.get(_HOOK))
 
 
+def mode_of(found: DiscoveredAgent, definition: AgentDefinition[Any], mode: str | None = None) -> Mode:
+    """What an agent may do without asking when it is run in the current folder, as far as the settings decide that.
+
+    Args:
+        found: The agent.
+        definition: What runs it.
+        mode: The mode that was asked for, if one was.
+
+    Raises:
+        ConfigError: A file with permissions cannot be read, or is wrong.
+        InvalidInputError: There is no such mode.
+    """
+    usual = Mode.YOLO if has_own_executor(found) else _usual_mode(definition)[1]
+    return load_permissions(mode, usual=usual).mode
+
+
+def _usual_mode(definition: AgentDefinition[Any]) -> tuple[AgentDefinition[Any], Mode]:
+    """The agent with the tools that it needs, and its mode if the user sets none."""
+    usual = None
+    if type(definition) is not AgentDefinition:
+        from maverick.agents.class_executor import needed_tools  # here, since few agents are classes
+
+        definition, usual = needed_tools(definition)
+    return definition, usual or (Mode.ASK if names_tools(definition) else Mode.YOLO)
+
+
 @asynccontextmanager
 async def agent_executor(
     found: DiscoveredAgent,
@@ -82,19 +108,15 @@ async def agent_executor(
     if definition is None:
         raise InvalidInputError(f"The agent {found.name!r} is a class that has no runs.", field="agent")
     own = _own_executor(found, definition, user_id) if has_own_executor(found) else AgentExecutor()
-    kind, usual = type(own), None
+    kind = type(own)
     if type(definition) is not AgentDefinition:
-        from maverick.agents.class_executor import (  # here, since few agents are classes
-            ClassExecutor,
-            needed_tools,
-        )
+        from maverick.agents.class_executor import ClassExecutor  # here, since few agents are classes
 
         kind = kind if issubclass(kind, ClassExecutor) else ClassExecutor
-        definition, usual = needed_tools(definition)
+    definition, usual = _usual_mode(definition)
     folder = Path.cwd() if cwd is None else cwd
     given = own.options
     brought, rules = given["tool_registry"], given["permissions"]
-    usual = usual or (Mode.ASK if names_tools(definition) else Mode.YOLO)
     usual = usual if rules is None else Mode.YOLO
     permissions = (
         SwitchedPolicy(mode, project=folder, usual=usual)

@@ -39,7 +39,7 @@ def list_models(options: argparse.Namespace) -> int:
     """
     found = _all_models()
     if options.pattern is None:
-        shown = [(name, info) for name, info in found if _is_current(info)]
+        shown = current_models()
     else:
         pattern = options.pattern if "*" in options.pattern else f"*{options.pattern}*"
         shown = [(name, info) for name, info in found if fnmatch(name, pattern)]
@@ -60,7 +60,12 @@ def list_models(options: argparse.Namespace) -> int:
 
 def offered_models(provider: str) -> list[str]:
     """The current models of a provider, as ``provider:model``."""
-    return [name for name, info in _all_models() if _is_current(info) and name.startswith(f"{provider}:")]
+    return [name for name, _ in current_models() if name.startswith(f"{provider}:")]
+
+
+def current_models() -> list[tuple[str, ModelInfo]]:
+    """The models of Claude and OpenAI that are not retired, by their full names."""
+    return [(name, info) for name, info in _all_models() if _is_current(info)]
 
 
 def _all_models() -> list[tuple[str, ModelInfo]]:

@@ -11,29 +11,36 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from maverick.agents.discovery import DiscoveredAgent, Origin
-from maverick.agents.running import agent_executor
+from maverick.agents.running import agent_executor, mode_of
 from maverick.cli.agent_lookup import discovery, look_up, split_source
 from maverick.cli.executor import explain_stand_in, who_answers
 from maverick.cli.exit_codes import SIGNALLED, SUCCESS
+from maverick.cli.models import current_models
+from maverick.cli.project_trust import untrusted_in
 from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import ENDING, HANGUP
-from maverick.config import MaverickConfig
-from maverick.exceptions import InvalidInputError
+from maverick.config import MaverickConfig, load_config
+from maverick.config.model_settings import Effort
+from maverick.config.trust import ADVICE
+from maverick.exceptions import ConfigError, InvalidInputError, MaverickError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 from maverick.loop import AgentDefinition
-from maverick.model import model_info
+from maverick.model import ModelInfo, model_info
 from maverick.providers.catalog import open_client
+from maverick.providers.resolve import resolve
 from maverick.runtime import AgentExecutor
 from maverick.runtime.approver import Approver
+from maverick.tools.permissions import Mode
 from maverick.tui.app import MaverickApp
-from maverick.tui.backend import OnOutput, PreparedAgent
+from maverick.tui.backend import Choice, OnOutput, PreparedAgent
 
 
 def open_screen(options: argparse.Namespace) -> int:
@@ -141,12 +148,13 @@ class CommandLineBackend:
         mcp: Sequence[str] = (),
     ) -> None:
         self.journal = journal
+        self.model = model
+        self.effort: Effort | None = None
+        self.mode = mode
         self._config = config
         self._named = named
         self._file = file
-        self._model = model
-        self._mode = mode
-        self._changes = RunOptions(model=model, mode=mode, mcp=mcp)
+        self._mcp = mcp
         self._problems: list[str] = []
         self._found: dict[str, DiscoveredAgent] = {}
 
@@ -166,6 +174,51 @@ class CommandLineBackend:
                 field="user",
                 cause=error,
             ) from error
+
+    @property
+    def folder(self) -> Path:
+        """The folder that agents work in."""
+        return Path.cwd()
+
+    def move_to(self, folder: Path) -> str:
+        """Work in another folder from now on; returns what the user should know about it.
+
+        Raises:
+            ConfigError: Its settings are wrong.
+            InvalidInputError: There is no such folder.
+        """
+        before = Path.cwd()
+        try:
+            os.chdir(folder)
+        except OSError as error:
+            raise InvalidInputError(
+                f"{folder} cannot be worked in: {error.strerror}.", field="folder", cause=error
+            ) from error
+        try:
+            self._config = load_config()
+        except ConfigError:
+            os.chdir(before)
+            raise
+        ignored = ", ".join(dict.fromkeys(part.name for part in untrusted_in(Path.cwd())))
+        return f"{ignored}: not trusted, so what it decides is ignored. {ADVICE}" if ignored else ""
+
+    def models(self) -> Sequence[Choice]:
+        """The models that can answer, those without a key with the reason."""
+        return [
+            *map(self._as_choice, current_models()),
+            Choice("offline:", "for trying things out, without a key"),
+        ]
+
+    def _as_choice(self, found: tuple[str, ModelInfo]) -> Choice:
+        name, info = found
+        window = f"{info.context_window:,} tokens" if info.context_window else ""
+        price = f"${info.price.input:g} in, ${info.price.output:g} out" if info.price else ""
+        about = ", ".join(filter(None, (window, price)))
+        try:
+            resolve(self._config.agent, wanted=name).check()
+        except MaverickError as error:
+            return Choice(name, about, str(error))
+        return Choice(name, about)
 
     def agents(self) -> Sequence[DiscoveredAgent]:
         """All agents, sorted by name."""
@@ -193,13 +246,20 @@ class CommandLineBackend:
                 f"The agent {name!r} is a class that has no runs. Run it with: maverick run {name}",
                 field="agent",
             )
-        answering = who_answers(found, own, self._model, self._config.agent)
+        answering = who_answers(found, own, self.model, self._config.agent)
         definition = self._changes.applied_to(own, None if answering is None else answering.model)
         self._found[definition.name] = found
         window = definition.model_config.context_window
         if window is None and answering is not None:
             window = model_info(open_client(answering), answering.model).context_window
-        return PreparedAgent(definition, window, explain_stand_in(answering))
+        mode = mode_of(found, definition, self.mode)
+        shown = "default" if self.mode is None and mode is Mode.YOLO else mode.value
+        return PreparedAgent(definition, window, explain_stand_in(answering), shown)
+
+    @property
+    def _changes(self) -> RunOptions:
+        settings = {} if self.effort is None else {"effort": self.effort}
+        return RunOptions(model=self.model, mode=self.mode, mcp=self._mcp, settings=settings)
 
     def resume_options(self, name: str) -> list[str]:
         """The options after ``maverick runs resume ID`` for a run of an agent that was started here."""
@@ -216,7 +276,7 @@ class CommandLineBackend:
             replace(found, agent=definition),
             self._config,
             self.journal,
-            mode=self._mode,
+            mode=self.mode,
             approve=approve,
             on_output=on_output,
         )

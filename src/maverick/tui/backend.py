@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from maverick.agents.discovery import DiscoveredAgent
+from maverick.config.model_settings import Effort
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 from maverick.model import ToolContext
@@ -16,6 +18,15 @@ from maverick.runtime.approver import Approver
 
 OnOutput: TypeAlias = Callable[[ToolContext, str], object]
 """Called with a tool's output while the tool runs."""
+
+
+class Choice(NamedTuple):
+    """Something to choose."""
+
+    value: str
+    description: str = ""
+    problem: str = ""
+    """Why it cannot be chosen; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +38,19 @@ class PreparedAgent:
     """How many tokens its model can read, if known."""
     notice: str = ""
     """Something the user should know first, such as that the offline model answers."""
+    mode: str = "ask"
+    """What it may do without asking."""
 
 
 class Backend(Protocol):
     """Finds agents, keeps runs and makes executors."""
+
+    model: str | None
+    """The model that answers, in place of each agent's own."""
+    effort: Effort | None
+    """How much work the model puts in, in place of each agent's own."""
+    mode: str | None
+    """What agents may do without asking, in place of the mode of the settings."""
 
     @property
     def journal(self) -> Journal:
@@ -40,6 +60,24 @@ class Backend(Protocol):
     @property
     def user(self) -> str:
         """The user's name, for approvals."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """The folder that agents work in."""
+        ...
+
+    def move_to(self, folder: Path) -> str:
+        """Work in another folder from now on; returns what the user should know about it.
+
+        Raises:
+            ConfigError: Its settings are wrong.
+            InvalidInputError: There is no such folder.
+        """
+        ...
+
+    def models(self) -> Sequence[Choice]:
+        """The models that can answer."""
         ...
 
     def agents(self) -> Sequence[DiscoveredAgent]:

@@ -34,7 +34,7 @@ from maverick.model import Message, Part, Role, Thought, ToolCall
 from maverick.model.message import describe_part
 from maverick.model.untrusted import unmarked
 from maverick.tui.block import Block, Remark, Speaker, Tone, ToolState, ToolUse, TurnMark, Words
-from maverick.tui.gauge import Gauge, duration, money, tokens
+from maverick.tui.gauge import Gauge, duration, summary
 
 _LONGEST_OUTPUT = 4_000
 """Characters of a running tool's output that are kept; its result has all of it."""
@@ -64,6 +64,8 @@ class ConversationModel:
         """Goes up with every change."""
         self.run_id = ""
         """The run that is shown, or the last one of the conversation."""
+        self.trace_id = ""
+        """What the runs of the conversation have in common; empty before the first."""
         self.messages: Sequence[Message] = ()
         """The whole conversation once a run has ended, for the next one to continue."""
         self.reason: TerminateReason | None = None
@@ -72,6 +74,9 @@ class ConversationModel:
         self._turn = 0
         self._speaking: dict[str, Words] = {}
         self._tools: dict[tuple[str, str], ToolUse] = {}
+        self.asked: set[tuple[str, str]] = set()
+        """The tool calls that wait for approval, by run and call."""
+        self._queued: list[Remark] = []
         self._error = ""
 
     @property
@@ -89,6 +94,7 @@ class ConversationModel:
             window: How many tokens its model can read, if known.
         """
         self.run_id, self._path, self._turn, self.reason = run_id, (), 0, None
+        self.asked.clear()
         self.gauge = Gauge(limits, window)
         self.status = Status.RUNNING
         self._show_messages(messages)
@@ -98,7 +104,7 @@ class ConversationModel:
         """Show an event."""
         handle = self._HANDLERS.get(type(event))
         if handle is not None:
-            self._path = self._path or event.agent
+            self._path, self.trace_id = self._path or event.agent, event.trace_id
             handle(self, event)
             self.revision += 1
 
@@ -113,6 +119,28 @@ class ConversationModel:
     def remark(self, words: str, tone: Tone = Tone.PLAIN) -> None:
         """Add a remark."""
         self._add(Remark(run_id=self.run_id, turn=self._turn, words=words, tone=tone))
+        self.revision += 1
+
+    def queue(self, words: str) -> None:
+        """Show a message that the agent hears before its next turn."""
+        self.remark(f"queued: {words}", Tone.ASKING)
+        self._queued += self.blocks[-1:]  # type: ignore[arg-type] # the remark
+
+    def begin_command(self, command: str) -> ToolUse:
+        """Show a command of the user's own, which is about to run."""
+        tool = ToolUse(
+            run_id=self.run_id, turn=self._turn, call_id=f"!{len(self.blocks)}", name="!", arguments={}
+        )
+        tool.arguments["command"] = command
+        self._tools["", tool.call_id] = tool
+        self._add(tool)
+        self.revision += 1
+        return tool
+
+    def end_command(self, tool: ToolUse, result: str, outcome: ToolOutcome, seconds: float) -> None:
+        """Show how a command of the user's own has ended."""
+        _settle(tool, result, outcome, round(seconds * 1000))
+        tool.folded = False
         self.revision += 1
 
     def fold(self, block: ToolUse, *, folded: bool) -> None:
@@ -141,7 +169,7 @@ class ConversationModel:
     def park(self) -> None:
         """Note that the run waits for an approval."""
         self.status = Status.WAITING
-        self.remark("waiting for your approval: press a", Tone.ASKING)
+        self.remark("waiting for your approval: /approve asks you", Tone.ASKING)
 
     def leave(self) -> None:
         """Note that the run is no longer in progress here."""
@@ -174,10 +202,12 @@ class ConversationModel:
     def _tool_asked(self, event: ApprovalRequested) -> None:
         tool = self._tool(event, event.tool_call)
         tool.state, tool.question, tool.folded = ToolState.ASKED, event.reason, False
+        self.asked.add((event.run_id, event.tool_call.id))
         tool.revision += 1
 
     def _tool_decided(self, event: ApprovalGiven) -> None:
         tool = self._tools.get((event.run_id, event.tool_call_id))
+        self.asked.discard((event.run_id, event.tool_call_id))
         if tool is not None:
             tool.state, tool.folded = ToolState.RUNNING, True
             tool.decision = f"{'approved' if event.approved else 'denied'} by {event.by or 'you'}"
@@ -224,6 +254,9 @@ class ConversationModel:
 
     def _message_added(self, event: MessageAdded) -> None:
         if self._depth(event) == 0:
+            if self._queued:  # in the order they were sent
+                heard = self._queued.pop(0)
+                self.blocks = [block for block in self.blocks if block is not heard]
             self.edit(event.content)
 
     def _run_ended(self, event: RunEnd) -> None:
@@ -245,13 +278,13 @@ class ConversationModel:
             self.park()
         elif result.success:
             self.status = Status.COMPLETE
-            self._remark_on(event, f"complete: {_summary(result)}", Tone.GOOD)
+            self._remark_on(event, f"complete: {summary(result)}", Tone.GOOD)
         else:
             self.status = Status.STOPPED
             if result.terminate_reason is not TerminateReason.ABORTED:
                 self._remark_on(event, result.error or result.terminate_reason.value, Tone.BAD)
-            again = ". Press r to resume" if self.can_resume else ""
-            self._remark_on(event, f"stopped: {_summary(result)}{again}")
+            again = ". /resume goes on" if self.can_resume else ""
+            self._remark_on(event, f"stopped: {summary(result)}{again}")
 
     def _depth(self, event: AgentActivityEvent) -> int:
         return max(len(event.agent) - len(self._path), 0)
@@ -363,17 +396,4 @@ def _is_same_answer(block: Block, words: Words) -> bool:
         isinstance(block, Words)
         and block.speaker is not Speaker.USER
         and (block.run_id, block.turn, block.depth) == (words.run_id, words.turn, words.depth)
-    )
-
-
-def _summary(result: AgentResult[Any]) -> str:
-    usage = result.usage
-    turns = f"{result.turn_count} turn{'' if result.turn_count == 1 else 's'}"
-    return ", ".join(
-        (
-            turns,
-            f"{tokens(usage.total_tokens)} tokens",
-            money(usage.total_cost_usd),
-            duration(usage.duration_ms / 1000),
-        )
     )

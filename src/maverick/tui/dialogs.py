@@ -1,9 +1,9 @@
-"""The dialogs: approve a tool call, fork a run, fill in an agent's inputs, and list the keys."""
+"""The dialogs: choose something, fork a run, fill in an agent's inputs, and list the keys."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from rich.table import Table
@@ -12,11 +12,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label, OptionList, Static
+from textual.widgets.option_list import Option
 
 from maverick.loop import Input as Declared
 from maverick.loop.inputs import REQUIRED
-from maverick.tui.keys import GROUPS
+from maverick.tui.backend import Choice
+from maverick.tui.keys import GROUPS, MARKS
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import PromptBox
 
@@ -142,6 +144,92 @@ def _read(spec: Declared, text: str) -> object:
         return text  # the input's type may still accept it, and complains if it does not
 
 
+class ChoiceDialog(ModalScreen[str | None]):
+    """Asks for one of several things; typing narrows the list.
+
+    Args:
+        title: What is chosen.
+        choices: What there is.
+        current: What is chosen now.
+        free: Whether what is typed may be something else.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Cancel"),
+        Binding("up", "move('cursor_up')"),
+        Binding("down", "move('cursor_down')"),
+    ]
+
+    def __init__(
+        self, title: str, choices: Sequence[Choice], current: str = "", *, free: bool = False
+    ) -> None:
+        super().__init__()
+        self._title = title
+        self._choices = choices
+        self._current = current
+        self._free = free
+
+    def compose(self) -> ComposeResult:
+        """The list, below what narrows it."""
+        with Vertical(classes="dialog"):
+            yield Label(self._title, classes="title", markup=False)
+            wanted = Input(placeholder="type to narrow the list", compact=True)
+            wanted.cursor_blink = False
+            yield wanted
+            yield OptionList(classes="choices", compact=True)
+            other = ", or takes what you have typed" if self._free else ""
+            yield Label(f"↑ ↓ move, Enter chooses{other}, Esc cancels", classes="hint")
+
+    def on_mount(self) -> None:
+        """Focus the text, and show everything."""
+        self.query_one(OptionList).can_focus = False
+        self.query_one(Input).focus()
+        self._narrow("")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Show what fits the text."""
+        event.stop()
+        self._narrow(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Choose what is highlighted, or else what was typed."""
+        event.stop()
+        option = self.query_one(OptionList).highlighted_option
+        if option is not None:
+            _ = self.dismiss(option.id)
+        elif self._free and event.value.strip():
+            _ = self.dismiss(event.value.strip())
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Choose what was clicked."""
+        event.stop()
+        _ = self.dismiss(event.option_id)
+
+    def action_move(self, step: str) -> None:
+        """Highlight another one."""
+        getattr(self.query_one(OptionList), f"action_{step}")()
+
+    def _narrow(self, wanted: str) -> None:
+        words = wanted.casefold().split()
+        shown = [one for one in self._choices if all(word in f"{one}".casefold() for word in words)]
+        listed = self.query_one(OptionList)
+        listed.set_options(
+            Option(_row(one, one.value == self._current), one.value, bool(one.problem)) for one in shown
+        )
+        able = [index for index, one in enumerate(shown) if not one.problem]
+        current = [index for index in able if shown[index].value == self._current]
+        listed.highlighted = next(iter(current or able), None)
+
+
+def _row(choice: Choice, current: bool) -> Text:
+    return Text.assemble(
+        ("● " if current else "  ", "green"),
+        (one_line(choice.value), "bold"),
+        (f"  {one_line(choice.description)}" if choice.description else "", "dim"),
+        (f"\n    not available: {one_line(choice.problem)}" if choice.problem else "", "yellow"),
+    )
+
+
 class HelpDialog(ModalScreen[None]):
     """Lists the keys."""
 
@@ -152,10 +240,16 @@ class HelpDialog(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """A table of keys."""
         table = Table.grid(padding=(0, 2))
+        table.add_row("", "", Text("In a prompt", style="bold"))
+        for mark, meaning in MARKS.items():
+            table.add_row("", Text(mark, style="cyan"), Text(meaning))
         for title, keys in GROUPS:
-            table.add_row(Text(""), Text(title, style="bold"))
+            table.add_row("", "", Text(title, style="bold"))
             for key in keys:
-                table.add_row(Text(key.shown, style="cyan"), Text(key.description))
+                command = f"/{key.slash}" if key.slash else ""
+                table.add_row(
+                    Text(key.shown, style="cyan"), Text(command, style="cyan"), Text(key.description)
+                )
         with Vertical(classes="dialog wide"):
             with VerticalScroll():
                 yield Static(table)

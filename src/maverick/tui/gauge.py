@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from maverick.loop.limits import Limits
+from maverick.loop.result import AgentResult
 from maverick.model import Usage
 
 _UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
@@ -84,3 +86,17 @@ def age(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds // size:.0f} {unit}"
     return f"{max(seconds, 0):.0f} s"
+
+
+def summary(result: AgentResult[Any]) -> str:
+    """What a run has taken, in a line."""
+    usage = result.usage
+    turns = f"{result.turn_count} turn{'' if result.turn_count == 1 else 's'}"
+    return ", ".join(
+        (
+            turns,
+            f"{tokens(usage.total_tokens)} tokens",
+            money(usage.total_cost_usd),
+            duration(usage.duration_ms / 1000),
+        )
+    )

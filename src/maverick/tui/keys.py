@@ -1,4 +1,4 @@
-"""Every key and what it does: the bindings and the help are made from this table."""
+"""Every key and every slash command, and what they do: the bindings, the completion and the help are made from this table."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from textual.binding import Binding, BindingType
 
 
 class Key(NamedTuple):
-    """A key of the screen."""
+    """A key of the screen, a slash command, or both."""
 
     key: str
-    """As Textual names it; several are separated by commas."""
+    """As Textual names it; several are separated by commas. Empty for what is only a command."""
     shown: str
     """As people name it."""
     action: str
@@ -21,30 +21,61 @@ class Key(NamedTuple):
     """What it does, for the footer; empty if it is not there."""
     always: bool = False
     """Whether it works everywhere, even while typing."""
+    slash: str = ""
+    """The command that does the same when it is typed at the prompt."""
+    takes: str = ""
+    """What the command takes after its name, for the help."""
 
 
-ANYWHERE = (
-    Key("n", "n", "new", "start a new conversation with the selected agent", "New"),
+ALWAYS = (
+    Key("escape", "Esc", "stop", "stop the run or the command; what it said is kept", "Stop", slash="stop"),
+    Key(
+        "shift+tab",
+        "Shift-Tab",
+        "choose('mode')",
+        "change what agents may do",
+        "Mode",
+        True,
+        "mode",
+        "[MODE]",
+    ),
+    Key("f1", "F1", "help", "show this help", "Help", True, "help"),
+    Key("f2", "F2", "choose('agent')", "start with another agent", "Agent", True, "agent", "[NAME]"),
+    Key("f3", "F3", "choose('model')", "choose the model that answers", "Model", True, "model", "[NAME]"),
+    Key("f4", "F4", "choose('effort')", "choose the model's effort", "", True, "effort", "[LEVEL]"),
+    Key("f5", "F5", "choose('folder')", "work in another folder", "Folder", True, "folder", "[PATH]"),
+    Key("ctrl+n", "Ctrl-N", "new", "start a new conversation", "", True, "new"),
+    Key("ctrl+b", "Ctrl-B", "sidebar", "show or hide the conversations", "List", True, "list"),
+    Key("ctrl+f", "Ctrl-F", "search", "search the conversation", "", True, "search", "[TEXT]"),
+    Key("ctrl+p", "Ctrl-P", "command_palette", "find a command by its name", "", True),
+    Key("ctrl+c", "Ctrl-C", "interrupt", "stop the run, or clear the prompt; twice quits", "", True),
+    Key("ctrl+q", "Ctrl-Q", "quit", "quit", "", True, "quit"),
+    Key("ctrl+z", "Ctrl-Z", "app.suspend_process", "suspend Maverick (fg brings it back)", "", True),
+    Key("tab", "Tab", "app.focus_next", "go to the next part of the screen"),
+    Key("escape", "Esc", "leave", "go from the prompt to the conversation, and back"),
+)
+LETTERS = (
+    Key("slash", "/", "command", "type a command at the prompt"),
     Key("i", "i", "write", "go to the prompt"),
-    Key("escape", "Esc", "leave", "leave the prompt or the search"),
-    Key("tab", "Tab", "app.focus_next", "go to the next part of the screen (Shift-Tab: the previous one)"),
-    Key("ctrl+c", "Ctrl-C", "stop", "stop the run and keep its partial answer", "Stop", always=True),
-    Key("s", "s", "stop", "stop the run and keep its partial answer"),
-    Key("r", "r", "resume", "resume a run that was stopped, failed or left unfinished", "Resume"),
-    Key("R", "R", "resume_changed", "resume it even though its agent has changed"),
-    Key("f", "f", "fork", "fork the run at the turn under the cursor", "Fork"),
-    Key("a", "a", "decide", "approve or deny the tool call that is waiting", "Approve"),
-    Key("slash", "/", "search", "search the conversation", "Search"),
-    Key("e", "e", "fold_all", "collapse or expand all tool calls"),
-    Key("t", "t", "thinking", "show or hide the model's thinking"),
-    Key("y", "y", "copy", "copy the message or tool call under the cursor"),
-    Key("b", "b", "sidebar", "show or hide the sidebar"),
-    Key("u", "u", "reload", "reload the lists of agents and runs"),
-    Key("ctrl+z", "Ctrl-Z", "app.suspend_process", "suspend Maverick and its runs (fg brings them back)"),
+    Key(
+        "r",
+        "r",
+        "resume",
+        "resume a stopped, failed or unfinished run",
+        "Resume",
+        slash="resume",
+        takes="[anyway]",
+    ),
+    Key("R", "R", "resume('anyway')", "resume it even though its agent has changed"),
+    Key("f", "f", "fork", "fork the run at the turn under the cursor", "Fork", slash="fork"),
+    Key("a", "a", "approve", "approve or deny the tool call that is waiting", "Approve", slash="approve"),
+    Key("e", "e", "fold_all", "collapse or expand all tool calls", slash="fold"),
+    Key("t", "t", "thinking", "show or hide the model's thinking", slash="thinking"),
+    Key("y", "y", "copy", "copy the message or tool call under the cursor", slash="copy"),
+    Key("u", "u", "reload", "reload agents and conversations", slash="reload"),
+    Key("n", "n", "new", "start a new conversation"),
     Key("question_mark", "?", "help", "show this help"),
-    Key("f1", "F1", "help", "show this help, even while typing", "Help", always=True),
     Key("q", "q", "quit", "quit"),
-    Key("ctrl+q", "Ctrl-Q", "quit", "quit, even while typing", "Quit", always=True),
 )
 CONVERSATION = (
     Key("up,k", "↑ k", "move(-1)", "go up a line"),
@@ -56,8 +87,10 @@ CONVERSATION = (
     Key("enter,space", "Enter", "fold", "collapse or expand the tool call under the cursor"),
 )
 PROMPT = (
-    Key("enter", "Enter", "submit", "send the prompt", "Send"),
+    Key("enter", "Enter", "submit", "send the prompt (a running agent hears it next), or take a completion"),
     Key("ctrl+j", "Ctrl-J", "newline", "start a new line"),
+    Key("up", "↑", "earlier", "on the first line: the prompt before"),
+    Key("down", "↓", "later", "on the last line: the prompt after"),
 )
 SEARCH = (
     Key("down", "↓ Enter", "move(1)", "go to the next match"),
@@ -68,19 +101,28 @@ DIALOG = (
     Key("n", "n", "answer('deny')", "deny the call; the model is told"),
     Key("w", "w", "answer('reason')", "deny the call, and say why"),
     Key("e", "e", "answer('edit')", "allow the call with other arguments"),
-    Key("escape", "Esc", "answer('later')", "decide later (a asks again)"),
+    Key("escape", "Esc", "answer('later')", "decide later (/approve asks again)"),
     Key("ctrl+c,s", "s", "answer('stop')", "stop the run", always=True),
 )
 GROUPS = (
-    ("Anywhere except while typing", ANYWHERE),
+    ("Everywhere", ALWAYS),
+    ("Outside of the prompt", LETTERS),
     ("In the conversation", CONVERSATION),
     ("At the prompt", PROMPT),
     ("In the search", SEARCH),
     ("When asked about a tool call", DIALOG),
 )
+MARKS = {
+    "/command": "does what the keys below do; / alone lists the commands",
+    "@file": "attaches a file of the folder: text, an image or a PDF",
+    "!command": "runs a command of yours; the agent sees its output with your next message",
+}
+"""What a prompt may have in it."""
+COMMANDS = {key.slash: key for key in (*ALWAYS[1:], *LETTERS, ALWAYS[0]) if key.slash}
+"""The slash commands by their names."""
 
 
-def bindings(keys: tuple[Key, ...]) -> list[BindingType]:
+def bindings(*groups: tuple[Key, ...]) -> list[BindingType]:
     """The keys as bindings of a Textual widget."""
     return [
         Binding(
@@ -91,5 +133,6 @@ def bindings(keys: tuple[Key, ...]) -> list[BindingType]:
             priority=key.always,
             key_display=key.shown,
         )
+        for keys in groups
         for key in keys
     ]

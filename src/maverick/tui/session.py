@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from maverick.exceptions import AgentNotFoundError, InvalidInputError, MaverickError, RunChangedError
+from maverick.exceptions import AgentNotFoundError, InvalidInputError, MaverickError
 from maverick.journal.approvals import decided_by_the_run
 from maverick.journal.records import RunStatus
 from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
 from maverick.loop.entries import RunStarted
 from maverick.loop.events import TurnStart
-from maverick.model import ToolContext
+from maverick.loop.result import ToolOutcome
+from maverick.model import Part, ToolContext
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
+from maverick.tools.coding.shell import LONGEST, Shell
+from maverick.tools.coding.workspace import Workspace
 from maverick.tui.backend import Backend, PreparedAgent
-from maverick.tui.block import Speaker, Tone, ToolState, ToolUse, Words
+from maverick.tui.block import Speaker, Tone, Words
 from maverick.tui.conversation import ConversationModel, Status
 from maverick.tui.plain_text import one_line
 
-_STOP_TIMEOUT = 5.0
-"""Seconds that runs have to end when they are stopped."""
+_PROMPT = "prompt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,10 @@ class Session:
         self.agent = agent
         self.model_name = ""
         """The ``provider:model`` that answers, once it is known."""
+        self.mode = ""
+        """What the agent may do without asking, once that is known."""
+        self.notice = ""
+        """What the user should know before the first run, such as why the agent cannot run."""
         self.is_live = False
         """Whether one of its runs is in progress here."""
         self.began_at = 0.0
@@ -76,6 +83,9 @@ class Session:
         self._signal = AbortSignal()
         self._asking = asyncio.Lock()
         self._reminder = asyncio.Event()
+        self._command: asyncio.Task[str] | None = None
+        self._notes: list[str] = []
+        """What the user's own commands have printed, for the next message."""
 
     @property
     def run_id(self) -> str:
@@ -90,12 +100,17 @@ class Session:
         """
         if self.model.status in (Status.RUNNING, Status.WAITING, Status.LEFT):
             raise InvalidInputError(
-                "This run has not finished. Stop it (Ctrl-C), resume it (r), or start a new one (n).",
+                "This run has not finished. Resume it (/resume), or start a new conversation (/new).",
                 field="run",
             )
         prepared = self._prepare()
         definition, before, run_id = prepared.definition, self.model.messages, self._new_id()
         _, prompt = definition.render(inputs)
+        if self._notes and _PROMPT in inputs:
+            *media, asked = [inputs[_PROMPT]] if isinstance(inputs[_PROMPT], str) else inputs[_PROMPT]
+            text = "\n\n".join((*self._notes, asked))
+            inputs = {**inputs, _PROMPT: [*media, text] if media else text}
+            self._notes = []
         self.model.begin(run_id, prompt, definition.run_config.limits, prepared.context_window)
         if prepared.notice:
             self.model.remark(prepared.notice)
@@ -106,6 +121,7 @@ class Session:
                 inputs=inputs,
                 messages=before,
                 run_id=run_id,
+                trace_id=self.model.trace_id or None,
                 signal=self._signal,
                 on_activity=self.model.tell,
             ),
@@ -197,7 +213,7 @@ class Session:
         Raises:
             MaverickError: No tool call waits for approval, or the answer cannot be recorded.
         """
-        if self.is_live and self._asked():
+        if self.is_live and self.model.asked:
             self._reminder.set()
         elif self.model.status is Status.WAITING:
             await self.resume()
@@ -215,22 +231,80 @@ class Session:
         ]
         return prompts[-1] if prompts else ""
 
-    async def say(self, text: str) -> None:
+    async def say(self, content: str | Sequence[str | Part]) -> None:
         """Say something to the run that is in progress: the agent hears it before its next turn.
 
         Raises:
             MaverickError: It has not begun, or has just ended.
         """
-        await self._backend.journal.say(self.run_id, text, by=self._backend.user)
-        self.model.remark(f"The agent hears this before its next turn: {one_line(text)}")
+        await self._backend.journal.say(self.run_id, content, by=self._backend.user)
+        said = content if isinstance(content, str) else content[-1]
+        self.model.queue(one_line(str(said)))
+
+    async def run_command(self, command: str) -> None:
+        """Run a command of the user's own; the agent sees what it printed with the next message.
+
+        It is not in a sandbox and no permission is asked for, since the user typed it, as they would in their shell. It
+        has no keys and tokens in its environment, as the agent's commands do not, because a model reads the output.
+
+        Raises:
+            MaverickError: It cannot be run.
+        """
+        tool, began = self.model.begin_command(command), time.monotonic()
+
+        def show(_: ToolContext, output: str) -> None:
+            self.model.show_output("", tool.call_id, output)
+
+        shell = Shell(Workspace(self._backend.folder), on_output=show)
+        context = ToolContext(
+            run_id="",
+            trace_id="",
+            agent=(),
+            turn=0,
+            call_id=tool.call_id,
+            idempotency_key=f"user-{os.urandom(4).hex()}",
+            deadline=0,
+        )
+        self._command = asyncio.create_task(shell.shell(command, context, LONGEST))
+        outcome, printed = ToolOutcome.CANCELLED, "stopped"
+        try:
+            printed = await self._command
+            outcome = ToolOutcome.FINISHED
+            self._notes.append(f"I ran this command myself: {command}\n{printed}")
+        except asyncio.CancelledError:
+            if not self._command.cancelled():  # the screen is closed, and this task with it
+                raise
+        finally:
+            self._command = None
+            self.model.end_command(tool, printed, outcome, time.monotonic() - began)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is something to stop here: a run, or a command of the user's own."""
+        return self.is_live or self._command is not None
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a tool call waits for the user's approval."""
+        return self.model.status is Status.WAITING or (self.is_live and bool(self.model.asked))
 
     def stop(self) -> None:
-        """Stop the run; its partial answer is kept."""
+        """Stop the run, whose partial answer is kept, and the user's own command."""
         self._signal.abort("stopped by the user")
+        if self._command is not None:
+            self._command.cancel()
+
+    def look(self) -> None:
+        """Find out which model answers, and what the agent may do; what keeps it from running is in the notice."""
+        try:
+            self._prepare()
+        except MaverickError as error:
+            self.notice = str(error)
 
     def _prepare(self) -> PreparedAgent:
         prepared = self._backend.prepare(self.agent)
         self.model_name = prepared.definition.model_config.model or ""
+        self.mode, self.notice = prepared.mode, prepared.notice
         return prepared
 
     async def _show_beginning(self, model: ConversationModel, run_id: str) -> None:
@@ -307,66 +381,3 @@ class Session:
                 arguments=answer.arguments,
             )
         return True
-
-    def _asked(self) -> list[ToolUse]:
-        return [
-            block
-            for block in self.model.blocks
-            if isinstance(block, ToolUse) and block.state is ToolState.ASKED
-        ]
-
-
-class SessionTasks:
-    """Starts the tasks of conversations, shows their errors there, and stops those that are not done.
-
-    Args:
-        clock: The time, in seconds since the epoch.
-        done: Called when a task is done or has failed.
-    """
-
-    def __init__(self, clock: Callable[[], float], done: Callable[[], Awaitable[None]]) -> None:
-        self._clock = clock
-        self._done = done
-        self._tasks: dict[asyncio.Task[None], Session] = {}
-
-    def start(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
-        """Do something with a conversation."""
-        session.began_at = self._clock()
-        task = asyncio.create_task(self._run(session, work))
-        self._tasks[task] = session
-        task.add_done_callback(self._tasks.pop)
-
-    async def stop(self) -> list[Session]:
-        """Stop runs and cancel the rest; returns the conversations whose run can be resumed."""
-        live = [session for session in self._tasks.values() if session.is_live]
-        for task, session in self._tasks.items():
-            if session.is_live:
-                session.stop()
-            else:
-                task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_STOP_TIMEOUT)
-        return [session for session in live if session.model.can_resume]
-
-    async def cancel(self) -> None:
-        """Cancel everything at once."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-
-    async def _run(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
-        try:
-            await work()
-        except RunChangedError as error:
-            show_error(session, f"{error} Or press R to resume it anyway.")
-        except MaverickError as error:
-            show_error(session, str(error))
-        except Exception as error:  # noqa: BLE001 - a bug is shown too, and the screen stays
-            show_error(session, f"Internal error: {type(error).__name__}: {error}")
-        await self._done()
-
-
-def show_error(session: Session, text: str) -> None:
-    """Show an error in a conversation."""
-    session.model.remark(one_line(text), Tone.BAD)

@@ -84,7 +84,7 @@ class Permissions:
             return ""
         return reason
 
-    def narrowed_by(self, *others: Policy) -> Policy:
+    def narrowed_by(self, *others: Policy) -> StrictestPolicy:
         """These permissions combined with others: the strictest decision on a call counts."""
         return StrictestPolicy((self, *others))
 
@@ -107,6 +107,14 @@ class StrictestPolicy:
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = policies
+
+    @property
+    def mode(self) -> Mode:
+        """The strictest of their modes."""
+        modes = [
+            policy.mode for policy in self._policies if isinstance(policy, Permissions | StrictestPolicy)
+        ]
+        return min(modes, key=list(Mode).index, default=Mode.YOLO)
 
     def decide(self, call: ToolCall, tool: Tool) -> PolicyDecision:
         """The strictest of their decisions."""
@@ -161,7 +169,7 @@ def load_permissions(
     project: Path | None = None,
     home: Path | None = None,
     usual: Mode | str = Mode.ASK,
-) -> Policy:
+) -> Permissions | StrictestPolicy:
     """The permissions of ``~/.maverick/permissions.yaml``, narrowed by the project's file of the same name.
 
     A project may have been written by a stranger, so what its file allows counts only if the user has trusted it as it

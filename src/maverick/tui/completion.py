@@ -1,0 +1,114 @@
+"""What can be completed at the prompt: slash commands, and files after an ``@``; and the files that a prompt mentions."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from maverick.model import Part
+from maverick.model.media import media_from_path
+from maverick.tui.keys import COMMANDS
+
+_COMMAND = re.compile(r"/([a-z-]*)")
+_WORD = re.compile(r'(?<!\S)@("[^"\n]*|\S*)$')
+_MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
+_MOST_FILES = 5_000
+"""Files of a folder that are offered."""
+_MOST_OFFERS = 8
+_FRESH = 5.0
+"""Seconds for which a list of files is used again."""
+_SKIPPED = {"node_modules", "__pycache__", "venv", "dist", "build", "target"}
+
+
+class Offer(NamedTuple):
+    """Something that can take the place of the end of what is typed."""
+
+    label: str
+    description: str
+    begin: int
+    """How many characters of the line stay."""
+    text: str
+    runs: bool = False
+    """Whether it is a command that is complete."""
+
+
+class Completer:
+    """Completes what is typed.
+
+    Args:
+        folder: The folder whose files are offered.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: list[str] = []
+        self._read_at = -_FRESH
+
+    def offers(self, text: str) -> list[Offer]:
+        """What the text up to the cursor may become, the best first."""
+        if command := _COMMAND.fullmatch(text):
+            return list(_commands(command[1]))
+        if word := _WORD.search(text):
+            return list(self._mentions(word.start(), word[1].removeprefix('"')))
+        return []
+
+    def _mentions(self, begin: int, wanted: str) -> Iterator[Offer]:
+        if time.monotonic() - self._read_at > _FRESH:
+            self._files, self._read_at = list(_files_below(self._folder)), time.monotonic()
+        if wanted in self._files:  # there is nothing to complete, and Enter sends the prompt
+            return
+        for path in _best(wanted, self._files):
+            yield Offer(path, "", begin, f'@"{path}" ' if " " in path else f"@{path} ")
+
+
+def read_mentions(text: str, folder: Path) -> str | list[str | Part]:
+    """The text, after the files that it mentions as ``@path``. What is no file stays text.
+
+    Raises:
+        InvalidInputError: A file cannot be attached.
+    """
+    named = (quoted or plain for quoted, plain in _MENTION.findall(text))
+    tries = ((folder / os.path.expanduser(name), folder / name.rstrip(".,;:!?)")) for name in named)  # noqa: PTH111 - Path.expanduser raises for an unknown user
+    found = [next((path for path in both if path.is_file()), None) for both in tries]
+    files = dict.fromkeys(path for path in found if path is not None)
+    return [*map(media_from_path, files), text] if files else text
+
+
+def _commands(wanted: str) -> Iterator[Offer]:
+    for name in _best(wanted, COMMANDS) if wanted else COMMANDS:
+        key = COMMANDS[name]
+        keys = f" ({key.shown})" if key.always else ""
+        yield Offer(f"/{name} {key.takes}".rstrip(), key.description + keys, 0, f"/{name} ", runs=True)
+
+
+def _best(wanted: str, names: Iterable[str]) -> list[str]:
+    """The names that fit best what is typed of one: those that begin with it, have it, or have its letters in order."""
+    wanted = wanted.casefold()
+
+    def rank(name: str) -> int:
+        name = name.casefold()
+        letters = iter(name)
+        if name.rpartition("/")[2].startswith(wanted):
+            return 0
+        return 1 if wanted in name else 2 if all(letter in letters for letter in wanted) else 3
+
+    ranks = {name: rank(name) for name in names}
+    fitting = [name for name, rank in ranks.items() if rank < 3]
+    return sorted(fitting, key=lambda name: (ranks[name], name.count("/"), len(name), name))[:_MOST_OFFERS]
+
+
+def _files_below(folder: Path) -> Iterator[str]:
+    """The files of a folder, relative to it, but for hidden ones and what programs make."""
+    count = 0
+    for path, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name[0] != "." and name not in _SKIPPED)
+        for name in files:
+            if name[0] != "." and "\n" not in name:
+                yield os.path.relpath(os.path.join(path, name), folder)  # noqa: PTH118 - of thousands of files
+                count += 1
+        if count >= _MOST_FILES:
+            return

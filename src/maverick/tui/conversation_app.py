@@ -1,0 +1,261 @@
+"""What the screen is made of and shows: conversations, the one that is shown, and the lists around it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Footer, OptionList
+
+from maverick.exceptions import MaverickError
+from maverick.journal.conversations import ConversationList
+from maverick.runtime import ApprovalAnswer
+from maverick.tui.approval import ask_user
+from maverick.tui.backend import Backend
+from maverick.tui.completion import Completer
+from maverick.tui.conversation import Status
+from maverick.tui.conversation_view import ConversationView
+from maverick.tui.dialogs import InputsDialog
+from maverick.tui.gauge import age
+from maverick.tui.plain_text import one_line
+from maverick.tui.prompt import Completions, PromptBox, SearchBar
+from maverick.tui.session import Question, Session, new_run_id
+from maverick.tui.session_tasks import SessionTasks, show_error
+from maverick.tui.sidebar import Sidebar
+from maverick.tui.status_line import GaugeLine, StatusLine
+from maverick.tui.terminal_driver import TerminalDriver
+from maverick.tui.welcome import Welcome
+
+_FRAME = 1 / 30
+"""Seconds between two drawings of what has changed."""
+_RELOAD = 2.0
+"""Seconds between two reads of the journal, which other processes write to as well."""
+GRACE = 0.5
+"""Seconds for which a question that has just appeared takes no answer."""
+PROMPT = "prompt"
+"""The input that a message to an agent is."""
+
+
+class ConversationApp(App[None]):
+    """Agents, conversations and their runs.
+
+    Args:
+        backend: Where agents, the journal and executors come from.
+        agent: The agent to begin with.
+        clock: The time, in seconds since the epoch.
+        new_id: Makes the ids of runs.
+        grace: For how many seconds a question takes no answer, since the user may be typing when it appears.
+    """
+
+    CSS_PATH = "maverick.tcss"
+    TITLE = "maverick"
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (70, "-narrow"), (110, "-wide")]  # noqa: RUF012 - as Textual declares it
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-high")]  # noqa: RUF012 - as Textual declares it
+
+    def __init__(
+        self,
+        backend: Backend,
+        agent: str,
+        *,
+        clock: Callable[[], float] = time.time,
+        new_id: Callable[[], str] = new_run_id,
+        grace: float = GRACE,
+    ) -> None:
+        super().__init__(driver_class=TerminalDriver)
+        self.stopped: list[Session] = []
+        """The conversations whose run was stopped because the user quit."""
+        self._backend = backend
+        self._clock = clock
+        self._new_id = new_id
+        self._grace = grace
+        self._listed = ConversationList(backend.journal)
+        self._journal_error = ""
+        """Why the conversations could not be read the last time."""
+        self._sessions: list[Session] = []
+        self.session = self._new_session(agent)
+        """The conversation that is shown."""
+        self._tasks = SessionTasks(clock, self._load_conversations)
+        self._asking = asyncio.Lock()
+        self._state: object = None
+        self._status = StatusLine(id="status")
+        self._sidebar = Sidebar(id="sidebar", compact=True)
+        self._welcome = Welcome(id="welcome")
+        self._view = ConversationView(id="conversation")
+        self._search = SearchBar(id="search")
+        self._completions = Completions(Completer(backend.folder), id="completions")
+        self._prompt = PromptBox(
+            id="prompt",
+            placeholder="Type a prompt. / lists commands, @ attaches a file, ! runs a command.",
+            completions=self._completions,
+        )
+        self._gauge = GaugeLine(id="gauge")
+
+    @property
+    def failure(self) -> Exception | None:
+        """The bug that ended the program, if one did."""
+        return self._exception
+
+    def compose(self) -> ComposeResult:
+        """The parts of the screen."""
+        yield self._status
+        with Horizontal(id="body"):
+            yield self._sidebar
+            with Vertical(id="main"):
+                with Vertical(id="talk"):
+                    yield self._welcome
+                    yield self._view
+                yield self._search
+                yield self._completions
+                yield self._prompt
+        yield self._gauge
+        yield Footer(compact=True, show_command_palette=False)
+
+    async def on_mount(self) -> None:
+        """Show the conversations, and begin to watch for changes."""
+        self._search.close()
+        self._show_problems()
+        await self._load_conversations()
+        self._prompt.sent = self._listed.prompts
+        self._prompt.focus()
+        self._show(self.session)
+        # After Ctrl-Z and fg, the shell has written over the screen.
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
+        self.set_interval(_FRAME, self.draw)
+        self.set_interval(_RELOAD, self._load_conversations)
+
+    async def on_unmount(self) -> None:
+        """Cancel what is left when the screen was closed in another way than by quitting."""
+        await self._tasks.cancel()
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Open a conversation."""
+        if event.option_list is self._sidebar:
+            self._open(event.option.id or "")
+            if not self.screen.has_class("-wide"):
+                self._sidebar.display = False
+
+    async def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Load older conversations at the end of the list."""
+        at_end = event.option_index == event.option_list.option_count - 1
+        if event.option_list is self._sidebar and at_end and self._listed.extend():
+            await self._load_conversations()
+
+    def on_search_bar_changed(self, message: SearchBar.Changed) -> None:
+        """Search for the new text."""
+        self._view.search(message.wanted)
+
+    def on_search_bar_moved(self, message: SearchBar.Moved) -> None:
+        """Go to another match."""
+        self._view.find_next(message.step)
+
+    def on_conversation_view_searched(self, message: ConversationView.Searched) -> None:
+        """Show the number of matches."""
+        self._search.show_matches(message.match, message.matches)
+
+    def _new_session(self, agent: str) -> Session:
+        async def ask(question: Question) -> ApprovalAnswer | None:
+            return await self._ask(session, question)
+
+        session = Session(self._backend, agent, ask, self._new_id)
+        self._sessions.append(session)
+        return session
+
+    def _show(self, session: Session) -> None:
+        """Show a conversation, and forget those that are neither shown nor live."""
+        self.session = session
+        self._sessions = [one for one in self._sessions if one is session or one.is_busy]
+        session.look()
+        self.draw()
+
+    async def _begin(self, agent: str) -> None:
+        """Start a conversation with an agent."""
+        self._show(self._new_session(agent))
+        self._prompt.focus()
+        await self._asks_for_inputs()
+
+    def _open(self, run_id: str) -> None:
+        """Show a conversation of the list; one that is live here is shown live."""
+        known = next((one for one in self._sessions if one.run_id == run_id), None)
+        record = self._listed.find(run_id)
+        session = known or self._new_session(record.agent.partition("/")[0] if record else self.session.agent)
+        self._show(session)
+        self._view.focus()
+        if known is None:
+            self._tasks.start(session, lambda: session.open(run_id))
+
+    async def _asks_for_inputs(self) -> bool:
+        """Ask for the agent's inputs, if it takes more than a prompt; says whether it does."""
+        session = self.session
+        found = next((one for one in self._backend.agents() if one.name == session.agent), None)
+        declared = None if found is None else found.inputs
+        if declared is None or set(declared) == {PROMPT}:
+            return False
+
+        def start(inputs: Mapping[str, Any] | None) -> None:
+            if inputs is not None:
+                self._tasks.start(session, lambda: session.start(inputs))
+
+        await self.push_screen(InputsDialog(session.agent, declared), start)
+        return True
+
+    async def _ask(self, session: Session, question: Question) -> ApprovalAnswer | None:
+        """Ask about a tool call; the dialogs close when the run is stopped meanwhile."""
+        async with self._asking:  # one question at a time, whichever conversation it is from
+            return await ask_user(self, question, self._grace, session.stop)
+
+    def _show_problems(self) -> None:
+        self._backend.agents()
+        for problem in self._backend.problems():
+            show_error(self.session, problem)
+
+    async def _load_conversations(self) -> None:
+        try:
+            await self._listed.load()
+        except MaverickError as error:
+            if str(error) != self._journal_error:  # shown once, not every two seconds
+                self.notify(one_line(str(error)), severity="error", markup=False)
+            self._journal_error = str(error)
+            return
+        self._journal_error = ""
+        if not self._sidebar.is_attached or self._is_stuck():
+            return
+        self._sidebar.show(self._listed, self.session.run_id, self._clock())
+        self._follow()
+
+    def _follow(self) -> None:
+        """Read on in a run that another process works on."""
+        session = self.session
+        record = self._listed.find(session.run_id)
+        left = not session.is_live and session.model.status is Status.LEFT
+        if record is not None and left and record.entries > session.entries:
+            self._tasks.start(session, lambda: session.open(record.run_id))
+
+    def _is_stuck(self) -> bool:
+        """Whether the terminal takes nothing at the moment: runs go on, and are drawn when it does again."""
+        return isinstance(self._driver, TerminalDriver) and self._driver.is_stuck
+
+    def draw(self) -> None:
+        """Draw what has changed."""
+        session, model = self.session, self.session.model
+        if not self._view.is_attached or self._is_stuck():  # the screen opens or closes, or cannot be drawn
+            return
+        self._welcome.show(session, self._backend)
+        self._view.show(model)
+        self._view.draw()
+        since = age(self._clock() - session.began_at) if model.status is Status.RUNNING else ""
+        effort = self._backend.effort or ""
+        self._status.show(one_line(session.agent), one_line(session.model_name), effort, model.status, since)
+        self._gauge.show(session.mode, self._backend.folder, model.gauge)
+        state = (session.is_busy, model.can_resume, session.is_asking)
+        if state != self._state:
+            self._state = state
+            self.refresh_bindings()
+
+    def _fatal_error(self) -> None:
+        # Textual would print the traceback with the values of all variables. Whoever started the screen reports the
+        # error in a line.
+        self._close_messages_no_wait()

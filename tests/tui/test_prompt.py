@@ -1,0 +1,274 @@
+"""What can be typed at the prompt besides words: commands, files, the user's own commands; and what is chosen by them."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+from textual.widgets import OptionList
+
+from maverick.journal import RunStatus
+from maverick.model import Document, Image, Text
+from maverick.testing import call, reply
+from maverick.tui.conversation import Status
+from maverick.tui.dialogs import ChoiceDialog, HelpDialog
+from maverick.tui.keys import COMMANDS
+from maverick.tui.prompt import Completions
+from maverick.tui.welcome import Welcome
+from tui.screen import Screen, screen
+
+pytestmark = pytest.mark.requirement("007-TUI-KEYS")
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def notes(at: Screen) -> list[str]:
+    return [one.message for one in at.app._notifications]
+
+
+def offers(at: Screen) -> list[str]:
+    listed = at.app.query_one(Completions)
+    return [str(option.prompt).split()[0] for option in listed.options] if listed.display else []
+
+
+async def test_a_slash_lists_the_commands_and_enter_runs_the_one_that_is_highlighted() -> None:
+    async with screen() as at:
+        await at.press("slash")
+        every = offers(at)
+        await at.press(*"he")
+        narrowed = offers(at)
+        await at.press("enter")
+
+        assert every == [f"/{name}" for name in COMMANDS]
+        assert narrowed[0] == "/help"
+        assert isinstance(at.app.screen, HelpDialog)
+        assert at.prompt.text == ""
+
+
+async def test_arrows_and_tab_complete_and_escape_leaves_what_is_typed() -> None:
+    async with screen() as at:
+        await at.press("slash", "down", "tab")
+        completed = at.prompt.text
+        await at.press("ctrl+c", "slash", "escape")
+
+        assert completed == f"/{list(COMMANDS)[1]} "
+        assert (at.prompt.text, offers(at), at.app.focused) == ("/", [], at.prompt)
+
+
+async def test_a_slash_in_the_conversation_goes_to_the_prompt() -> None:
+    async with screen() as at:
+        await at.press("escape", "slash", *"help", "enter")
+
+        assert isinstance(at.app.screen, HelpDialog)
+
+
+async def test_a_command_that_there_is_not_stays_and_the_nearest_is_named_and_a_path_is_no_command() -> None:
+    async with screen([reply("A list of hosts.")]) as at:
+        await at.send("/modell")
+        kept, told = at.prompt.text, notes(at)
+        at.prompt.clear()
+        await at.send("/stop")
+        await at.send("/etc/hosts is what?")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert kept == "/modell"
+        assert "Did you mean 'model'?" in told[0]
+        assert "Nothing is in progress here." in notes(at)
+        assert at.said()[0] == "/etc/hosts is what?"
+
+
+async def test_every_command_is_in_the_palette_too() -> None:
+    async with screen() as at:
+        names = {command.title for command in at.app.get_system_commands(at.app.screen)}
+
+        assert names == {f"/{name}" for name in COMMANDS} | {"Theme"}
+
+
+async def test_arrows_bring_back_what_was_sent_before_also_by_others_and_the_draft() -> None:
+    async with screen([reply("Hello!")], kept=True) as at:
+        await at.send("hi")
+        await at.until(lambda: at.status is Status.COMPLETE)
+        await at.press(*"draft", "up")
+        last = at.prompt.text
+        await at.press("up")
+        earlier = at.prompt.text
+        await at.press("down", "down")
+
+        assert (last, earlier, at.prompt.text) == ("hi", "Greet people more warmly.", "draft")
+
+
+async def test_files_after_an_at_sign_are_completed_and_attached(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "my notes.txt").write_text("tea at four", encoding="utf-8")
+    (tmp_path / "shot.png").write_bytes(PNG)
+    async with screen([reply("Nice.")]) as at:
+        await at.send(f"/folder {tmp_path}")
+        await at.press(*"see @notes")
+        found = offers(at)
+        await at.press("tab", *"and @shot.png, @ana")
+        await at.press("enter")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert found == ["docs/my"]
+        document, image, text = at.desk.client.requests[0].messages[0].parts
+        assert isinstance(document, Document)
+        assert isinstance(image, Image)
+        assert isinstance(text, Text)
+        assert (document.name, image.name) == ("my notes.txt", "shot.png")
+        assert text.text == 'see @"docs/my notes.txt" and @shot.png, @ana'
+
+
+async def test_a_file_that_can_not_be_attached_is_told_and_the_prompt_stays(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"\0\1\2")
+    async with screen() as at:
+        await at.send(f"/folder {tmp_path}")
+        await at.send("look at @a.bin")
+        await at.until(lambda: "a.bin is neither" in at.remarks())
+
+        assert at.prompt.text == "look at @a.bin"
+        assert at.desk.client.requests == []
+
+
+async def test_the_users_own_command_runs_in_the_folder_and_the_agent_sees_its_output_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "not-for-commands")
+    async with screen([reply("Two files.")]) as at:
+        await at.send(f"/folder {tmp_path}")
+        await at.send("!touch a b; ls; echo key=$ANTHROPIC_API_KEY")
+        await at.until(lambda: at.tools() and at.tools()[0].result)
+        await at.send("how many?")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        told = at.desk.client.requests[0].messages[0].content
+        assert told.startswith("I ran this command myself: touch a b; ls; echo")
+        assert "a\nb\nkey=\n" in told
+        assert told.endswith("how many?")
+        assert at.said() == ["how many?", "Two files."]
+
+
+async def test_escape_stops_the_users_own_command(tmp_path: Path) -> None:
+    async with screen() as at:
+        await at.send(f"/folder {tmp_path}")
+        await at.send("!sleep 600")
+        await at.until(at.tools)
+        busy = at.app.session.is_busy
+        await at.press("escape")
+        await at.until(lambda: not at.app.session.is_busy)
+
+        assert busy
+        assert [tool.outcome for tool in at.tools()] == ["cancelled"]
+
+
+async def test_what_is_queued_while_the_agent_works_is_shown_until_it_is_heard() -> None:
+    async with screen([call("edit", path="a", old="b", new="c"), reply("Done.")]) as at:
+        await at.send("edit it")
+        await at.until(lambda: len(at.app.screen_stack) > 1)
+        await at.press("escape")
+        await at.send("and be quick")
+        queued = at.remarks()
+        await at.send("/approve")
+        await at.until(lambda: len(at.app.screen_stack) > 1)
+        await at.press("y")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert "queued: and be quick" in queued
+        assert "queued:" not in at.remarks()
+        assert at.said() == ["edit it", "and be quick", "Done."]
+
+
+async def test_shift_tab_goes_through_the_modes_but_the_one_without_questions() -> None:
+    async with screen() as at:
+        modes = [at.app.session.mode]
+        for _ in range(3):
+            await at.press("shift+tab")
+            modes.append(at.app.session.mode)
+        await at.send("/mode yolo")
+        named = at.app.session.mode
+        await at.send("/mode yollo")
+
+        assert modes == ["ask", "accept-edits", "plan", "ask"]
+        assert named == "yolo"
+        assert "Did you mean 'yolo'?" in notes(at)[-1]
+
+
+async def test_the_model_and_the_effort_are_chosen_and_used() -> None:
+    async with screen([reply("Hello!")]) as at:
+        await at.press("f3", *"large", "enter", "f4", *"high", "enter")
+        await at.send("hi")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert at.app.session.model_name == "scripted:large"
+        config = at.desk.client.requests[0].config
+        assert (config.model, config.effort) == ("scripted:large", "high")
+
+
+async def test_what_can_not_be_chosen_says_why_and_a_model_that_is_not_listed_can_be_named() -> None:
+    async with screen() as at:
+        await at.press("f2")
+        assert isinstance(at.app.screen, ChoiceDialog)
+        listed = [str(option.prompt) for option in at.app.screen.query_one(OptionList).options]
+        await at.press("escape")
+        await at.send("/agent greeter")
+        await at.send("/model claude:claude-opus")
+        told = notes(at)
+        await at.send("/model local:mine")
+
+        assert "  reporter  Reports on the weather." in listed
+        assert any(
+            "greeter" in row and "not available: The agent 'greeter' is a class." in row for row in listed
+        )
+        assert "is a class" in told[0]
+        assert "Set ANTHROPIC_API_KEY" in told[1]
+        assert at.desk.model == "local:mine"
+
+
+async def test_the_folder_is_left_for_another_only_when_nothing_runs_there(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    async with screen([call("ring", name="Ana")]) as at:
+        await at.send("/folder /nowhere/at/all")
+        refused = notes(at)
+        await at.send(f"/folder {tmp_path}")
+        await at.press("f5", *"sub", "enter")
+        inside = at.desk.folder
+        await at.send("ring")
+        await at.until(at.tools)
+        await at.send("/folder ..")
+
+        assert "is not a folder" in refused[0]
+        assert inside == (tmp_path / "sub").resolve() == at.desk.folder
+        assert "Stop it first" in notes(at)[-1]
+
+
+async def test_an_empty_conversation_says_how_to_begin_and_why_it_can_not() -> None:
+    async with screen([reply("Hello!")]) as at:
+        welcome = at.app.query_one(Welcome)
+        text = str(welcome.render())
+        await at.send("/agent greeter")
+        await at.send("hi")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert "Ask editor: Edits files." in text
+        assert "lists the commands" in text
+        assert not welcome.display
+
+
+async def test_an_agent_that_can_not_run_says_why_before_anything_is_sent() -> None:
+    async with screen(agent="greeter") as at:
+        assert "is a class" in str(at.app.query_one(Welcome).render())
+
+
+async def test_leaving_stops_the_users_own_command(tmp_path: Path) -> None:
+    async with screen([call("ring", name="Ana")]) as at:
+        await at.send(f"/folder {tmp_path}")
+        await at.send("!sleep 600")
+        await at.until(at.tools)
+        await at.send("ring")
+        await at.until(lambda: len(at.tools()) == 2)
+        await at.press("ctrl+q")
+        await at.until(lambda: at.app.stopped)
+
+        assert (await at.desk.journal.get("run_1")).status is RunStatus.STOPPED
