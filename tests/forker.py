@@ -1,4 +1,4 @@
-"""Forks for each start of the command that it is told of (:mod:`warm_start`); the child is what was started."""
+"""Forks for each program it is told to start (:mod:`warm_start`); the child becomes that program."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import gc
 import io
 import json
 import os
+import runpy
 import select
 import signal
 import socket
@@ -15,6 +16,7 @@ import sys
 import termios
 import threading
 import time
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -31,8 +33,8 @@ _MOST = 1 << 20
 """How much is told of a start, in bytes at most."""
 
 
-def serve(door: socket.socket) -> None:
-    """Fork until the door is closed; returns in each child, which is then what was asked for."""
+def serve(door: socket.socket) -> str:
+    """Fork until the door is closed; returns in each child, with the module that it is to run."""
     for name in _PRELOADED:
         with suppress(ImportError):  # what an extra that is not installed has
             import_module(name)
@@ -67,8 +69,7 @@ def serve(door: socket.socket) -> None:
             inherited.close()
         for inherited_pipe in (heard, rung):
             os.close(inherited_pipe)
-        _become(json.loads(told), standard)
-        return
+        return _become(json.loads(told), standard)
 
 
 def _tell_ends(lines: dict[int, socket.socket]) -> None:
@@ -80,7 +81,7 @@ def _tell_ends(lines: dict[int, socket.socket]) -> None:
             line.send(b"%d" % status)
 
 
-def _become(told: dict[str, Any], standard: Sequence[int]) -> None:
+def _become(told: dict[str, Any], standard: Sequence[int]) -> str:
     if told["in_session"]:
         os.setsid()
     if told["at_terminal"]:
@@ -92,13 +93,14 @@ def _become(told: dict[str, Any], standard: Sequence[int]) -> None:
     os.environ.clear()
     os.environ.update(told["environment"])
     time.tzset()
-    # The folder is not among them: this is the command as installed, which is not run as `python -m`.
-    sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    # Not the folder it is in: that is how a command that is installed starts.
+    sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
         opened = _opened(number, mode, getattr(sys, name))
         setattr(sys, name, opened)
         setattr(sys, f"__{name}__", opened)
     sys.argv[1:] = told["words"]
+    return str(told["module"])
 
 
 def _opened(number: int, mode: str, like: TextIO) -> io.TextIOWrapper:
@@ -114,15 +116,19 @@ def _leave(code: object) -> NoReturn:
     atexit._run_exitfuncs()
     with suppress(OSError, ValueError):  # nobody reads it any more, or the command has closed it
         sys.stdout.flush()
-    os._exit(code if isinstance(code, int) else 0)
+    if isinstance(code, str):
+        sys.stderr.write(f"{code}\n")
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
-    from maverick.cli.main import main
-
+    module = serve(socket.socket(fileno=int(sys.argv[1])))
+    code: object = 1
     try:
-        ended_with: object = main()
-    except SystemExit as exit_called:
-        ended_with = exit_called.code
-    _leave(ended_with)
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as called:
+        code = called.code
+    except BaseException:  # noqa: BLE001 - it is told as Python tells it, and the process ends
+        traceback.print_exc()
+    _leave(code)

@@ -1,9 +1,9 @@
-"""The command ``maverick``, started quickly: a process that has everything imported forks for each start.
+"""Programs, started quickly: a process that has everything imported forks for each start.
 
 What is started is a process of its own, with its own streams, folder and environment, that is signalled and dies as any
-other. It only does not pay for starting Python and for the imports, which is most of what a short command does. What a
-start itself does (which modules it loads, how long it takes) is tested with real ones: ``cli/test_start.py``. Where
-Python itself is to start with other settings than the tests have, it is a real one too.
+other. It only does not pay for starting Python and for the imports, which is most of what a short one does. What a start
+itself does (which modules it loads, how long it takes) is tested with real ones: ``cli/test_start.py``. Where Python
+itself is to start with other settings than the tests have, it is a real one too.
 """
 
 from __future__ import annotations
@@ -24,31 +24,32 @@ _FIXED = ("PYTHON", "LC_", "LANG", "LD_")
 """How the names of those variables begin."""
 
 
-class Maverick(subprocess.Popen[Any]):
-    """The command with some words; used as :class:`subprocess.Popen` is.
+class Program(subprocess.Popen[Any]):
+    """A module that is run as a program; used as :class:`subprocess.Popen` is.
 
     Args:
-        words: What follows ``maverick``.
+        module: The name of the module.
+        words: Its arguments.
         env: Its whole environment.
         at_terminal: Whether its standard input is a terminal that becomes that of its session.
         options: More of :class:`subprocess.Popen`.
     """
 
     def __init__(
-        self, *words: str, env: Mapping[str, str], at_terminal: bool = False, **options: Any
+        self, module: str, *words: str, env: Mapping[str, str], at_terminal: bool = False, **options: Any
     ) -> None:
         self._at_terminal = at_terminal
         self._line: socket.socket | None = None
-        super().__init__(words, env=env, **options)
+        super().__init__([sys.executable, "-P", "-m", module, *words], env=env, **options)
 
-    def _execute_child(self, words: Sequence[str], *details: Any) -> None:
+    def _execute_child(self, command: Sequence[str], *details: Any) -> None:
         cwd, environment, pipes, in_session = details[4], details[5], details[9:15], details[20]
         if _fixed(environment) != _fixed({**os.environ, "PYTHONWARNINGS": "error"}):
-            command = [sys.executable, "-P", "-m", "maverick", *words]
             super()._execute_child(command, *details)  # type: ignore[misc] # a method of its own
             return
         told = {
-            "words": words,
+            "module": command[3],
+            "words": command[4:],
             "folder": os.path.abspath(cwd or "."),  # noqa: PTH100 - as a string
             "environment": environment,
             "in_session": in_session or self._at_terminal,
@@ -58,7 +59,9 @@ class Maverick(subprocess.Popen[Any]):
         self._line = _forker().start(json.dumps(told).encode(), streams)
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined] # as what it stands for does
-        self.pid = int(self._line.recv(16))
+        number = self._line.recv(16)
+        assert number, "the process that forks has ended; what it says is in the output of the tests"
+        self.pid = int(number)
 
     def _try_wait(self, flags: int) -> tuple[int, int]:
         if self._line is None:
@@ -74,11 +77,20 @@ class Maverick(subprocess.Popen[Any]):
     def _internal_poll(self, *details: Any, **named: Any) -> int | None:
         if self._line is None:
             return super()._internal_poll(*details, **named)  # type: ignore[misc, no-any-return]
-        if self.returncode is None:
-            pid, status = self._try_wait(os.WNOHANG)
-            if pid:
-                self.returncode = os.waitstatus_to_exitcode(status)
+        if self._waitpid_lock.acquire(blocking=False):  # type: ignore[attr-defined] # else it is being waited for
+            try:
+                if self.returncode is None and (ended := self._try_wait(os.WNOHANG))[0]:
+                    self.returncode = os.waitstatus_to_exitcode(ended[1])
+            finally:
+                self._waitpid_lock.release()  # type: ignore[attr-defined]
         return self.returncode
+
+
+class Maverick(Program):
+    """The command ``maverick`` with some words."""
+
+    def __init__(self, *words: str, **options: Any) -> None:
+        super().__init__("maverick", *words, **options)
 
 
 class _Forker:

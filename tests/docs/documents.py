@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,10 +53,9 @@ def run_python(*arguments: str | Path, cwd: Path, timeout: float = 60) -> subpro
     """Run this interpreter as a user would, with nothing of Maverick in the environment; warnings are errors."""
     from canary import lookout  # which loads pytest, and the programs that read documents go without
 
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_SETTINGS)}
     done = subprocess.run(  # noqa: S603 - this interpreter, and programs of this repository
         [sys.executable, "-W", "error", *map(str, arguments)],
-        env=kept | {"PYTHONIOENCODING": "utf-8"},
+        env=_environment() | {"PYTHONIOENCODING": "utf-8"},
         cwd=cwd,
         capture_output=True,
         encoding="utf-8",
@@ -64,6 +64,30 @@ def run_python(*arguments: str | Path, cwd: Path, timeout: float = 60) -> subpro
     )
     lookout.look("the output of a program", (done.stdout, done.stderr))
     return done
+
+
+def run_module(
+    module: str, *arguments: str | Path, cwd: Path, timeout: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """The same for a module of a folder of this repository, which is started quickly."""
+    from canary import lookout
+    from warm_start import Program
+
+    environment = _environment() | {"PYTHONPATH": str(cwd), "PYTHONWARNINGS": "error"}
+    pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    with Program(
+        module, *map(str, arguments), env=environment, cwd=cwd, encoding="utf-8", **pipes
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        finally:
+            process.kill()
+    lookout.look("the output of a program", (out, err))
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(_SETTINGS)}
 
 
 def named(paths: Sequence[Path]) -> list[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from docs.documents import ROOT, run_python
+from docs.documents import ROOT, run_module
 
 
 def test_the_benchmarks_that_are_named_run_and_print_a_table() -> None:
-    ran = run_python("-m", "benchmarks", "calibration", "tools", "--rounds", "1", cwd=ROOT)
+    ran = run_module("benchmarks", "calibration", "tools", "--rounds", "1", cwd=ROOT)
 
     assert ran.returncode == 0, ran.stderr
     assert "bare asyncio: one task and one timer" in ran.stdout
@@ -16,7 +16,7 @@ def test_the_benchmarks_that_are_named_run_and_print_a_table() -> None:
 
 
 def test_an_unknown_benchmark_is_refused_with_the_names_there_are() -> None:
-    ran = run_python("-m", "benchmarks", "turn", cwd=ROOT)
+    ran = run_module("benchmarks", "turn", cwd=ROOT)
 
     assert ran.returncode == 2
     assert "there is no benchmark named 'turn'; there are: calibration, machine, turns" in ran.stderr

@@ -7,7 +7,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from docs.documents import DOCUMENTS, ROOT, named, read_blocks, run_python
+from docs.documents import DOCUMENTS, ROOT, named, read_blocks, run_module
 
 WITH_PYTHON = [path for path in DOCUMENTS if any(block.language == "python" for block in read_blocks(path))]
 RECIPES = [path for path in WITH_PYTHON if path.parent.name == "cookbook"]
@@ -61,4 +61,4 @@ def test_a_block_may_await_and_sees_the_names_of_the_blocks_before_it(tmp_path: 
 
 
 def _run(*documents: Path) -> CompletedProcess[str]:
-    return run_python("-m", "docs.snippets", *documents, cwd=ROOT / "tests", timeout=60 * len(documents))
+    return run_module("docs.snippets", *documents, cwd=ROOT / "tests", timeout=60 * len(documents))
