@@ -6,6 +6,7 @@ Each child is a process of its own that dies as any other does; it only does not
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -33,6 +34,8 @@ def main() -> None:
     if find_spec("asyncpg"):
         import_module("maverick.journal.postgres.journal")
     assert "pytest" not in sys.modules, "a child is a plain process"
+    gc.freeze()  # so that collecting garbage in a child copies no page of what is imported
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     frozen = 0
     while line := _read_line():
         if line == _THAW:
@@ -69,6 +72,7 @@ def _become_child(job: Job) -> NoReturn:
     log = os.open(job.file("log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, sys.stdout.fileno())
     os.dup2(log, sys.stderr.fileno())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
     code = 1
     try:
         code = perform(job)
@@ -88,7 +92,7 @@ def _wait(pid: int, seconds: float) -> tuple[int, bool]:
         if in_time and time.monotonic() > deadline:
             in_time = False
             os.kill(pid, signal.SIGKILL)  # not yet waited for, so the number is still its own
-        time.sleep(0.0005)
+        signal.sigtimedwait([signal.SIGCHLD], max(deadline - time.monotonic(), 0) if in_time else PATIENCE)
 
 
 def _discard(frozen: int) -> None:

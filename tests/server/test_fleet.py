@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
+import subprocess
 import uuid
-from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
@@ -36,6 +35,7 @@ from maverick.testing import ScriptedClient, call, reply
 from server.chat_server import LINES, PATIENCE, ChatServer, Event, Person, SlowModel
 from server.test_agents import MAIL, SENT, clerk
 from temporal import running_server
+from warm_start import Maverick
 from wire.openai_answers import DONE, sse
 
 
@@ -251,31 +251,26 @@ class PacedModel:
 
 
 @asynccontextmanager
-async def command(home: Path, settings: dict[str, str], *words: str) -> AsyncIterator[Process]:
+async def command(home: Path, settings: dict[str, str], *words: str) -> AsyncIterator[Maverick]:
     """A command of Maverick in a process of its own, until the end or a kill."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "maverick", *words),
+    process = Maverick(
+        *words,
         cwd=home,
         env=environment(home, **settings),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     try:
         yield process
     finally:
-        kill(process)
-        lookout.look("the output of a command", await process.communicate())
-
-
-def kill(process: Process) -> None:
-    if process.returncode is None:
         process.kill()
+        lookout.look("the output of a command", process.communicate())
 
 
-async def url_of(server: Process) -> str:
+async def url_of(server: Maverick) -> str:
     assert server.stdout is not None
     async with asyncio.timeout(2 * PATIENCE):
-        line = await server.stdout.readline()
+        line = await asyncio.to_thread(server.stdout.readline)
     return str(re.findall(r"http://[^ ]+", line.decode())[0])
 
 
@@ -320,7 +315,7 @@ async def test_an_answer_whose_worker_and_server_are_killed_is_there_once_and_so
         assert driven is not None
         for process in (servers[0], *workers):
             if process is servers[0] or f"-{process.pid}-" in str(driven.worker):
-                kill(process)
+                process.kill()
         model.let(2 * len(LINES))
         left = await rest(second, seen)
         conversation = await second.get(f"/api/conversations/{seen[0].data['conversation_id']}")

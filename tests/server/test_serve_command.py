@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import stat
-import sys
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +18,7 @@ import pytest
 from canary import CANARY, lookout
 from maverick.cli.main import main
 from server.chat_server import PATIENCE, Person
+from warm_start import Maverick
 
 CREDENTIALS = {"name": "ana", "password": CANARY}
 
@@ -25,39 +26,36 @@ CREDENTIALS = {"name": "ana", "password": CANARY}
 class Served:
     """A server process, and where it answers."""
 
-    def __init__(self, process: asyncio.subprocess.Process, url: str) -> None:
+    def __init__(self, process: Maverick, url: str) -> None:
         self.process = process
         self.url = url
 
     async def end(self, how: signal.Signals) -> int:
         self.process.send_signal(how)
-        async with asyncio.timeout(PATIENCE):
-            return await self.process.wait()
+        return await asyncio.to_thread(self.process.wait, PATIENCE)
 
 
 @asynccontextmanager
 async def serving(home: Path, *options: str) -> AsyncIterator[Served]:
     environ = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "maverick", "serve", "--no-browser", "--port", "0", *options),
+    process = Maverick(
+        *("serve", "--no-browser", "--port", "0", *options),
         cwd=home,
-        env={**environ, "HOME": str(home)},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        env={**environ, "HOME": str(home), "PYTHONWARNINGS": "error"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert process.stdout is not None
     assert process.stderr is not None
     try:
         async with asyncio.timeout(PATIENCE * 2):
-            line = (await process.stdout.readline()).decode()
-        found = re.search(r"http://127\.0\.0\.1:\d+", line)
-        assert found is not None, (line, await process.stderr.read())
+            line = await asyncio.to_thread(process.stdout.readline)
+        found = re.search(r"http://127\.0\.0\.1:\d+", line.decode())
+        assert found is not None, (line, await asyncio.to_thread(process.stderr.read))
         yield Served(process, found[0])
     finally:
-        if process.returncode is None:
-            process.kill()
-        lookout.look("the output of a server", await process.communicate())
+        process.kill()
+        lookout.look("the output of a server", process.communicate())
 
 
 @pytest.mark.requirement("SERVER-COMMAND", "SERVER-REVIVE")

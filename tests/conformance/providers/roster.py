@@ -56,7 +56,7 @@ _SMOKE = frozenset({Scenario.TEXT, Scenario.CUT, Scenario.UNFINISHED, Scenario.U
 """What a provider that hands everything on is tested with: an answer, a fault, and being cancelled."""
 
 
-def _can_have(provider: Provider, scenarios: set[Scenario]) -> bool:
+def can_have(provider: Provider, scenarios: set[Scenario]) -> bool:
     return provider.cannot.keys().isdisjoint(scenarios) and (not provider.passes_on or scenarios <= _SMOKE)
 
 
@@ -68,7 +68,7 @@ def each_provider(*scenarios: Scenario, strict: bool = True) -> pytest.MarkDecor
         strict: Whether it says anything about requests, so that the strict services are to judge them, too.
     """
     on_roster = (*PROVIDERS, *STRICT_PROVIDERS) if strict else PROVIDERS
-    able = [provider for provider in on_roster if _can_have(provider, set(scenarios))]
+    able = [provider for provider in on_roster if can_have(provider, set(scenarios))]
     return pytest.mark.parametrize("provider", able, ids=lambda provider: provider.name)
 
 
@@ -81,7 +81,7 @@ def each_failure() -> pytest.MarkDecorator:
             for provider in PROVIDERS
             for way in WAYS
             for scenario in FAILURES[way]
-            if _can_have(provider, {scenario})
+            if can_have(provider, {scenario})
         ],
     )
 
