@@ -137,3 +137,77 @@ def test_a_place_that_can_not_be_written_to_is_told(folder: Folder) -> None:
     folder.write(".maverick", "a file in the way")
 
     assert "could not be written" in folder.refuse("config", "init")
+
+
+@pytest.mark.requirement("007-CONFIG")
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "# mine\nagent:\n    effort: low # cheap\n    # model: commented\ntemporal:\n  queue: q\njournal: x.db\n",
+        "journal: x.db\nagent: # the model\n",
+    ],
+)
+def test_a_setting_is_written_and_the_rest_of_the_file_stays(before: str, folder: Folder) -> None:
+    file = folder.write(".maverick/config.yaml", before)
+
+    for key, value in (
+        ("agent.model", "claude:claude-opus-5-5"),
+        ("effort", "high"),
+        ("journal", "my runs.db"),
+        ("agent.max_tokens", "100"),
+        ("temporal.tls", "true"),
+        ("agent.model", "claude:claude-haiku-5-5"),
+    ):
+        done = folder.main("config", "set", key, value)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+    config = load_config()
+    assert (config.agent.model, config.agent.effort, config.agent.max_tokens) == (
+        "claude:claude-haiku-5-5",
+        "high",
+        100,
+    )
+    assert (config.journal.get_secret_value(), config.temporal.tls) == ("my runs.db", True)
+    written = file.read_text()
+    assert all(
+        kept in written for kept in ("# mine", "# cheap", "# model: commented", "queue: q") if kept in before
+    )
+
+
+@pytest.mark.requirement("007-CONFIG")
+@pytest.mark.parametrize(
+    ("words", "file", "says"),
+    [
+        (("agent.modell", "x"), "", "Did you mean 'agent.model'?"),
+        (("agent.effort", "huge"), "", "agent.effort: expected"),
+        (("agent.model", "x"), "agent: {model: y}\n", "Set agent.model in it with an editor."),
+        (("agent.model", "x"), "agent: [\n", "is not valid YAML"),
+        (("agent.api_key", CANARY, "--project"), "", "Leave out --project."),
+    ],
+)
+def test_what_cannot_be_set_is_refused_and_nothing_is_written(
+    words: tuple[str, ...], file: str, says: str, folder: Folder
+) -> None:
+    written = folder.write(".maverick/config.yaml", file)
+
+    assert says in folder.refuse("config", "set", *words)
+
+    assert written.read_text() == file
+    assert not (folder.path / "maverick.yaml").exists()
+
+
+@pytest.mark.requirement("007-CONFIG")
+def test_a_key_is_read_from_standard_input_kept_private_and_what_counts_before_it_is_named(
+    folder: Folder,
+) -> None:
+    folder.set("MAVERICK_AGENT_MODEL", "offline:")
+
+    done = folder.main("config", "set", "agent.api_key", said=f"{CANARY}\n")
+    model = folder.main("config", "set", "model", "claude:x")
+
+    file = folder.path / ".maverick" / "config.yaml"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert CANARY not in done.stdout + done.stderr
+    assert "(MAVERICK_AGENT_MODEL counts before it)" in model.stderr
+    file.unlink()

@@ -388,6 +388,7 @@ def add_config(parser: CommandParser) -> None:
     path.set_defaults(command="maverick.cli.config:show_files")
     for reading in (show, path):
         _add_json(reading)
+    _add_setting(verbs.add_parser("set", help="write a setting"))
     init = verbs.add_parser(
         "init",
         help="write a file with every setting in it",
@@ -396,6 +397,22 @@ def add_config(parser: CommandParser) -> None:
     init.add_argument("--project", action="store_true", help="write ./maverick.yaml instead")
     init.add_argument("--force", action="store_true", help="overwrite an existing file")
     init.set_defaults(command="maverick.cli.config:write_file")
+
+
+def _add_setting(setting: CommandParser) -> None:
+    setting.description = (
+        "Write a setting to ~/.maverick/config.yaml; the rest of the file stays as it is. A value that is left out is read "
+        "from standard input, and a key is asked for, so that it does not stay in your shell's history."
+    )
+    setting.add_argument(
+        "key",
+        metavar="KEY",
+        type=unicode_text,
+        help="the setting, such as agent.model (see `maverick config show`)",
+    )
+    setting.add_argument("value", metavar="VALUE", nargs="?", type=unicode_text, help="its value")
+    setting.add_argument("--project", action="store_true", help="write it to ./maverick.yaml instead")
+    setting.set_defaults(command="maverick.cli.config_set:set_setting")
 
 
 def add_models(parser: CommandParser) -> None:
