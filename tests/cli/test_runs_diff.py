@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -10,7 +11,8 @@ from cli.office_agents import clerk
 from cli.runs_command import WILD, Runs, die_after, fits, is_safe
 from maverick import AgentExecutor
 from maverick.journal import Journal
-from maverick.testing import ScriptedClient, reply
+from maverick.providers.scripted import TurnLike
+from maverick.testing import ScriptedClient, call, reply
 
 
 def say(runs: Runs, run_id: str, answer: str) -> None:
@@ -35,14 +37,14 @@ def test_runs_that_differ_in_times_and_ids_only_are_the_same(runs: Runs) -> None
 
 
 def test_the_place_where_runs_part_is_shown_with_what_comes_before_it(runs: Runs) -> None:
-    say(runs, "one", "Two and two, as everybody here knows, is four.")
-    say(runs, "other", "Two and two, as everybody here knows, is five.")
+    say(runs, "one", "It is well known that two and two, as everybody here knows, is four.")
+    say(runs, "other", "It is well known that two and two, as everybody here knows, is five.")
 
     done = runs.start("diff", "one", "other")
 
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
-        "They differ at entry 3, response.parts[0].text:",
+        "In turn 1 the model wrote:",
         "  one    …'ody here knows, is four.'",
         "  other  …'ody here knows, is five.'",
     ]
@@ -60,8 +62,33 @@ def test_a_run_that_breaks_off_has_nothing_where_the_other_goes_on(runs: Runs) -
     for words in (("one", "other"), ("other", "one")):
         done = runs.run("diff", *words)
         assert done.returncode == 1
-        assert done.stdout.startswith("They differ at entry 3:\n")
+        assert [line.split() for line in done.stdout.splitlines()[:2]] == [
+            [*words],
+            ["status", *(["complete", "running"] if words[0] == "one" else ["running", "complete"])],
+        ]
+        assert "In turn 1 the model wrote:\n" in done.stdout
         assert "  other  (nothing)\n" in done.stdout
+
+
+def test_what_tools_were_called_with_and_came_back_with_is_told_in_words(runs: Runs) -> None:
+    def work(*turns: TurnLike) -> Callable[[Journal], Awaitable[None]]:
+        async def run(journal: Journal) -> None:
+            executor = AgentExecutor(ScriptedClient(turns), journal=journal)
+            await executor.execute(clerk, inputs={"prompt": "Add."}, run_id=f"run{len(turns)}")
+
+        return run
+
+    runs.use(work(call("calculate", expression="1 + 1"), reply("2")))
+    runs.use(work(call("calculate", expression="1 + 2"), call("calculate", expression="3"), reply("3")))
+
+    told = runs.run("diff", "run2", "run3").stdout.splitlines()
+
+    assert ["turns", "2", "3"] in [line.split() for line in told]
+    assert told[-3:] == [
+        "In turn 1 the model called:",
+        "  run2  \"calculate(expression='1 + 1')\"",
+        "  run3  \"calculate(expression='1 + 2')\"",
+    ]
 
 
 @pytest.mark.parametrize("words", [("crash", "limit"), ("sum", "wild")])

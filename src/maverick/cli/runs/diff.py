@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
+from collections.abc import Iterator, Sequence
+from itertools import takewhile, zip_longest
 from typing import Any
 
 from msgspec import UNSET
 
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.cli.formatting import fitted
+from maverick.cli.formatting import Column, fitted, money
 from maverick.cli.runs.console import Console
-from maverick.cli.screen import printable
+from maverick.cli.runs.list import reason_of
+from maverick.cli.runs.show import Story, read_story
+from maverick.cli.screen import one_line, printable, shown_call
 from maverick.journal.compare import Divergence, compare_runs
+from maverick.journal.timeline import TurnLine
+from maverick.model.untrusted import unmarked
 
+_SHOWN_WHOLE = 60
 _SHOWN_BEFORE = 20
 """How many characters that are still the same are shown before those that are not."""
 
@@ -32,16 +38,63 @@ async def show_difference(console: Console, *, run_id: str, other_id: str) -> in
     elif found is None:
         console.say([printable(f"{run_id} and {other_id} are the same, ignoring times and ids.")])
     else:
-        _show(console, found, run_id, other_id)
+        stories = [
+            await read_story(console.journal, await console.journal.get(each)) for each in (run_id, other_id)
+        ]
+        _show(console, found, *stories)
     return SUCCESS if found is None else FAILURE
 
 
-def _show(console: Console, found: Divergence, run_id: str, other_id: str) -> None:
-    where = f"entry {found.number}, {found.path}" if found.path else f"entry {found.number}"
-    width = max(len(run_id), len(other_id))
-    one, other = _around_the_difference(found.one, found.other)
-    lines = (f"They differ at {where}:", f"  {run_id:<{width}}  {one}", f"  {other_id:<{width}}  {other}")
-    console.say(fitted(printable(line), console.width) for line in lines)
+def _show(console: Console, found: Divergence, one: Story, other: Story) -> None:
+    columns = (Column(""), Column(one.record.run_id, shrinks=True), Column(other.record.run_id, shrinks=True))
+    facts = zip(_facts(one).items(), _facts(other).values(), strict=True)
+    if rows := [(name, said, others) for (name, said), others in facts if said != others]:
+        console.tabulate(columns, rows)
+    where, *values = _parting(one.timeline.turns, other.timeline.turns) or (
+        f"They differ at entry {found.number}{found.path and f', {found.path}'}:",
+        found.one,
+        found.other,
+    )
+    ids = (one.record.run_id, other.record.run_id)
+    shown = zip(ids, _around_the_difference(*values), strict=True)
+    lines = (where, *(f"  {run_id:<{max(map(len, ids))}}  {said}" for run_id, said in shown))
+    console.say(fitted(printable(one_line(line) if line is where else line), console.width) for line in lines)
+
+
+def _facts(story: Story) -> dict[str, str]:
+    """What a run was, and came to."""
+    record, usage = story.record, story.timeline.usage
+    reason = reason_of(record)
+    return {
+        "agent": record.agent,
+        "model": story.model,
+        "asked": story.task,
+        "status": f"{record.status.value}: {reason}" if reason else record.status.value,
+        "turns": str(len(story.timeline.turns)),
+        "tokens": f"{usage.total_tokens:,}",
+        "cost": money(usage.cost_usd),
+    }
+
+
+def _parting(ours: Sequence[TurnLine], theirs: Sequence[TurnLine]) -> tuple[str, object, object] | None:
+    """Where the turns first differ, and what each run has there; ``None`` if the difference is in something else."""
+    for one, other in zip_longest(_told(ours), _told(theirs), fillvalue=("", UNSET)):
+        if one != other:
+            where = one[0] or other[0]
+            return f"{where}:", one[1], other[1] if other[0] == where else UNSET
+    return None
+
+
+def _told(turns: Sequence[TurnLine]) -> Iterator[tuple[str, object]]:
+    """What happened in the turns, one thing after the other."""
+    for turn in turns:
+        yield f"In turn {turn.number} the model wrote", turn.text or UNSET
+        for tool in turn.tools:
+            call = shown_call(tool.tool_name, tool.arguments)
+            yield f"In turn {turn.number} the model called", call
+            yield f"In turn {turn.number} {call} came back", f"{tool.outcome}: {unmarked(tool.result)}"
+        if turn.notes:
+            yield f"In turn {turn.number} this happened", "; ".join(turn.notes)
 
 
 def _around_the_difference(one: Any, other: Any) -> tuple[str, str]:  # noqa: ANN401 - JSON of any shape
@@ -50,7 +103,7 @@ def _around_the_difference(one: Any, other: Any) -> tuple[str, str]:  # noqa: AN
         return _words(one), _words(other)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     start = same - _SHOWN_BEFORE
-    if start <= 0:
+    if start <= 0 or max(len(one), len(other)) <= _SHOWN_WHOLE:
         return repr(one), repr(other)
     return f"…{one[start:]!r}", f"…{other[start:]!r}"
 
