@@ -54,7 +54,7 @@ def completed(script: str, folder: Path, *words: str) -> list[str]:
         (["runs", "re"], ["resume", "replay"]),
         (["runs", "resume", "some-run", "--ou"], ["--output-schema"]),
         (["run", "--max-t"], ["--max-turns", "--max-tokens", "--max-tool-calls"]),
-        (["--debug", "config", ""], ["show", "path", "init"]),
+        (["--debug", "config", ""], ["show", "path", "set", "init"]),
         (["completion", "z"], ["zsh"]),
         (["agents", "new", "x", "--py"], ["--python"]),
         (["run", "--model", "runs", "--js"], ["--json"]),
@@ -67,10 +67,13 @@ def test_bash_offers_commands_and_options(
 
 
 @pytest.mark.requirement("007-COMPLETION")
-def test_bash_offers_the_names_of_agents(script: str, folder: Folder) -> None:
+def test_bash_offers_the_names_of_agents_runs_and_models(script: str, folder: Folder) -> None:
     folder.main("agents", "new", "geographer")
+    folder.main("run", "-p", "hello there", "--run-id", "greeting")
 
     assert completed(script, folder.path, "run", "ge") == ["general", "geographer"]
+    assert completed(script, folder.path, "runs", "show", "gr") == ["greeting"]
+    assert "claude:claude-opus-5-5" in completed(script, folder.path, "run", "--model", "claude")
 
 
 def test_every_command_is_in_every_script(folder: Folder) -> None:

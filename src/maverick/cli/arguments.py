@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from maverick.cli.fleet.arguments import add_connection
-from maverick.cli.parser import CommandParser, dollars, unicode_text, whole_number
+from maverick.cli.parser import CommandParser, add_names, dollars, unicode_text, whole_number
 from maverick.cli.run.arguments import EFFORTS, add_servers
 from maverick.cli.run.arguments import add_arguments as add_run
 
@@ -22,7 +22,7 @@ def add_agents(parser: CommandParser) -> None:
     parser.set_defaults(command=parser.show_help)
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND")
     listing = verbs.add_parser("list", help="list all agents", description="List all agents.")
-    listing.add_argument("--names", action="store_true", help="write the names only, each on a line")
+    add_names(listing)
     listing.set_defaults(command="maverick.cli.agents:list_agents")
     show = verbs.add_parser("show", help="show what an agent is", description="Show what an agent is.")
     show.add_argument("agent", metavar="AGENT", type=unicode_text, help="the agent's name, or its file")
@@ -428,6 +428,7 @@ def add_models(parser: CommandParser) -> None:
         type=unicode_text,
         help="part of a name, or a pattern such as x-ai/grok-4*; default: the current models of Claude and OpenAI",
     )
+    add_names(parser)
     _add_json(parser)
     parser.set_defaults(command="maverick.cli.models:list_models")
 

@@ -1,4 +1,4 @@
-"""``maverick completion``: the script with which a shell completes commands, options and names of agents."""
+"""``maverick completion``: the script with which a shell completes commands, options and the names of agents, runs and models."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from maverick.cli.main import command_parser
 from maverick.cli.parser import CommandParser
 from maverick.cli.screen import Screen
 
+_NAMES = {
+    "agent": "agents list",
+    "run_id": "runs list --limit 50",
+    "other_id": "runs list --limit 50",
+    "request_id": "runs list --limit 50 --status waiting",
+    "model": "models",
+}
+"""The commands that list what an argument may be."""
 _FILES = ("FILE", "PATH", "COPY")
 """What the help calls an argument that is a file."""
 
@@ -31,8 +39,8 @@ def _complete(parser: CommandParser) -> CommandParser:
             for command in action.choices.values():
                 _complete(command)
         argument: Any = action
-        if action.dest == "agent":
-            argument.complete = shtab.cmd("maverick agents list --names 2>/dev/null")
+        if command := _NAMES.get(action.dest):
+            argument.complete = shtab.cmd(f"maverick {command} --names 2>/dev/null")
         elif action.metavar in _FILES:
             argument.complete = shtab.FILE
     return parser

@@ -46,6 +46,9 @@ def list_models(options: argparse.Namespace) -> int:
         if not shown:
             raise InvalidInputError(f"No model matches {options.pattern!r}.", field="pattern")
     screen = Screen.of_process(interactive=False)
+    if options.names:
+        screen.say("".join(f"{name}\n" for name, _ in shown))
+        return SUCCESS
     if options.as_json:
         screen.say(f"{json_text([{'model': name, **_fields(info)} for name, info in shown])}\n")
         return SUCCESS

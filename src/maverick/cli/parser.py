@@ -69,6 +69,11 @@ class CommandParser(argparse.ArgumentParser):
         return SUCCESS
 
 
+def add_names(parser: argparse.ArgumentParser) -> None:
+    """Add the option with which shells ask what there is."""
+    parser.add_argument("--names", action="store_true", help="write the names only, each on a line")
+
+
 def whole_number(minimum: int, largest: int = _LARGEST) -> Callable[[str], int]:
     """An argument that is a whole number."""
 

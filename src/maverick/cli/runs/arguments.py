@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from maverick.cli.fleet.arguments import add_connection
-from maverick.cli.parser import CommandParser, unicode_text, whole_number
+from maverick.cli.parser import CommandParser, add_names, unicode_text, whole_number
 from maverick.cli.run.arguments import add_attachments, add_changes, assignment
 
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -76,6 +76,7 @@ def _add_looking(verbs: Verbs) -> None:
     listing.add_argument(
         "--all", action="store_true", dest="with_subagents", help="show the runs of subagents too"
     )
+    add_names(listing)
     verbs.add_for_run("show", "show a run turn by turn, with its tools, tokens, cost and durations")
     tail = verbs.add_for_run("tail", "show the last entries of a run")
     tail.add_argument(

@@ -29,7 +29,9 @@ _ADDED_UP = 5_000
 """How many entries a run may have for its cost to be added up in a list."""
 
 
-async def list_runs(console: Console, *, status: str | None, limit: int, with_subagents: bool) -> int:
+async def list_runs(
+    console: Console, *, status: str | None, limit: int, with_subagents: bool, names: bool
+) -> int:
     """List runs, newest first.
 
     Raises:
@@ -38,7 +40,9 @@ async def list_runs(console: Console, *, status: str | None, limit: int, with_su
     records = await console.journal.list_runs(status=_status(status), limit=limit)
     if with_subagents:
         records = [relative for record in records for relative in await family(console.journal, record)]
-    if console.as_json:
+    if names:
+        console.say(record.run_id for record in records)
+    elif console.as_json:
         console.write(records)
     elif records:
         await show_records(console, records)
