@@ -24,7 +24,7 @@ from typing import Any, NoReturn, TextIO
 
 _PRELOADED = (
     "maverick.cli.main", "maverick.cli.run.arguments", "maverick.cli.run.command", "maverick.cli.runs.arguments",
-    "maverick.cli.chat", "maverick.cli.serve", "maverick.cli.tui", "maverick.chat.runner", "maverick.server.app",
+    "maverick.cli.acp.command", "maverick.cli.chat", "maverick.cli.serve", "maverick.cli.tui", "maverick.chat.runner", "maverick.server.app",
     "maverick.tui.app", "maverick.fleet.worker", "maverick.journal.sqlite.journal",
     "maverick.journal.postgres.journal", "maverick.providers.claude.client", "maverick.providers.openai.client",
     "maverick.providers.http.aiohttp_transport", "uvicorn", "mcp",

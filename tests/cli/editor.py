@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
+import json
+import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from acp import PROTOCOL_VERSION, spawn_agent_process, text_block
+from acp import PROTOCOL_VERSION, Client, connect_to_agent, text_block
 from acp.client import ClientSideConnection
 from acp.connection import StreamDirection, StreamEvent
 from acp.meta import CLIENT_METHODS
@@ -28,6 +28,7 @@ from pydantic import BaseModel
 
 from canary import lookout
 from cli.command import PATIENCE, environment
+from warm_start import Maverick
 
 Answer = str | None | Callable[["Editor"], Any]
 _REQUESTS: dict[str, type[BaseModel]] = {
@@ -41,13 +42,15 @@ class Editor:
 
     def __init__(self) -> None:
         self.agent: ClientSideConnection
-        self.process: asyncio.subprocess.Process
+        self.process: Maverick
         self.initialized: InitializeResponse
         self.heard: list[tuple[str, dict[str, Any]]] = []
         """Each update with its session, as it came over the wire."""
         self.asked: list[RequestPermissionRequest] = []
         self.answers: list[Answer] = []
         """The options that the user chooses one after the other; ``None`` dismisses the question."""
+        self.problems: list[str] = []
+        """What of the agent's messages is not as the protocol has it."""
         self._changed = asyncio.Event()
 
     # What the agent calls -----------------------------------------------------------------------------------------
@@ -73,6 +76,10 @@ class Editor:
 
     def on_connect(self, conn: Any) -> None:
         pass
+
+    async def ended(self) -> int:
+        """The exit code, once the process has ended."""
+        return await asyncio.to_thread(self.process.wait, PATIENCE)
 
     # What a test does ---------------------------------------------------------------------------------------------
 
@@ -108,29 +115,42 @@ class Editor:
         """Hold what the agent sends to the protocol's own schema: nothing may be lost or be changed by reading it."""
         message = event.message
         if event.direction is StreamDirection.INCOMING and message.get("method") in _REQUESTS:
-            read = _REQUESTS[message["method"]].model_validate(message["params"])
-            assert read.model_dump(mode="json", by_alias=True, exclude_unset=True) == message["params"]
+            try:
+                json.dumps(message, ensure_ascii=False).encode()
+                read = _REQUESTS[message["method"]].model_validate(message["params"])
+                assert read.model_dump(mode="json", by_alias=True, exclude_unset=True) == message["params"]
+            except (ValueError, AssertionError) as error:  # which the connection would only log
+                self.problems.append(f"{error}: {message}")
         lookout.look("a message to an editor", repr(message))
 
 
 @asynccontextmanager
 async def editor(folder: Path, *words: str, **env: str) -> AsyncIterator[Editor]:
     """An editor that has started ``maverick acp`` and asked what it can do."""
-    made = Editor()
-    async with spawn_agent_process(
-        made,  # type: ignore[arg-type]  # it does not offer files and terminals, as its capabilities say
-        sys.executable,
-        "-m",
-        "maverick",
-        "acp",
-        *words,
-        env={**environment(folder, **env), "PYTHONPATH": os.pathsep.join(sys.path)},
-        cwd=folder,
-        transport_kwargs={"stderr": None, "limit": 2**26, "shutdown_timeout": PATIENCE},
-        observers=[made.observe],
-        use_unstable_protocol=True,
-    ) as (made.agent, made.process):
-        made.initialized = await made.agent.initialize(
-            protocol_version=PROTOCOL_VERSION, client_info=Implementation(name="test", version="1")
+    made, loop = Editor(), asyncio.get_running_loop()
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
+    with Maverick("acp", *words, env=environment(folder, **env), cwd=folder, **pipes) as made.process:
+        assert made.process.stdin is not None
+        reader = asyncio.StreamReader(limit=2**26)
+        incoming, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), made.process.stdout
         )
-        yield made
+        outgoing, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, made.process.stdin)
+        writer = asyncio.StreamWriter(outgoing, flow, None, loop)
+        made.agent = connect_to_agent(
+            cast("Client", made), writer, reader, observers=[made.observe], use_unstable_protocol=True
+        )
+        try:
+            made.initialized = await made.agent.initialize(
+                protocol_version=PROTOCOL_VERSION, client_info=Implementation(name="test", version="1")
+            )
+            yield made
+        finally:
+            outgoing.close()
+            try:
+                await made.ended()
+            finally:
+                made.process.kill()
+                await made.agent.close()
+                incoming.close()
+    assert made.problems == []

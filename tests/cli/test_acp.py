@@ -14,10 +14,12 @@ import pytest
 from acp import RequestError, image_block
 from acp.schema import EnvVariable, McpServerStdio
 
+from canary import CANARY
 from cli.command import PATIENCE
 from cli.editor import Editor, editor
 from cli.folder import Folder
 from media_files import png
+from wire.claude_server import ClaudeServer
 
 pytestmark = pytest.mark.requirement("007-ACP")
 
@@ -300,7 +302,7 @@ async def test_a_process_that_is_told_to_end_leaves_its_run_resumable_and_no_pro
         working = asyncio.create_task(made.prompt(mine, "run echo $$ > shell.pid; sleep 600"))
         await made.until(lambda: made.updates("tool_call"))
         made.process.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(made.process.wait(), PATIENCE) == 128 + signal.SIGTERM
+        assert await made.ended() == 128 + signal.SIGTERM
         with pytest.raises(ConnectionError):
             await working
 
@@ -323,3 +325,51 @@ def test_what_cannot_be_served_is_told_at_once(words: list[str], complaint: str,
 
     assert (done.returncode, done.stdout) == (2, "")
     assert complaint in done.stderr
+
+
+async def test_on_a_real_model_thinking_usage_and_choices_are_shown(
+    office: Path, server: ClaudeServer
+) -> None:
+    env = {"ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": server.at("thinking")}
+    async with editor(office, **env) as made:
+        opened = await made.agent.new_session(cwd=str(office), mcp_servers=[])
+        mine = opened.session_id
+        await made.agent.set_config_option(session_id=mine, config_id="effort", value="low")
+        await made.agent.set_config_option(session_id=mine, config_id="model", value="claude:claude-opus-5-5")
+        answered = await made.prompt(mine, "2 + 3?", image_block(b64encode(png()).decode(), "image/png"))
+
+    assert opened.config_options is not None
+    assert [option.id for option in opened.config_options] == ["mode", "model", "effort"]
+    assert (made.said(), made.said(kind="agent_thought_chunk")) == ("Five.", "The sum of two numbers.")
+    assert answered.usage is not None
+    assert answered.usage.total_tokens > 0
+    (used,) = made.updates("usage_update")
+    assert 0 < used["used"] < used["size"]
+    assert used["cost"]["amount"] > 0
+    body = server.received[0].body
+    assert body["model"] == "claude-opus-5-5"
+    assert body["output_config"]["effort"] == "low"
+    assert body["messages"][-1]["content"][0]["type"] == "image"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "stop", "told"),
+    [
+        ("refusal", "refusal", ""),
+        ("max_tokens", "max_tokens", ""),
+        ("half_a_character", "end_turn", "broken"),
+        ("wrong_key", None, "key"),
+    ],
+)
+async def test_how_the_model_ends_it_is_told(
+    scenario: str, stop: str | None, told: str, office: Path, server: ClaudeServer
+) -> None:
+    env = {"ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": server.at(scenario)}
+    async with editor(office, **env) as made:
+        mine = await made.new(office)
+        if stop is None:
+            with pytest.raises(RequestError, match=told):
+                await made.prompt(mine, "hello")
+        else:
+            assert (await made.prompt(mine, "hello")).stop_reason == stop
+            assert told in made.said()

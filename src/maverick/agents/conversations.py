@@ -193,9 +193,10 @@ def _read(file: Path, folder: str) -> _Folder:
 @contextmanager
 def _only_one(file: Path) -> Iterator[None]:
     """Change a file while no other process does."""
-    import fcntl  # here, since not every system has it
-
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with file.with_suffix(".lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        with suppress(ImportError):  # Windows does not have it; there, of two at once the last counts
+            import fcntl  # here, since not every system has it
+
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -22,7 +22,7 @@ from maverick.agents.skills import Skills, load_skills
 from maverick.cli.acp.content import Said, history_of, title_of
 from maverick.cli.acp.tool_calls import kind_of, locations_of, preview_content
 from maverick.cli.acp.tool_calls import title_of as call_title
-from maverick.cli.acp.updates import Update, UpdateMapper, call_key
+from maverick.cli.acp.updates import Update, UpdateMapper, call_key, readable
 from maverick.cli.executor import explain_stand_in, who_answers
 from maverick.cli.run_options import RunOptions
 from maverick.config import MaverickConfig
@@ -317,7 +317,7 @@ class EditorSession:
         while True:
             update = await self._outgoing.get()
             try:
-                await self.setup.client.session_update(self.id, update)
+                await self.setup.client.session_update(self.id, readable(update))
             except ConnectionError:  # the editor is gone, and with it the one who would read it
                 pass
             finally:
@@ -336,17 +336,18 @@ class EditorSession:
         await self.told()  # so that what led to the call is shown before it
         call = ToolCall(request.call_id, request.tool_name, request.arguments)
         folder = self.setup.folder
+        shown = schema.ToolCallUpdate(
+            tool_call_id=call_key(request.run_id, request.call_id),
+            title=call_title(call, request.agent),
+            kind=kind_of(call),
+            status="pending",
+            content=preview_content(preview, request.reason, folder),
+            locations=locations_of(call, folder),
+            raw_input=request.arguments,
+        )
         answer = await self.setup.client.request_permission(
             self.id,
-            schema.ToolCallUpdate(
-                tool_call_id=call_key(request.run_id, request.call_id),
-                title=call_title(call, request.agent),
-                kind=kind_of(call),
-                status="pending",
-                content=preview_content(preview, request.reason, folder),
-                locations=locations_of(call, folder),
-                raw_input=request.arguments,
-            ),
+            readable(shown),
             [
                 schema.PermissionOption(option_id=_ALLOW, name="Allow", kind="allow_once"),
                 *(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from acp import schema
 from acp.helpers import (
@@ -15,6 +15,7 @@ from acp.helpers import (
     update_tool_call,
     update_user_message_text,
 )
+from pydantic import BaseModel
 
 from maverick.cli.acp.tool_calls import (
     PLAN,
@@ -56,6 +57,8 @@ Update: TypeAlias = (
     | schema.SessionInfoUpdate
     | schema.UsageUpdate
 )
+M = TypeVar("M", bound=BaseModel)
+
 _MOST_OUTPUT = 20_000
 """Characters of a command's output that are kept while it runs."""
 
@@ -63,6 +66,24 @@ _MOST_OUTPUT = 20_000
 def call_key(run_id: str, call_id: str) -> str:
     """The id of a tool call in an editor: models number their calls, and a session has many runs."""
     return f"{run_id}:{call_id}"
+
+
+def readable(message: M) -> M:
+    """A message without halves of characters, as models write them and files have them: strict readers refuse it whole."""
+    try:
+        message.model_dump_json()
+    except ValueError:
+        whole: M = type(message).model_validate(_whole(message.model_dump(by_alias=True, exclude_none=True)))
+        return whole
+    return message
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_whole(key): _whole(one) for key, one in value.items()}
+    return [_whole(one) for one in value] if isinstance(value, list) else value
 
 
 class UpdateMapper:
