@@ -343,12 +343,18 @@ def test_a_secret_of_a_server_is_in_nothing_that_is_written(folder: Folder) -> N
 def test_a_server_is_added_used_and_removed_by_command(folder: Folder) -> None:
     shop = Shop(folder)
     command = shop.settings()
+    folder.write(".mcp.json", "{ a stranger's")
+    own = folder.path / ".maverick"
+    own.mkdir(exist_ok=True)
+    (own / "mcp.json").symlink_to(folder.write("dotfiles/mcp.json", "{}"))
 
     added = folder.main("mcp", "add", "--env", "SHOP_KEY=k", "shop", command["command"], *command["args"])
+    (folder.path / ".mcp.json").unlink()
     used = folder.start("run", "-p", "sell 'tea'", "--mcp", "shop", *OPEN)
     removed = folder.main("mcp", "remove", "shop")
 
     assert added.returncode == 0, added.stderr
+    assert (own / "mcp.json").is_symlink()
     assert used.stdout.rstrip() == "According to mcp__shop__sell: tea."
     assert removed.returncode == 0, removed.stderr
     assert folder.json("mcp", "list") == []

@@ -6,11 +6,13 @@ import getpass
 
 import pytest
 
+from cli.folder import Folder
 from cli.office_agents import clerk
 from cli.runs_command import AGENTS, Runs, fits
 from maverick import AgentExecutor
 from maverick.cli.screen import one_line
 from maverick.journal import Approval, ApprovalStatus, Journal
+from maverick.journal.approvals import reopened
 from maverick.testing import ScriptedClient, call
 from media_files import png
 
@@ -192,3 +194,45 @@ def test_a_run_that_waits_hears_when_it_is_resumed_and_one_that_has_ended_does_n
     assert resumed.returncode == 0, resumed.stderr
     assert "a person wrote: [image: shelf.png] Hurry up." in one_line(shown.stdout)
     assert "The run 'sum' has ended (complete)" in runs.refuse("say", "sum", "Hello?")
+
+
+RULED = '''
+from maverick import AgentExecutor, define_agent, tool
+from maverick.testing import ScriptedClient, call, reply
+
+@tool(approval=True)
+async def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+payer = define_agent("payer", tools=[pay])
+
+def executor(definition, user_id):
+    client = ScriptedClient(lambda request: reply("Done.") if len(request.messages) > 1 else call("pay", amount=1))
+    return AgentExecutor(client, may_approve=lambda asked, by: by == "boss")
+'''
+
+
+@pytest.mark.requirement("P7")
+def test_who_may_not_decide_and_arguments_that_do_not_fit_are_refused_at_once(
+    folder: Folder, runs: Runs
+) -> None:
+    folder.write("payer.py", RULED)
+    parked = folder.main("run", "payer.py", "-p", "Pay.", "--run-id", "pay", "--journal", str(runs.file))
+
+    strange = runs.refuse("approve", "pay", "--by", "eve", "--agents", "payer.py")
+    unfit = runs.refuse(
+        "approve", "pay", "--by", "boss", "--arguments", '{"amount": "much"}', "--agents", "payer.py"
+    )
+    pending = request(runs, "pay:1:0").status
+    unknown = runs.run("approve", "pay", "--by", "eve", "--agents", "gone.py")
+    waiting = reopened(request(runs, "pay:1:0"))
+    runs.use(lambda journal: journal.settle_approval(waiting, ApprovalStatus.APPROVED))
+    done = runs.run("approve", "pay", "--by", "boss", "--set", "amount=2", "--resume", "--agents", "payer.py")
+
+    assert parked.returncode == 3, parked.stderr
+    assert "cannot be decided by 'eve'" in strange
+    assert "amount" in unfit
+    assert pending is ApprovalStatus.PENDING
+    assert "if eve may not, the run waits on" in unknown.stdout
+    assert "Done." in done.stdout

@@ -13,7 +13,7 @@ import msgspec
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.screen import Screen
 from maverick.config.loading import own_folder, read_small_file
-from maverick.config.mcp_servers import OF_OTHER_PROGRAMS, check_server, load_mcp_servers, servers_in
+from maverick.config.mcp_servers import OF_OTHER_PROGRAMS, check_server, servers_in
 from maverick.exceptions import ConfigError, InvalidInputError, describe_unknown
 
 
@@ -35,10 +35,10 @@ def add_server(options: argparse.Namespace) -> int:
     settings = {**where, **{name: value for name, value in more.items() if value}}
     file = own_folder() / "mcp.json"
     check_server(file, options.name, settings)
-    other = load_mcp_servers().servers.get(options.name)
-    if other is not None and not other.project and other.source != str(file):
+    settings_file = file.with_name("config.yaml")  # of the person's own, too; a project's files are not asked
+    if options.name in servers_in(settings_file, read_small_file(settings_file)):
         raise ConfigError(
-            f"{other.source} has a server {options.name!r} already. Edit it there.", field=options.name
+            f"{settings_file} has a server {options.name!r} already. Edit it there.", field=options.name
         )
     _write(file, {**servers_in(file, read_small_file(file)), options.name: settings})
     screen = Screen.of_process(interactive=False)
@@ -68,6 +68,7 @@ def _write(file: Path, servers: dict[str, Any]) -> None:
     """Write the servers; a file of another program's form keeps what else is in it. Only its owner may read it."""
     kept: dict[str, Any] = msgspec.json.decode(read_small_file(file) or b"{}")
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = file.resolve()  # a link, such as one into a folder of settings that is shared, stays one
     with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as written:
         written.write(msgspec.json.format(msgspec.json.encode({**kept, OF_OTHER_PROGRAMS: servers})))
     os.replace(written.name, file)  # noqa: PTH105 - the temporary file's name is a str

@@ -11,7 +11,8 @@ from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.in_fleet import state_in_fleet
 from maverick.cli.runs.pending import deciding_user, pending_in
-from maverick.exceptions import ApprovalError
+from maverick.cli.settings import load_settings
+from maverick.exceptions import AgentError, ApprovalError, ConfigError
 from maverick.journal import Approval, Journal, RunStatus
 from maverick.journal.approvals import decided_by_the_run
 
@@ -97,10 +98,12 @@ async def _request(console: Console, given: str) -> Approval:
 async def _decide(
     console: Console, asked: Approval, decision: Mapping[str, Any], agents: str | None, *, resume: bool
 ) -> int:
-    # Whoever drives the run asks its executor's own rule, if it has one, who may decide.
-    decided = await console.journal.decide(asked.approval_id, may_approve=decided_by_the_run, **decision)
-    root = await _outermost(console.journal, decided.run_id)
+    root = await _outermost(console.journal, asked.run_id)
     goes_on = await state_in_fleet(console.journal, root) not in (None, "ended")
+    is_checked = not goes_on and await _decide_here(console, asked, root, decision, agents)
+    if not is_checked:  # whoever drives the run asks its executor's own rule, if it has one, who may decide
+        await console.journal.decide(asked.approval_id, may_approve=decided_by_the_run, **decision)
+    decided = await console.journal.get_approval(asked.approval_id)
     if console.as_json:
         console.write(decided)
     else:
@@ -109,6 +112,10 @@ async def _decide(
         console.say(
             [f"{decided.approval_id} ({decided.tool_name}) is {verb} by {decided.decided_by}{edited}."]
         )
+        if asked.has_rule and not is_checked:
+            console.say(
+                [f"The agent says who may decide: if {decided.decided_by} may not, the run waits on."]
+            )
         if goes_on or not resume:
             console.say([await _how_it_goes_on(console, root, agents)])
     if goes_on or not resume:
@@ -116,6 +123,32 @@ async def _decide(
     from maverick.cli.runs.resume import continue_run  # here, since deciding alone needs no agent
 
     return await continue_run(console, root, agents, RunOptions())
+
+
+async def _decide_here(
+    console: Console, asked: Approval, root: str, decision: Mapping[str, Any], agents: str | None
+) -> bool:
+    """Decide as the run's own executor does, by its rule on who may and the tool's parameters.
+
+    Returns:
+        Whether it was: not where nothing has to be checked, or the agent is not at hand.
+    """
+    if not asked.has_rule and decision.get("arguments") is None:
+        return False
+    from maverick.agents.running import agent_executor  # here, since most decisions need no agent
+    from maverick.cli.runs.resume import agent_of
+
+    record = await console.journal.get(root)
+    try:
+        config = load_settings(asks=False, as_json=console.as_json)
+        found, definition = agent_of(record, agents, config)
+    except (AgentError, ConfigError):
+        return False
+    given = {name: value for name, value in decision.items() if name != "approved"}
+    async with agent_executor(found, config, console.journal, user_id=record.user_id) as executor:
+        decide = executor.approve if decision["approved"] else executor.deny
+        await decide(asked.approval_id, definition=definition, **given)
+    return True
 
 
 async def _how_it_goes_on(console: Console, run_id: str, agents: str | None = None) -> str:

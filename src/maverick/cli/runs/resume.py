@@ -71,7 +71,7 @@ async def continue_run(
     """
     record = await console.journal.get(run_id)
     config = load_settings(asks=True, as_json=console.as_json)
-    found, agent = _agent_of(record, agents, config)
+    found, agent = agent_of(record, agents, config)
     definition = changes.applied_to(
         agent, await _model_to_resume(console.journal, run_id, found, agent, changes, config)
     )
@@ -113,7 +113,7 @@ async def fork_run(
     config = load_settings(asks=True, as_json=console.as_json)
     changes = RunOptions.from_options(different)
     record = await console.journal.get(run_id)
-    found, agent = _agent_of(record, agents, config)
+    found, agent = agent_of(record, agents, config)
     answering = who_answers(found, agent, changes.model, config.agent)
     definition = changes.applied_to(agent, None if answering is None else answering.model)
     streams = definition.output_config is None
@@ -144,7 +144,7 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
         InvalidInputError: Its agent cannot be loaded.
     """
     record = await console.journal.get(run_id)
-    _, definition = _agent_of(record, agents, load_settings(asks=True, as_json=console.as_json))
+    _, definition = agent_of(record, agents, load_settings(asks=True, as_json=console.as_json))
     printer = RunPrinter(console, RunOptions(), agents, definition.run_config, run_id)
     result = None
     # Without its MCP servers: what their tools did is in the journal.
@@ -193,7 +193,7 @@ def file_of_run(run_id: str) -> str | None:
     return None if named is None else split_source(named)[0]
 
 
-def _agent_of(
+def agent_of(
     record: RunRecord, agents: str | None, config: MaverickConfig
 ) -> tuple[DiscoveredAgent, AgentDefinition[Any]]:
     """A run's agent, and its definition: from the file that is named, or it was started with, or by its name.
