@@ -78,8 +78,8 @@ class ConfirmationStore:
         self._conversation_id = conversation_id
         self._at = now() if at is None else at
 
-    def ask(self, tool_name: str, binding: str, phrase: str, question: str) -> Confirmation:
-        """Ask for a confirmation, in place of any question that is open."""
+    def ask(self, tool_name: str, binding: str, phrase: str, question: str, action: str = "") -> Confirmation:
+        """Ask for a confirmation of an action, in place of any question that is open."""
         self.cancel()
         asked = Confirmation(
             id=secrets.token_urlsafe(16),
@@ -89,6 +89,7 @@ class ConfirmationStore:
             binding=binding,
             phrase=phrase,
             question=question,
+            action=action,
             created_at=self._at,
             expires_at=self._at + GOOD_FOR,
         )

@@ -29,6 +29,8 @@ from maverick.model.media import media_from_bytes
 
 _TITLE_LENGTH = 60
 _MOST_SHOWN = 100
+_MOST_WORDS = 8
+"""Words that are searched for at once."""
 _MOST_ATTACHED = 2
 """The newest messages with images or documents whose content is sent to the model again."""
 
@@ -139,9 +141,21 @@ class ConversationStore:
         """The conversation, if the user has it."""
         return self._session.get(Conversation, (self._user_id, conversation_id))
 
-    def newest(self) -> list[Conversation]:
-        """The user's conversations, the newest first, and not more than a page shows."""
+    def newest(self, words: Iterable[str] = ()) -> list[Conversation]:
+        """The user's conversations, the newest first, and not more than a page shows.
+
+        Args:
+            words: What the title or the messages of each have to contain.
+        """
         query = select_rows(Conversation).where(Conversation.user_id == self._user_id)
+        for word in list(words)[:_MOST_WORDS]:
+            said = select(col(ChatMessage.conversation_id)).where(
+                col(ChatMessage.user_id) == self._user_id,
+                col(ChatMessage.content).icontains(word, autoescape=True),
+            )
+            query = query.where(
+                or_(col(Conversation.title).icontains(word, autoescape=True), col(Conversation.id).in_(said))
+            )
         return list(
             self._session.exec(query.order_by(col(Conversation.updated_at).desc()).limit(_MOST_SHOWN))
         )
@@ -309,6 +323,7 @@ class ConversationStore:
         calls: Iterable[ToolCallRecord],
         *,
         output: Any = None,  # noqa: ANN401 - any JSON
+        parts: list[dict[str, Any]] | None = None,
         again: bool = False,
         goes_on: bool = False,
     ) -> int | None:
@@ -321,6 +336,7 @@ class ConversationStore:
             at: When.
             calls: The tools that were called for it.
             output: The answer as JSON values, if it has a type.
+            parts: What it is made of, in order, if that is more than its last words.
             again: Whether a part of it was written down before, which it replaces.
             goes_on: Whether the run has more to write: then no other may.
         """
@@ -330,7 +346,7 @@ class ConversationStore:
         if again:
             said = (*self._in(conversation_id), col(ChatMessage.run_id) == run_id)
             self._forget(*said, col(ChatMessage.role) == "assistant")
-        return self.say(conversation_id, "assistant", answer, run_id, at, calls, output=output)
+        return self.say(conversation_id, "assistant", answer, run_id, at, calls, output=output, parts=parts)
 
     def say(
         self,
@@ -342,6 +358,7 @@ class ConversationStore:
         calls: Iterable[ToolCallRecord] = (),
         attachments: Iterable[Image | Document] = (),
         output: Any = None,  # noqa: ANN401 - any JSON
+        parts: list[dict[str, Any]] | None = None,
     ) -> int:
         """Write down what was said, and the tools that were called for it; returns the number of the message."""
         said: dict[str, Any] = {
@@ -354,6 +371,8 @@ class ConversationStore:
         }
         if output is not None:
             said["output"] = output
+        if parts:
+            said["parts"] = parts
         media = [(storable(part.name), part) for part in attachments]
         if media:
             said["attachments"] = [{"name": name, "media_type": part.media_type} for name, part in media]

@@ -188,6 +188,14 @@ _AGENTS = Migration(
 )
 """A conversation belongs to an agent; all there were belong to the chat's."""
 
+_PARTS_AND_ACTIONS = Migration(
+    statements=(
+        "ALTER TABLE messages ADD COLUMN parts JSON",
+        "ALTER TABLE confirmations ADD COLUMN action VARCHAR NOT NULL DEFAULT ''",
+    ),
+)
+"""What was said and thought between the tool calls of an answer stays, and a question names what will happen."""
+
 CHAT = Schema(
     "chat",
     (
@@ -198,6 +206,7 @@ CHAT = Schema(
         _SAME_STATES_AS_APPROVALS,
         _ATTACHMENTS,
         _AGENTS,
+        _PARTS_AND_ACTIONS,
     ),
 )
 """The tables of :mod:`maverick.chat.tables`."""

@@ -121,6 +121,11 @@ def undone(titles: Sequence[str], removed: Sequence[str], *, returned: bool) -> 
     return f"I've undone that: {_several(titles)} {_is(titles)} {'back on your list' if returned else 'as before'}."
 
 
+def redone(titles: Sequence[str]) -> str:
+    """The change that was undone last was made again."""
+    return f"I've made that change again: {_several(titles)}."
+
+
 def fitted(message: str, count: int, room: int) -> str:
     """As many lines of a list of ``count`` tasks as fit into ``room`` characters."""
     lines = message.split("\n")

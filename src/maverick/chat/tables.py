@@ -103,6 +103,10 @@ class ChatMessage(SQLModel, table=True):
     """The names and media types of what was sent with it, if anything was."""
     output: Any = Field(default=None, sa_column=Column(JSON(none_as_null=True), nullable=True))
     """The answer as JSON values, if its agent declares a type of output."""
+    parts: list[dict[str, Any]] | None = Field(
+        default=None, sa_column=Column(JSON(none_as_null=True), nullable=True)
+    )
+    """What an answer is made of besides its last words, in order, if it is more than these."""
 
 
 class Attachment(SQLModel, table=True):
@@ -180,6 +184,8 @@ class Confirmation(SQLModel, table=True):
     phrase: str
     """What the user has to reply."""
     question: str
+    action: str = ""
+    """What will happen, and to how much, in the words of a button: ``Delete 12 tasks``."""
     status: str = Field(default=ApprovalStatus.PENDING.value)
     created_at: datetime = _time()
     expires_at: datetime = _time()

@@ -132,7 +132,7 @@ class TaskSession:
         return several or [self.find_one(query, prefer_open=prefer_open)]
 
     def require_confirmation(
-        self, tool: TaskTool[Any], what: Sequence[Any], phrase: str, question: str
+        self, tool: TaskTool[Any], what: Sequence[Any], phrase: str, question: str, action: str
     ) -> None:
         """Use up the user's confirmation of exactly this action.
 
@@ -141,7 +141,7 @@ class TaskSession:
         """
         binding = binding_hash([tool.name, tool.description, tool.parameters, what])
         if not self.confirmations.consume(tool.name, binding):
-            asked = self.confirmations.ask(tool.name, binding, phrase, question)
+            asked = self.confirmations.ask(tool.name, binding, phrase, question, action)
             raise TaskRefusedError(
                 "confirmation_required", question, confirmation=asked.id, phrase=phrase, tool=tool.name
             )
@@ -286,6 +286,9 @@ def _delete(session: TaskSession, given: OneTask) -> dict[str, Any]:
         sorted(task.id or 0 for task in tasks),
         phrases.CONFIRM_DELETE,
         phrases.confirm_delete(*titles),
+        f"Delete {phrases.counted(len(tasks))}"
+        if len(tasks) > 1
+        else f"Delete '{phrases.shortened(titles[0])}'",
     )
     outcome = _outcome(tasks, [phrases.deleted(*titles)])
     for task in tasks:
@@ -305,6 +308,7 @@ def _change_all(session: TaskSession, given: AllTasks) -> dict[str, Any]:
         [given.operation, sorted(task.id or 0 for task in tasks)],
         phrase,
         phrases.confirm_bulk(phrase, [task.title for task in kept.values()]),
+        f"{given.operation.partition('_')[0].capitalize()} {phrases.counted(len(tasks))}",
     )
     for task in tasks:
         if given.operation.startswith("delete"):

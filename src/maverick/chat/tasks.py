@@ -19,8 +19,12 @@ from maverick.exceptions import InvalidInputError
 
 DUE_SPANS = ("today", "tomorrow", "this_week", "next_week", "overdue", "none")
 """The due dates that a list of tasks can be filtered by, besides a date."""
+REDO = "redo_last_change"
+"""What the change is called that makes an undone one again."""
 UNDO = "undo_last_change"
 """The name of the undo tool; its own changes cannot be undone."""
+_MOST_STEPS = 1000
+"""Changes that are looked at to find what can be made again."""
 _FILLERS = frozenset(
     re.findall(
         r"\w+",
@@ -223,6 +227,21 @@ class ChangeLog:
         change.undone = True
         self._session.add(change)
         return change, tasks.restore(change.before, change.after)
+
+    def redo_last(self, tasks: TaskStore) -> list[Task] | None:
+        """Make the change again that was undone last; ``None`` if none was, or another was made since."""
+        query = select(Change).where(Change.user_id == self._user_id).order_by(col(Change.id).desc())
+        redone = 0
+        for change in self._session.exec(query.limit(_MOST_STEPS)):
+            if change.tool_name == REDO:
+                redone += 1
+            elif change.tool_name != UNDO:
+                return None
+            elif redone:
+                redone -= 1
+            else:
+                return tasks.restore(change.before, change.after)
+        return None
 
 
 def state_of(task: Task) -> dict[str, Any]:

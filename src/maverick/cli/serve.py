@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import errno
-import ipaddress
 import logging
 import os
 import socket
@@ -14,6 +13,7 @@ import threading
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import uvicorn
@@ -23,18 +23,21 @@ from maverick.chat import AgentRunner, Database, MCPToolServer
 from maverick.chat.database import default_database
 from maverick.chat.prompt import CHAT_LIMITS
 from maverick.cli.assistant import Assistant, choose_assistant
+from maverick.cli.chat_session import current_user
 from maverick.cli.exit_codes import FAILURE, SUCCESS
 from maverick.cli.screen import Screen
 from maverick.cli.served_agents import served_agents
 from maverick.cli.settings import load_settings
 from maverick.config import MaverickConfig
 from maverick.config.installation import extra_needed
+from maverick.config.loading import own_folder
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 from maverick.providers import Client
 from maverick.server import (
     OidcVerifier,
+    Principal,
     ServedAgent,
     ServerLimits,
     TokenSigner,
@@ -42,6 +45,7 @@ from maverick.server import (
     client_protocol,
     create_app,
 )
+from maverick.server.local_sign_in import LocalSignIn, is_loopback
 from maverick.server.tokens import own_secret
 from maverick.telemetry import configure_logging
 
@@ -79,6 +83,8 @@ async def _serve(options: argparse.Namespace, settings: MaverickConfig) -> int:
     _check(options, in_fleet=in_fleet)
     _check_address(options.host, options.port)
     app, introduction, closes = await (_fleet_app if in_fleet else _local_app)(options, settings)
+    local = _local_sign_in(options)
+    app.state.service = replace(app.state.service, local=local)
     configure_logging(logging.WARNING)
     sys.stderr.write(f"{introduction}\n")
     config = uvicorn.Config(
@@ -92,7 +98,9 @@ async def _serve(options: argparse.Namespace, settings: MaverickConfig) -> int:
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_LEAVE_SECONDS,
     )
-    server = _Server(app, config, opens_browser=not options.no_browser, closes=closes)
+    server = _Server(app, config, opens_browser=not options.no_browser, closes=closes, local=local)
+    if local is not None:
+        local.on_used = server.say_where
     await server.serve()
     return SUCCESS if server.started else FAILURE
 
@@ -136,7 +144,11 @@ async def _local_app(options: argparse.Namespace, settings: MaverickConfig) -> _
     if options.agents:
         screen = Screen.of_process(interactive=False)
         agents = served_agents(options.agents, settings, journal, screen, options.model)
-        return _app(options, None, database, agents=agents, journal=journal), _named(agents), (journal,)
+        return (
+            _app(options, None, database, agents=agents, journal=journal),
+            _named(agents),
+            (journal,),
+        )
     assistant = choose_assistant(options.model, settings.agent, pace=PACE)
     runner = chat_runner(database, options.max_spend, journal, assistant)
     return _app(options, runner, database), assistant.introduction, (assistant.client, journal)
@@ -169,15 +181,25 @@ class _Server(uvicorn.Server):
         config: How to serve it, and where.
         opens_browser: Whether to open the page.
         closes: What is closed at the end.
+        local: Signs the person in whose machine it is, if nobody else is served.
     """
 
     def __init__(
-        self, app: FastAPI, config: uvicorn.Config, *, opens_browser: bool, closes: Sequence[Client | Journal]
+        self,
+        app: FastAPI,
+        config: uvicorn.Config,
+        *,
+        opens_browser: bool,
+        closes: Sequence[Client | Journal],
+        local: LocalSignIn | None,
     ) -> None:
         super().__init__(config)
         self._app = app
         self._opens_browser = opens_browser
         self._closes = closes
+        self._local = local
+        self._link: Path | None = None
+        self._url = ""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen."""
@@ -187,10 +209,30 @@ class _Server(uvicorn.Server):
         address = self.servers[0].sockets[0].getsockname()
         host = f"[{address[0]}]" if ":" in address[0] else address[0]
         url = f"http://{host}:{address[1]}/"
-        sys.stdout.write(f"Maverick is at {url} (Ctrl-C stops it)\n")
-        sys.stdout.flush()
+        self._url = url
+        self.say_where("Maverick is at", "(Ctrl-C stops it)")
         if self._opens_browser:
-            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+            threading.Thread(target=webbrowser.open, args=(self._to_open(url),), daemon=True).start()
+
+    def _to_open(self, url: str) -> str:
+        """The page for a browser; with a token, by a file, since other users can see the arguments of programs."""
+        if self._local is None:
+            return url
+        folder = own_folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._link = folder / f"serve-{os.getpid()}.html"
+        self._link.touch(mode=0o600)
+        address = self._local.address(url)
+        self._link.write_text(
+            f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">', "utf-8"
+        )
+        return self._link.as_uri()
+
+    def say_where(self, before: str = "For another browser:", after: str = "(works once)") -> None:
+        """Print the address, with the token that signs in if there is one."""
+        url = self._url if self._local is None else self._local.address(self._url)
+        sys.stdout.write(f"{before} {url} {after}\n")
+        sys.stdout.flush()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let go of everything; streams first, since no end is in sight for some."""
@@ -198,6 +240,8 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
         for part in self._closes:
             await part.aclose()
+        if self._link is not None:
+            self._link.unlink(missing_ok=True)
 
 
 def _app(
@@ -209,7 +253,7 @@ def _app(
     journal: Journal | None = None,
     fleet: Fleet | None = None,
 ) -> FastAPI:
-    signup = _is_only_here(options.host) if options.signup is None else options.signup
+    signup = is_loopback(options.host) if options.signup is None else options.signup
     return create_app(
         runner,
         database,
@@ -262,8 +306,8 @@ def _verifier(options: argparse.Namespace) -> Verifier:
     return OidcVerifier(options.oidc_issuer, options.oidc_audience)
 
 
-def _is_only_here(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _local_sign_in(options: argparse.Namespace) -> LocalSignIn | None:
+    """No account is asked for on one's own machine: its user has the tasks and conversations of ``maverick chat``."""
+    if options.oidc_issuer or options.allowed_hosts or not is_loopback(options.host):
+        return None
+    return LocalSignIn(Principal(current_user(), current_user()))

@@ -44,6 +44,8 @@ class ApprovalBody(BaseModel):
     conversation_id: str
     tool_name: str
     question: str
+    action: str = ""
+    """What will happen, and to how much, for a button: ``Delete 12 tasks``; empty if only the tool is known."""
     phrase: str = ""
     """What to reply in the conversation to agree, if that is a way to."""
     expires_at: datetime | None = None

@@ -110,6 +110,8 @@ class Reply:
     """Why it failed, in plain words."""
     output: Any = None
     """The answer as JSON values, if it has a type."""
+    parts: list[dict[str, Any]] | None = None
+    """What it is made of, in order, if that is more than its last words."""
     cost_usd: float = 0.0
     approval: Approval | None = None
     """What a person is to decide before it goes on."""

@@ -224,6 +224,7 @@ class AnswerStore:
                 at,
                 reply.tool_calls,
                 output=reply.output,
+                parts=reply.parts,
                 again=job.goes_on,
                 goes_on=reply.status is AnswerStatus.WAITING,
             )

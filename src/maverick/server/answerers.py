@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 from maverick.chat import AgentRunner, AnswerTimeoutError
 from maverick.chat.runner import pure_tools, text_history, tool_call_record
 from maverick.chat.streaming import FilteredEvents, SentenceFilter
-from maverick.chat.tables import TASKS_AGENT
+from maverick.chat.tables import TASKS_AGENT, storable
 from maverick.exceptions import (
     AgentError,
     ApprovalError,
@@ -26,7 +26,7 @@ from maverick.journal.approvals import allows
 from maverick.loop import TerminateReason
 from maverick.loop.events import AgentActivityEvent, RunEnd
 from maverick.loop.result import AgentResult
-from maverick.model import Message
+from maverick.model import Message, Role, Text, Thought, ToolCall
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener, log_failure
 from maverick.server.answer_body import AnswerStatus
@@ -238,6 +238,7 @@ class AgentAnswerer:
             tool_calls=[tool_call_record(call, call.result) for call in result.tool_calls],
             reason=reason,
             output=to_jsonable_python(result.output) if is_typed else None,
+            parts=_parts(result),
             cost_usd=_cost(result),
             approval=asked,
             may_decide=asked is None or may_decide(executor, asked, job.context.user_id),
@@ -254,6 +255,25 @@ class AgentAnswerer:
                 ids = {"run_id": job.record.run_id, "earlier": job.earlier_run}
                 log_failure(logging.WARNING, "earlier_run_not_read", error, ids)
         return text_history(job.context)
+
+
+def _parts(result: AgentResult[Any]) -> list[dict[str, Any]] | None:
+    """What a run said, thought, heard and called, in order; ``None`` if it only said something."""
+    added = result.new_messages
+    begun = next((at for at, message in enumerate(added) if message.role is Role.ASSISTANT), len(added))
+    numbers = {record.call_id: number for number, record in enumerate(result.tool_calls)}
+    parts: list[dict[str, Any]] = []
+    for message in added[begun:]:
+        for part in message.parts:
+            match part:
+                case Text(text=text) if text.strip() and message.role is not Role.TOOL_RESULT:
+                    kind = "text" if message.role is Role.ASSISTANT else "said"
+                    parts.append({"type": kind, "text": storable(text)})
+                case Thought(text=text) if text.strip():
+                    parts.append({"type": "thinking", "text": storable(text)})
+                case ToolCall(id=call_id) if call_id in numbers:
+                    parts.append({"type": "tool_call", "number": numbers[call_id]})
+    return None if all(part["type"] == "text" for part in parts) else parts
 
 
 async def pending_approval(journal: Journal, run_id: str) -> Approval | None:

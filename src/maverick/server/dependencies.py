@@ -19,6 +19,7 @@ from maverick.server.authentication import COOKIE, Authentication
 from maverick.server.errors import RefusalBody
 from maverick.server.event_stream import EVENT_STREAM, StreamFormat
 from maverick.server.limits import ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
+from maverick.server.local_sign_in import LocalSignIn
 from maverick.server.metrics import ServerMetrics
 from maverick.server.tokens import Principal, SignOuts, TokenSigner, Verifier
 from maverick.server.updates import Updates
@@ -48,6 +49,8 @@ class ChatService:
     streams: ConcurrencyLimit
     metrics_token: str | None
     """A token for collectors of metrics; users can read them too."""
+    local: LocalSignIn | None = None
+    """Signs the person in whose machine it is; ``None`` on a server for others."""
 
     @property
     def session_factory(self) -> SessionFactory:

@@ -11,7 +11,7 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from maverick.server.events import Answer
-from maverick.server.stream_encoders import AgUiEncoder, AiSdkEncoder, Frame, StreamEncoder
+from maverick.server.stream_encoders import AgUiEncoder, AiSdkEncoder, Frame, PageEncoder, StreamEncoder
 
 EVENT_STREAM = "text/event-stream"
 PAUSE = 15.0
@@ -31,6 +31,9 @@ class StreamFormat(StrEnum):
     AI_SDK = "ai-sdk"
     """The UI message stream of Vercel's AI SDK."""
 
+    PAGE = "page"
+    """The events for the web page, with HTML in place of Markdown."""
+
     def encoder(self) -> StreamEncoder:
         """A new encoder for an answer in this format."""
         match self:
@@ -38,6 +41,8 @@ class StreamFormat(StrEnum):
                 return AgUiEncoder()
             case StreamFormat.AI_SDK:
                 return AiSdkEncoder()
+            case StreamFormat.PAGE:
+                return PageEncoder()
         return StreamEncoder()
 
 
@@ -107,7 +112,7 @@ async def _encoded(answer: Answer, encoder: StreamEncoder, after: int) -> AsyncG
             continue
         seen, unseen = event.after(after)
         if seen is not None:
-            encoder.encode(seen)
+            encoder.skip(seen)
         if unseen is not None and (frames := encoder.encode(unseen)):
             # The number goes with the last message: a client that has it has all of the event.
             yield b"".join((*map(encoded, frames[:-1]), encoded(frames[-1], event.id)))

@@ -19,6 +19,7 @@ from maverick.loop.events import (
     PrefixChanged,
     ServerToolUsed,
     SourcesCited,
+    Thinking,
     ToolCallEnd,
     ToolCallStart,
 )
@@ -35,6 +36,8 @@ class EventName(StrEnum):
     ``goes_on`` after a decision."""
     TEXT = "text"
     """More of its words, which stay: ``text``."""
+    THINKING = "thinking"
+    """More of what the model thinks before it answers: ``text``."""
     TOOL_START = "tool_start"
     """A tool is called, or is to be once a person agrees: ``id``, ``name``, ``arguments``."""
     TOOL_END = "tool_end"
@@ -190,6 +193,8 @@ def _streamed(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any]] 
     match event:
         case ContentChunk(content=content):
             made = EventName.TEXT, {"text": content}
+        case Thinking(content=content):
+            made = EventName.THINKING, {"text": content}
         case ToolCallStart(tool_call=call) | ApprovalRequested(tool_call=call):
             made = EventName.TOOL_START, {"id": call.id, "name": call.tool_name, "arguments": call.arguments}
         case ToolCallEnd():

@@ -12,6 +12,7 @@ import msgspec
 from maverick.chat.sentences import split
 from maverick.server.answer_body import AnswerStatus
 from maverick.server.events import EventName, StreamEvent
+from maverick.server.markdown import MarkdownStream, render_markdown
 
 Json: TypeAlias = dict[str, Any]
 
@@ -33,6 +34,44 @@ class StreamEncoder:
     def encode(self, event: StreamEvent) -> list[Frame]:
         """The messages that are sent for the next event."""
         return [Frame(event.data, event.name)]
+
+    def skip(self, event: StreamEvent) -> None:
+        """Take in an event that the client has."""
+        self.encode(event)
+
+
+class PageEncoder(StreamEncoder):
+    """The events for the page: with HTML in place of Markdown."""
+
+    def __init__(self) -> None:
+        self._words = MarkdownStream()
+        self._is_behind = False
+
+    def skip(self, event: StreamEvent) -> None:
+        """Take in an event that the client has; which blocks its words were sent in is not known."""
+        self.encode(event)
+        self._is_behind = True
+
+    def encode(self, event: StreamEvent) -> list[Frame]:
+        """The messages that are sent for the next event."""
+        match event.name:
+            case EventName.TEXT:
+                return self._html(self._words.feed(event.data["text"]))
+            case EventName.START | EventName.TOOL_START:
+                ended = self._html(self._words.flush())
+                self._words = MarkdownStream()
+                return [*ended, *super().encode(event)]
+            case EventName.DONE:
+                html = render_markdown(event.data["response"])
+                return [*self._html(self._words.flush()), Frame({**event.data, "html": html}, event.name)]
+        return super().encode(event)
+
+    def _html(self, changed: tuple[int, list[str]] | None) -> list[Frame]:
+        if changed is None:
+            return []
+        first, blocks = self._words.whole() if self._is_behind else changed
+        self._is_behind = False
+        return [Frame({"from": first, "html": blocks}, "html")]
 
 
 class _ProtocolEncoder(StreamEncoder, ABC):
@@ -64,6 +103,8 @@ class _ProtocolEncoder(StreamEncoder, ABC):
 
     def encode(self, event: StreamEvent) -> list[Frame]:
         """The messages that are sent for the next event."""
+        if event.name is EventName.THINKING:
+            return []
         if event.name in (EventName.START, EventName.TOOL_START, EventName.TOOL_END):
             if (event.name, event.data.get("id", "")) in self._reported:
                 return [Frame(data) for data in self._again(event.name)]
@@ -246,16 +287,6 @@ class AiSdkEncoder(_ProtocolEncoder):
         """The messages that are sent for the next event."""
         frames = super().encode(event)
         return [*frames, Frame("[DONE]")] if event.name == EventName.DONE else frames
-
-    def _asked_about(self, approval: Mapping[str, Any]) -> str | None:
-        """The call that a person is asked about: of several calls of one tool, the one with the same arguments."""
-        made = [
-            call_id
-            for call, call_id in self._calls
-            if call["name"] == approval["tool_name"]
-            and approval.get("arguments") in (None, call.get("arguments"))
-        ]
-        return made[-1] if made else None
 
     def _call_id(self, data: Mapping[str, Any]) -> str:
         return self._resumed_calls.get(data["id"]) or super()._call_id(data)

@@ -63,7 +63,7 @@ class Window:
 
     @property
     def tasks(self) -> Locator:
-        return self.page.locator("#task-list .task-title")
+        return self.page.locator("#task-list section .task-title")
 
     async def shoot(self, name: str) -> None:
         """Keep a picture of the page."""

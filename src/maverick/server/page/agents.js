@@ -1,7 +1,7 @@
 // The agents that can be talked to: which one a new conversation is with, and how it begins.
 
 import { ask } from "./api.js";
-import { byId, element } from "./element.js";
+import { byId, element, label } from "./element.js";
 
 /** Knows the agents, and has one chosen for a new conversation. */
 export class Agents {
@@ -105,10 +105,4 @@ function read(fields) {
     }
   }
   return inputs;
-}
-
-/** A name of a program, as a person would write it. */
-export function label(name) {
-  const words = name.replaceAll("_", " ").replaceAll("-", " ").trim();
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -1,5 +1,7 @@
 // The server: requests, and streams of events that go on after the connection is lost.
 
+import { byId } from "./element.js";
+
 /** A request that was refused, with the server's sentence. */
 export class Refused extends Error {
   constructor(status, code, message) {
@@ -46,12 +48,16 @@ async function fetched(path, { method = "GET", body, headers = {}, signal }) {
   throw new Refused(response.status, told?.error?.code ?? "refused", told?.error?.message ?? "Something went wrong.");
 }
 
+const SILENCE = 40000; // milliseconds; the server says something every 15 seconds, so the connection is gone
+
 /** Read a response as server-sent events, and call a function with each. */
 async function readEvents(response, onEvent) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let waiting = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    let silent;
+    const silence = new Promise((_, reject) => (silent = setTimeout(() => reject(new Refused(0, "offline", OFFLINE)), SILENCE)));
+    const { value, done } = await Promise.race([reader.read(), silence]).finally(() => clearTimeout(silent));
     if (done) return;
     waiting += value;
     const blocks = waiting.split("\n\n");
@@ -75,6 +81,7 @@ async function readEvents(response, onEvent) {
  */
 export async function followAnswer({ begin = null, runId = null, onEvent, onLost, signal }) {
   const key = newKey();
+  const who = {};
   let last = null;
   let over = false;
   const hear = (event) => {
@@ -86,13 +93,15 @@ export async function followAnswer({ begin = null, runId = null, onEvent, onLost
   for (let attempt = 0; !over; attempt++) {
     if (attempt) {
       onLost(attempt);
-      await pause(Math.min(500 * 2 ** (attempt - 1), 8000), signal);
+      lose(who);
+      await pause(Math.min(500 * 2 ** (attempt - 1), 8000), signal).finally(() => signal.aborted && find(who));
     }
     try {
       const headers = { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": last } : {}) };
       const response = runId
-        ? await fetched(`/api/runs/${runId}/events`, { headers, signal })
-        : await fetched(begin.path, { method: "POST", body: begin.body, headers: { ...headers, "Idempotency-Key": key }, signal });
+        ? await fetched(`/api/runs/${runId}/events?format=page`, { headers, signal })
+        : await fetched(`${begin.path}?format=page`, { method: "POST", body: begin.body, headers: { ...headers, "Idempotency-Key": key }, signal });
+      find(who);
       if (response.status === 204) return;
       await readEvents(response, (event) => {
         attempt = 0;
@@ -100,7 +109,11 @@ export async function followAnswer({ begin = null, runId = null, onEvent, onLost
       });
     } catch (error) {
       if (error.name === "AbortError") return;
-      if (error instanceof Refused && error.status >= 400 && error.status < 500) throw error;
+      if (error instanceof Refused && error.status >= 400 && error.status < 500) {
+        find(who);
+        throw error;
+      }
+      if (attempt >= 8) find(who);
       if (attempt >= 8) throw error instanceof Refused ? error : new Refused(0, "offline", OFFLINE);
     }
   }
@@ -108,9 +121,12 @@ export async function followAnswer({ begin = null, runId = null, onEvent, onLost
 
 /** Hear of changes made anywhere, for as long as the page is open. */
 export async function followUpdates(onUpdate, signal) {
+  const who = {};
+  signal.addEventListener("abort", () => find(who));
   for (let attempt = 0; !signal.aborted; attempt++) {
     try {
       const response = await fetched("/api/updates", { headers: { Accept: "text/event-stream" }, signal });
+      find(who);
       await readEvents(response, (event) => {
         attempt = 0;
         onUpdate(event.name);
@@ -119,16 +135,36 @@ export async function followUpdates(onUpdate, signal) {
       if (error.name === "AbortError") return;
       if (error instanceof Refused && error.status === 401) throw error; // the session has ended, in another tab perhaps
     }
+    if (signal.aborted) return;
+    lose(who);
     await pause(Math.min(500 * 2 ** attempt, 15000), signal).catch(() => null);
   }
 }
 
+/** Wait, unless the network is back before. */
 function pause(milliseconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, milliseconds);
+    addEventListener("online", resolve, { once: true, signal });
     signal?.addEventListener("abort", () => {
       clearTimeout(timer);
       reject(new DOMException("left", "AbortError"));
     });
   });
 }
+
+const lost = new Set();
+
+/** A connection is lost: that is shown at once, and until all are found again. */
+function lose(who) {
+  lost.add(who);
+  byId("connection").hidden = false;
+}
+
+function find(who) {
+  lost.delete(who);
+  byId("connection").hidden = lost.size === 0;
+}
+
+addEventListener("offline", () => lose(window));
+addEventListener("online", () => find(window));

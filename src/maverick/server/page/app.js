@@ -3,9 +3,11 @@
 import { ask, followUpdates } from "./api.js";
 import { Agents } from "./agents.js";
 import { Requests } from "./approvals.js";
+import { Attachments } from "./attachments.js";
 import { ConversationList } from "./conversation-list.js";
 import { dismiss } from "./dialog.js";
 import { byId, element, icon } from "./element.js";
+import { Palette } from "./palette.js";
 import { TaskList } from "./task-list.js";
 import { setUpTheme } from "./theme.js";
 import { Transcript } from "./transcript.js";
@@ -23,12 +25,44 @@ const requests = new Requests({ onError: complain });
 const transcript = new Transcript(agents, { onBusy: showBusy, onBegun: begun, onError: complain, onEdit: edit, onQueued: toast, onReturned: giveBack });
 const conversations = new ConversationList({ onDeleted: startNew, onError: complain });
 const tasks = new TaskList({ onError: complain, onSaid: toast });
+const attachments = new Attachments({ onError: complain });
+const palette = new Palette(commands);
+
+/** What the palette offers. */
+function commands() {
+  const open = (conversations.conversations ?? []).map(({ id, title }) => ({ label: title || "New conversation", action: () => (location.hash = encodeURIComponent(id)) }));
+  const click = (id) => () => byId(id).click();
+  return [
+    { label: "New conversation", key: "Alt+N", action: startNew },
+    { label: "Write a message", key: "/", action: () => byId("composer-text").focus() },
+    { label: "Attach files", action: click("attach") },
+    ...(transcript.following ? [{ label: "Stop the answer", key: "Esc", action: () => transcript.stop() }] : []),
+    { label: "Search conversations", action: () => focusIn("conversations", "search-conversations") },
+    ...(hasTasks
+      ? [
+          { label: "Add a task", action: () => focusIn("tasks", "add-task-title") },
+          { label: "Search tasks", action: () => focusIn("tasks", "search-tasks") },
+          { label: "Undo the last change", action: click("undo") },
+          { label: "Redo the last change", action: click("redo") },
+        ]
+      : []),
+    { label: "Switch between light and dark", action: click("theme") },
+    ...(byId("log-out").hidden ? [] : [{ label: "Sign out", action: signOut }]),
+    ...open,
+  ];
+}
+
+function focusIn(side, id) {
+  if (getComputedStyle(byId(side)).position === "fixed") openSide(side);
+  byId(id).focus();
+}
 
 async function start() {
+  await useLink();
   try {
     const [me, about] = await Promise.all([ask("GET", "/api/me"), ask("GET", "/api/about"), agents.load()]);
     byId("who").textContent = me.name;
-    byId("log-out").hidden = !about.sign_out;
+    byId("log-out").hidden = !about.sign_out || about.local;
     hasTasks = about.tasks;
     byId("app").classList.toggle("no-tasks", !hasTasks);
   } catch (error) {
@@ -60,6 +94,7 @@ function forget() {
   tasks.clear();
   agents.clear();
   requests.clear();
+  attachments.take();
   stopEditing();
   dismiss();
   clearTimeout(shownUntil);
@@ -78,9 +113,11 @@ async function showSignIn(reason = "") {
   const about = await ask("GET", "/api/about").catch(() => ({ accounts: true, signup: false, tasks: false }));
   byId("sign-in").hidden = false;
   byId("sign-up").hidden = !about.signup;
+  byId("sign-in-fields").hidden = about.local && !about.signup;
   byId("sign-in-hint").textContent = about.tasks ? "Sign in to see your tasks." : "Sign in to go on.";
   if (!about.accounts) byId("sign-in-hint").textContent = "This server uses an external sign-in service. Sign in through your organisation's page.";
-  byId("sign-in-error").textContent = reason;
+  if (about.local) byId("sign-in-hint").textContent = "Open the address that maverick serve has printed last. It signs you in without a password, once.";
+  byId("sign-in-error").textContent = about.local ? "" : reason;
   byId("name").focus();
 }
 
@@ -98,6 +135,14 @@ async function signIn(path) {
   } catch (error) {
     byId("sign-in-error").textContent = error.message;
   }
+}
+
+/** The address that the server printed signs the person in who has it, once. */
+async function useLink() {
+  const [, token] = /^#token=([\w-]+)$/.exec(location.hash) ?? [];
+  if (!token) return;
+  history.replaceState(null, "", location.pathname); // so that it stays in no history
+  await ask("POST", "/api/local-session", { token }).catch(() => null); // used before, perhaps by this browser
 }
 
 async function signOut() {
@@ -186,7 +231,7 @@ function send() {
   input.value = "";
   stopEditing();
   grow();
-  transcript.send(text, replaces);
+  transcript.send(text, replaces, attachments.take());
 }
 
 function edit(message) {
@@ -236,10 +281,13 @@ function closeSides() {
 }
 
 function hearKey(event) {
-  if (event.key === "Escape" && !byId("dialog").open) {
+  if (event.key === "Escape" && !document.querySelector("dialog[open], .menu")) {
     if (!byId("shade").hidden) closeSides();
     else if (transcript.following) transcript.stop();
     else stopEditing();
+  } else if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k" && !byId("app").hidden) {
+    event.preventDefault();
+    palette.open();
   } else if (event.altKey && event.code === "KeyN") {
     event.preventDefault();
     startNew();
@@ -267,6 +315,7 @@ byId("composer-text").addEventListener("keydown", (event) => {
   }
 });
 byId("composer-text").addEventListener("input", grow);
+byId("open-palette").addEventListener("click", () => palette.open());
 byId("cancel-editing").addEventListener("click", stopEditing);
 byId("stop").addEventListener("click", () => transcript.stop());
 byId("open-conversations").addEventListener("click", () => openSide("conversations"));

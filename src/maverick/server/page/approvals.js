@@ -1,35 +1,76 @@
-// What waits for this user's decision in other users' conversations.
+// Questions whether to go ahead: in this user's conversations, and those of others that wait for this user.
 
 import { ask } from "./api.js";
-import { byId, element } from "./element.js";
-import { label } from "./agents.js";
-import { shown } from "./output.js";
+import { byId, element, icon, label } from "./element.js";
+import { editable, shown } from "./output.js";
 
 const AGAIN = 30000;
 
-/** A question whether a tool may be called, with what. */
+/** A question whether a tool may be called, with what: its arguments can be changed first. */
 export function approvalCard(approval, onDecide) {
-  const reason = element("input", { type: "text", class: "reason", maxlength: "2000", placeholder: "Reason, if you deny it", "aria-label": "Reason" });
+  const what = label(approval.tool_name);
+  const reason = element("input", { type: "text", class: "reason", maxlength: "2000", placeholder: "Reason, if you decline", "aria-label": "Reason" });
+  const given = element("div", { class: "output" }, shown(approval.arguments));
+  const problem = element("p", { class: "error", role: "alert" });
+  let fields = null;
   const decide = (approved) => {
-    for (const control of card.querySelectorAll("button, input")) control.disabled = true;
-    onDecide(approved, reason.value.trim());
+    let edited;
+    try {
+      edited = approved ? fields?.read() : undefined;
+    } catch (error) {
+      problem.textContent = error.message;
+      return;
+    }
+    for (const control of card.querySelectorAll("button, input, textarea")) control.disabled = true;
+    onDecide(approved, { reason: reason.value.trim(), arguments: edited });
   };
+  const change = element("button", { type: "button", class: "plain", text: "Edit", onclick: () => {
+    fields = editable(approval.arguments);
+    given.replaceChildren(fields.node);
+    change.remove();
+    fields.node.querySelector("input, textarea")?.focus();
+  } });
   const card = element(
     "div",
     { class: "request card", role: "group", "aria-label": "Approval" },
-    element("p", { class: "request-title", text: `${label(approval.tool_name)}?` }),
+    element("p", { class: "request-title" }, icon("warn"), `${what}${count(approval.arguments)}?`),
     approval.question.startsWith("May ") ? null : element("p", { class: "quiet", text: approval.question }),
-    element("div", { class: "output" }, shown(approval.arguments)),
+    Object.keys(approval.arguments).length ? given : null,
     approval.user_id ? element("p", { class: "quiet", text: `Asked by ${approval.agent} for ${approval.user_id}.` }) : null,
+    problem,
     approval.may_decide
       ? element(
           "div",
           { class: "decision" },
-          element("button", { type: "button", class: "primary", text: "Approve", onclick: () => decide(true) }),
-          element("button", { type: "button", class: "plain", text: "Deny", onclick: () => decide(false) }),
+          element("button", { type: "button", class: "primary", text: what, onclick: () => decide(true) }),
+          element("button", { type: "button", class: "plain", text: "Don’t", onclick: () => decide(false) }),
+          Object.keys(approval.arguments).length ? change : null,
           reason,
         )
       : element("p", { class: "quiet", text: "Somebody else has to approve this. The answer goes on when they have." }),
+  );
+  return card;
+}
+
+/** How much is in the only list of the arguments, if there is one: what will happen to many is told by their number. */
+function count(given) {
+  const lists = Object.values(given).filter((value) => Array.isArray(value) && value.length > 1);
+  return lists.length === 1 ? ` (${lists[0].length})` : "";
+}
+
+/** A question about tasks, which the tool itself asks. */
+export function confirmationCard(approval, onDecide) {
+  const decide = (approved) => {
+    for (const button of card.querySelectorAll("button")) button.disabled = true;
+    onDecide(approved, {});
+  };
+  const card = element(
+    "div",
+    { class: "approval", role: "group", "aria-label": "Confirmation" },
+    icon("warn"),
+    element("span", { text: `${approval.action || "Go ahead"}?` }),
+    element("button", { type: "button", class: "danger", text: approval.action || "Confirm", onclick: () => decide(true) }),
+    element("button", { type: "button", class: "plain", text: "Keep", onclick: () => decide(false) }),
   );
   return card;
 }
@@ -49,7 +90,7 @@ export class Requests {
     if (others.map(({ id }) => id).join() === this.ids && this.ids) return;
     this.ids = others.map(({ id }) => id).join();
     this.node.hidden = !others.length;
-    this.node.replaceChildren(element("h2", { text: "Waiting for you" }), ...others.map((approval) => approvalCard(approval, (approved, reason) => this.decide(approval, approved, reason))));
+    this.node.replaceChildren(element("h2", { text: "Waiting for you" }), ...others.map((approval) => approvalCard(approval, (approved, details) => this.decide(approval, approved, details))));
   }
 
   clear() {
@@ -59,13 +100,19 @@ export class Requests {
     this.node.replaceChildren();
   }
 
-  async decide({ id }, approved, reason) {
+  async decide({ id }, approved, details) {
     try {
-      await ask("POST", `/api/approvals/${encodeURIComponent(id)}/${approved ? "approve" : "deny"}`, approved ? undefined : { reason });
+      await ask("POST", `/api/approvals/${encodeURIComponent(id)}/${approved ? "approve" : "deny"}`, decision(approved, details));
     } catch (error) {
       this.listeners.onError(error);
     }
     this.ids = "";
     await this.load().catch(this.listeners.onError);
   }
+}
+
+/** The body of a decision. */
+export function decision(approved, { reason = "", arguments: edited }) {
+  if (!approved) return { reason };
+  return edited === undefined ? undefined : { arguments: edited };
 }

@@ -2,23 +2,35 @@
 
 import { ask } from "./api.js";
 import { element, iconButton, byId } from "./element.js";
-import { askFor, confirm } from "./dialog.js";
+import { askFor, confirm, menu } from "./dialog.js";
 
-/** Shows the conversations, the newest first, and has them renamed, exported and deleted. */
+/** Shows the conversations, the newest first, and has them found, renamed, exported and deleted. */
 export class ConversationList {
-  constructor({ onOpen, onDeleted, onError }) {
+  constructor({ onDeleted, onError }) {
     this.node = byId("conversation-list");
-    this.listeners = { onOpen, onDeleted, onError };
+    this.search = byId("search-conversations");
+    this.listeners = { onDeleted, onError };
     this.current = null;
     this.conversations = null; // not known yet
+    this.found = null; // what was searched for, if anything was
+    let searching;
+    this.search.addEventListener("input", () => {
+      clearTimeout(searching);
+      searching = setTimeout(() => this.load().catch(onError), 150);
+    });
   }
 
   async load() {
     const asked = (this.asked = {});
-    const { conversations } = await ask("GET", "/api/conversations");
+    const words = this.search.value.trim();
+    const [{ conversations }, found] = await Promise.all([
+      ask("GET", "/api/conversations"),
+      words ? ask("GET", `/api/conversations?search=${encodeURIComponent(words)}`) : null,
+    ]);
     if (this.asked === asked) {
       // else it was asked again, or signed out, in the meantime
       this.conversations = conversations;
+      this.found = found?.conversations ?? null;
       this.show();
     }
     return conversations;
@@ -27,7 +39,9 @@ export class ConversationList {
   /** Forget all conversations. */
   clear() {
     this.conversations = null;
+    this.found = null;
     this.asked = null;
+    this.search.value = "";
     this.select(null);
   }
 
@@ -42,8 +56,9 @@ export class ConversationList {
 
   show() {
     const focused = document.activeElement?.closest?.("[data-id]")?.dataset.id;
-    this.node.replaceChildren(...(this.conversations ?? []).map((conversation) => this.item(conversation)));
-    if (this.conversations?.length === 0) this.node.append(element("li", { class: "quiet empty", text: "No conversations yet." }));
+    const shown = this.found ?? this.conversations;
+    this.node.replaceChildren(...(shown ?? []).map((conversation) => this.item(conversation)));
+    if (shown?.length === 0) this.node.append(element("li", { class: "quiet empty", text: this.found ? "Nothing found." : "No conversations yet." }));
     if (focused) this.node.querySelector(`[data-id="${CSS.escape(focused)}"] .open`)?.focus();
   }
 
@@ -56,20 +71,18 @@ export class ConversationList {
       title,
       "aria-current": id === this.current ? "page" : null,
     });
-    const save = element("a", { class: "icon", href: `api/conversations/${encodeURIComponent(id)}/export`, download: "conversation.json", "aria-label": `Export ${title}`, title: "Export" });
-    save.append(iconButton("save", "").firstChild);
+    const more = iconButton("more", `More for ${title}`, () =>
+      menu(more, [
+        { label: "Rename", action: () => this.rename(conversation) },
+        { label: "Export", href: `api/conversations/${encodeURIComponent(id)}/export`, download: "conversation.json" },
+        { label: "Delete", danger: true, action: () => this.remove(conversation) },
+      ]), { "aria-haspopup": "menu" });
     return element(
       "li",
       { "data-id": id, class: id === this.current ? "current" : "" },
       open,
       running ? element("span", { class: "dot", title: "Answering" }) : null,
-      element(
-        "span",
-        { class: "item-actions" },
-        iconButton("edit", `Rename ${title}`, () => this.rename(conversation)),
-        save,
-        iconButton("trash", `Delete ${title}`, () => this.remove(conversation)),
-      ),
+      more,
     );
   }
 

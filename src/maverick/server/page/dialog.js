@@ -1,6 +1,6 @@
 // One dialog for the few questions the page itself asks.
 
-import { byId } from "./element.js";
+import { byId, element } from "./element.js";
 
 /** Ask for a line of text; gives null if the user would rather not. */
 export function askFor(title, value, action) {
@@ -48,4 +48,38 @@ function opened(title, action, value) {
       settle(null);
     }, heard);
   });
+}
+
+/** A menu below a button: entries with an action, or an address. */
+export function menu(button, entries) {
+  document.querySelector(".menu")?.remove();
+  const node = element("div", { class: "menu card", role: "menu", popover: "auto" });
+  const close = () => {
+    node.remove();
+    button.focus();
+  };
+  for (const { label, action, href, download, danger } of entries) {
+    const properties = { role: "menuitem", class: danger ? "entry bad" : "entry", text: label };
+    const entry = href ? element("a", { ...properties, href, download }) : element("button", { ...properties, type: "button" });
+    entry.addEventListener("click", () => {
+      close();
+      action?.();
+    });
+    node.append(entry);
+  }
+  node.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const all = [...node.children];
+    all.at((all.indexOf(document.activeElement) + step) % all.length).focus();
+  });
+  node.addEventListener("toggle", (event) => event.newState === "closed" && node.isConnected && close());
+  document.body.append(node);
+  node.showPopover();
+  const { bottom, top, right } = button.getBoundingClientRect();
+  const below = bottom + node.offsetHeight + 8 < innerHeight;
+  node.style.top = `${below ? bottom + 4 : top - node.offsetHeight - 4}px`;
+  node.style.left = `${Math.max(8, Math.min(right - node.offsetWidth, innerWidth - node.offsetWidth - 8))}px`;
+  node.firstElementChild.focus();
 }

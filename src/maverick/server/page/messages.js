@@ -1,8 +1,7 @@
 // Messages of a conversation: the user's, and answers, also those in progress.
 
-import { approvalCard } from "./approvals.js";
-import { element, icon, iconButton } from "./element.js";
-import { link, rendered } from "./markdown.js";
+import { approvalCard, confirmationCard } from "./approvals.js";
+import { block, copy, element, icon, iconButton, link } from "./element.js";
 import { outputCard } from "./output.js";
 import { ToolCard } from "./tool-card.js";
 
@@ -12,7 +11,12 @@ export function userMessage(message, onEdit) {
   const node = element(
     "article",
     { class: "message user", "aria-label": "You" },
-    element("div", { class: "bubble", text: message.content }),
+    element(
+      "div",
+      { class: "bubble" },
+      message.attachments?.length ? element("ul", { class: "attached", "aria-label": "Attachments" }, ...message.attachments.map(({ name, media_type }) => element("li", { class: "chip" }, icon("clip"), name || media_type))) : null,
+      element("span", { text: message.content }),
+    ),
     element("div", { class: "message-actions" }, edit),
   );
   const settle = (id) => {
@@ -36,11 +40,15 @@ export class AnswerMessage {
     this.begin();
   }
 
+  get hasActed() {
+    return this.content.querySelector(".tool") !== null;
+  }
+
   /** Begin, or begin again. */
   begin() {
     this.tools = new Map();
-    this.text = "";
     this.block = null;
+    this.thoughts = null;
     this.sources = null;
     this.waiting = element("div", { class: "waiting" }, element("span"), element("span"), element("span"));
     this.waiting.setAttribute("aria-hidden", "true");
@@ -51,7 +59,8 @@ export class AnswerMessage {
   /** Show an event of the stream. */
   hear({ name, data }) {
     if (name === "start") data.goes_on ? this.goOn() : this.begin();
-    else if (name === "text") this.say(data.text);
+    else if (name === "html") this.write(data.from, data.html);
+    else if (name === "thinking") this.think(data.text);
     else if (name === "tool_start") this.call(data);
     else if (name === "tool_end") this.tools.get(data.id)?.end(data.result, data.duration_ms, data.outcome);
     else if (name === "server_tool" || name === "note") this.note(data.text);
@@ -63,8 +72,8 @@ export class AnswerMessage {
   /** Go on after a decision. */
   goOn() {
     this.settle();
-    this.text = "";
     this.block = null;
+    this.thoughts = null;
     this.actions.replaceChildren();
     this.content.append(this.waiting);
   }
@@ -72,29 +81,50 @@ export class AnswerMessage {
   /** Show an answer that has been over for long. */
   static kept(message, listeners) {
     const made = new AnswerMessage(listeners);
-    made.waiting.remove();
-    for (const call of message.tool_calls) {
+    const calls = message.tool_calls.map((call) => {
       const card = new ToolCard(call.tool_name, call.parameters);
       card.end(call.result, call.duration_ms);
-      made.content.append(card.node);
-    }
+      return card.node;
+    });
+    for (const part of message.parts ?? calls.map((_, number) => ({ type: "tool_call", number }))) made.part(part, calls);
     if (message.output !== null) made.showOutput(message.output);
-    else if (message.content) made.show(message.content);
+    else if (!made.block && message.content) made.write(0, message.html);
+    made.waiting.remove();
+    made.offer(message.content);
     return made;
   }
 
-  say(text) {
-    this.text += text;
-    this.show(this.text);
+  part({ type, text, number, html }, calls) {
+    if (type === "thinking") this.think(text);
+    else if (type === "said") this.note(`You said: ${text}`);
+    else if (type === "text") this.write(0, html);
+    if (type === "text") return;
+    if (type === "tool_call") this.content.append(calls[number]);
+    this.block = null;
+    if (type !== "thinking") this.thoughts = null;
   }
 
-  show(text) {
+  /** The words from one of their blocks on. */
+  write(from, blocks) {
+    if (this.agent.typed) return; // its words are the output, which is shown when it is whole
+    this.waiting.remove();
+    this.thoughts = null;
     if (!this.block) {
       this.block = element("div", { class: "words" });
       this.content.append(this.block);
     }
-    this.waiting.remove();
-    this.block.replaceChildren(this.agent.typed ? element("pre", {}, element("code", { text })) : rendered(text));
+    while (this.block.children.length > from) this.block.lastElementChild.remove();
+    this.block.append(...blocks.map(block));
+  }
+
+  /** What the model thinks, folded. */
+  think(text) {
+    if (!this.thoughts) {
+      this.thoughts = element("div", { class: "thoughts" });
+      this.content.append(element("details", { class: "thinking" }, element("summary", {}, icon("think"), "Thoughts"), this.thoughts), this.waiting);
+      this.block = null;
+    }
+    this.thoughts.append(text);
   }
 
   /** Show an answer that has a type. */
@@ -113,11 +143,13 @@ export class AnswerMessage {
     }
     const card = new ToolCard(name, parameters);
     this.tools.set(id, card);
-    // What was said stays a part of the task chat's answer, and is shown after its tools; other agents say more.
-    if (this.agent.name === "tasks") this.block?.remove();
-    else this.text = "";
+    this.thoughts = null;
+    // What the task chat says is one answer, which is shown after its tools; other agents say more after each.
+    const words = this.agent.name === "tasks" ? this.content.querySelector(".words") : null;
+    if (words) words.before(card.node);
+    else this.content.append(card.node);
     this.block = null;
-    this.content.append(card.node, this.waiting);
+    this.content.append(this.waiting);
   }
 
   /** Say what a tool of the model's provider did. */
@@ -141,23 +173,8 @@ export class AnswerMessage {
   /** Ask the user whether to go ahead. */
   ask(approval) {
     this.question?.remove();
-    if (approval.arguments) {
-      this.question = approvalCard(approval, (approved, reason) => this.onDecide(approval, approved, reason));
-      this.content.append(this.question);
-      return;
-    }
-    const decide = (approved) => {
-      for (const button of this.question.querySelectorAll("button")) button.disabled = true;
-      this.onDecide(approval, approved);
-    };
-    this.question = element(
-      "div",
-      { class: "approval", role: "group", "aria-label": "Confirmation" },
-      icon("warn"),
-      element("span", { text: "Shall I go ahead?" }),
-      element("button", { type: "button", class: "danger", text: "Confirm", onclick: () => decide(true) }),
-      element("button", { type: "button", class: "plain", text: "Keep it", onclick: () => decide(false) }),
-    );
+    const card = approval.arguments ? approvalCard : confirmationCard;
+    this.question = card(approval, (approved, details) => this.onDecide(approval, approved, details));
     this.content.append(this.question);
   }
 
@@ -167,26 +184,53 @@ export class AnswerMessage {
     this.question = null;
   }
 
-  end({ status, response, reason, output }) {
+  end({ status, response, html, reason, output }) {
     this.waiting.remove();
     for (const card of this.tools.values()) status === "waiting" ? card.wait() : card.leave();
     if (output !== null && output !== undefined) this.showOutput(output);
-    else if (response && status !== "waiting") this.show(response);
+    else if (response && status !== "waiting") this.conclude(html, status);
     if (this.sources) this.content.append(this.sources);
     if (this.question) this.content.append(this.question);
-    this.node.classList.toggle("failed", status === "failed");
-    const note = { stopped: "Stopped.", failed: reason || "Something went wrong." }[status];
-    if (!note) return;
+    if (status === "failed") this.trouble(reason || "Something went wrong. Please try again.");
+    else if (status !== "waiting") this.offer(response, status === "stopped" ? "Stopped." : "");
+  }
+
+  /** What was streamed stays; the answer itself is only shown if it was not. */
+  conclude(html, status) {
+    if (this.agent.name === "tasks") {
+      for (const words of [...this.content.querySelectorAll(".words")]) words.remove();
+      this.block = null; // said in pieces before and after its tools, it is one text
+    }
+    if (!this.block && !(status === "failed" && this.agent.name === "tasks")) this.write(0, html);
+  }
+
+  /** Why there is no answer, and another try. */
+  trouble(reason) {
+    this.actions.replaceChildren();
+    this.content.append(
+      element(
+        "div",
+        { class: "trouble", role: "alert" },
+        icon("warn"),
+        element("span", { text: reason }),
+        element("button", { type: "button", class: "plain small", onclick: () => this.onRetry(this) }, icon("again"), "Try again"),
+      ),
+    );
+  }
+
+  /** What can be done with an answer. */
+  offer(text, note = "") {
+    const words = text || this.content.innerText;
     this.actions.replaceChildren(
-      element("span", { class: "note", text: note }),
-      element("button", { type: "button", class: "plain small", onclick: this.onRetry }, icon("again"), "Try again"),
+      ...(note ? [element("span", { class: "note", text: note })] : []),
+      ...(words.trim() ? [iconButton("copy", "Copy", (event) => copy(words, event.currentTarget))] : []),
+      iconButton("again", note ? "Try again" : "Answer again", () => this.onRetry(this)),
     );
   }
 
   /** The answer could not be had. */
   fail(message) {
-    this.end({ status: "failed", response: "" });
-    this.show(message);
+    this.end({ status: "failed", response: "", reason: message });
   }
 
   /** The connection is lost, and found again soon. */

@@ -1,7 +1,6 @@
-// A value of a declared type, such as an agent's output or a tool's arguments, for people to read.
+// A value of a declared type, such as an agent's output or a tool's arguments, for people to read and to edit.
 
-import { element } from "./element.js";
-import { label } from "./agents.js";
+import { element, label } from "./element.js";
 
 /** An answer that has a type, as a card. */
 export function outputCard(value) {
@@ -17,7 +16,35 @@ export function shown(value) {
   if (value !== null && typeof value === "object") {
     return element("dl", {}, ...Object.entries(value).flatMap(([name, field]) => [element("dt", { text: label(name) }), element("dd", {}, shown(field))]));
   }
-  if (value === null || value === "") return element("span", { class: "quiet", text: "none" });
+  if (value === null || value === undefined || value === "") return element("span", { class: "quiet", text: "none" });
   if (typeof value === "boolean") return element("span", { text: value ? "yes" : "no" });
   return element("span", { text: String(value) });
+}
+
+/** The same value in fields that can be changed; gives them, and what reads them again. */
+export function editable(value) {
+  const fields = Object.entries(value).map(([name, field]) => [name, field, control(field)]);
+  const node = element("div", { class: "fields" }, ...fields.map(([name, , input]) => element("label", {}, element("span", { text: label(name) }), input)));
+  const read = () => Object.fromEntries(fields.map(([name, was, input]) => [name, changed(name, was, input)]));
+  return { node, read };
+}
+
+function control(value) {
+  if (typeof value === "boolean") return element("input", { type: "checkbox", checked: value });
+  if (typeof value === "number") return element("input", { type: "number", step: "any", value: String(value) });
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  if (typeof value === "string" && !text.includes("\n") && text.length < 80) return element("input", { type: "text", value: text });
+  const area = element("textarea", { rows: String(Math.min(10, text.split("\n").length + 1)) });
+  area.value = text;
+  return area;
+}
+
+function changed(name, was, input) {
+  if (typeof was === "boolean") return input.checked;
+  if (typeof was === "string") return input.value;
+  try {
+    return JSON.parse(input.value);
+  } catch {
+    throw new Error(`${label(name)}: expected ${typeof was === "number" ? "a number" : "a value in JSON"}.`);
+  }
 }

@@ -1,7 +1,7 @@
-// A tool call as a line that opens: what was called, with what, what came of it and how long it took.
+// A tool call as a line that opens: what was called, with what, and what came of it.
 
-import { element, icon } from "./element.js";
-import { label } from "./agents.js";
+import { element, icon, label } from "./element.js";
+import { shown } from "./output.js";
 
 const LABELS = {
   add_task: "Add a task",
@@ -12,15 +12,16 @@ const LABELS = {
   change_all_tasks: "Change many tasks",
   undo_last_change: "Undo",
 };
+const LONG = 2000; // milliseconds that are worth a mention
 
 /** The card of one tool call. */
 export class ToolCard {
   constructor(name, parameters) {
-    this.name = name;
     this.status = element("span", { class: "tool-status" });
     this.time = element("span", { class: "tool-time" });
-    this.body = element("div", { class: "tool-body" }, ...section("Arguments", parameters));
-    const subject = Object.values(parameters ?? {}).find((value) => typeof value === "string") ?? "";
+    const given = Object.entries(parameters ?? {}).filter(([, value]) => value !== null && value !== "");
+    this.body = element("div", { class: "tool-body" }, ...(given.length ? section("With", Object.fromEntries(given)) : []));
+    const subject = given.map(([, value]) => value).find((value) => typeof value === "string") ?? "";
     this.node = element(
       "details",
       { class: "tool running" },
@@ -29,7 +30,7 @@ export class ToolCard {
         {},
         this.status,
         element("span", { class: "tool-name", text: LABELS[name] ?? label(name) }),
-        element("span", { class: "tool-subject", text: subject }),
+        element("span", { class: "tool-subject", text: subject.replaceAll("_", " ") }),
         this.time,
       ),
       this.body,
@@ -44,8 +45,8 @@ export class ToolCard {
     else if (code === "confirmation_required") this.show("asking", "Needs your confirmation", "warn");
     else if (outcome !== "finished" || result?.success === false) this.show("failed", "Failed", "close");
     else this.show("finished", "Done", "check");
-    this.time.textContent = duration >= 1000 ? `${(duration / 1000).toFixed(1)} s` : `${duration} ms`;
-    this.body.append(...section("Result", result?.success === true && "data" in result && Object.keys(result).length === 2 && !LABELS[this.name] ? result.data : result));
+    this.time.textContent = duration >= LONG ? `${Math.round(duration / 1000)} s` : "";
+    this.body.append(...section("Result", readable(result)));
   }
 
   /** The answer was stopped before the call was over. */
@@ -69,7 +70,14 @@ export class ToolCard {
   }
 }
 
+/** What a tool answered, without what is only for programs. */
+function readable(result) {
+  if (typeof result?.success !== "boolean") return result;
+  if (!result.success) return result.error?.details?.said ?? result.error?.message ?? "It failed.";
+  const data = "data" in result ? result.data : result;
+  return typeof data?.message === "string" ? data.message : data;
+}
+
 function section(title, value) {
-  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-  return [element("p", { class: "tool-label", text: title }), element("pre", { tabindex: "0", role: "group", "aria-label": title }, element("code", { text }))];
+  return [element("p", { class: "tool-label", text: title }), element("div", { class: "tool-value", tabindex: "0", role: "group", "aria-label": title }, shown(value))];
 }

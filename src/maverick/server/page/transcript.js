@@ -2,7 +2,9 @@
 
 import { ask, followAnswer } from "./api.js";
 import { welcome } from "./agents.js";
-import { byId } from "./element.js";
+import { decision } from "./approvals.js";
+import { confirm } from "./dialog.js";
+import { byId, copy } from "./element.js";
 import { AnswerMessage, userMessage } from "./messages.js";
 
 /** Shows one conversation at a time, and holds it. */
@@ -12,6 +14,15 @@ export class Transcript {
     this.node = byId("transcript");
     this.listeners = listeners; // onBusy, onBegun, onError, onEdit, onQueued, onReturned
     this.queued = [];
+    this.node.addEventListener("scroll", () => this.showEnd());
+    this.node.addEventListener("click", (event) => {
+      const button = event.target.closest(".copy-code");
+      if (button) copy(button.closest(".code").querySelector("code").textContent, button);
+    });
+    byId("to-end").addEventListener("click", () => {
+      this.down(true);
+      byId("composer-text").focus();
+    });
     this.clear();
   }
 
@@ -36,6 +47,7 @@ export class Transcript {
     byId("composer").hidden = !takesWords;
     words.placeholder = placeholder(agent.name);
     this.agents.show(null);
+    byId("to-end").hidden = true;
     this.node.replaceChildren(welcome(agent, { onWords: (text) => this.send(text), onInputs: (inputs, text) => this.begin(inputs, text) }));
   }
 
@@ -52,7 +64,7 @@ export class Transcript {
   async open(id) {
     this.leave();
     const opening = (this.opening = {});
-    const conversation = await ask("GET", `/api/conversations/${encodeURIComponent(id)}`);
+    const conversation = await ask("GET", `/api/conversations/${encodeURIComponent(id)}?html=true`);
     if (this.opening !== opening) return; // something was said, or another one opened, in the meantime
     this.id = id;
     this.with(conversation.agent);
@@ -78,13 +90,14 @@ export class Transcript {
   }
 
   /** Say something; instead of an earlier message and all after it, if one is given. */
-  send(text, replaces = null) {
+  send(text, replaces = null, attachments = []) {
     if (this.following) return;
     const agent = this.id ? undefined : this.start();
     if (replaces) this.cut(replaces);
     this.last?.settle();
-    this.showUser({ content: text });
-    const body = { message: text, conversation_id: this.id, replaces, agent };
+    this.showUser({ content: text, attachments });
+    const sent = attachments.map(({ name, data }) => ({ name, data }));
+    const body = { message: text, conversation_id: this.id, replaces, agent, attachments: sent };
     this.follow({ begin: { path: "/api/chat", body } });
   }
 
@@ -122,14 +135,14 @@ export class Transcript {
   }
 
   /** Answer the question whether to go ahead. */
-  decide(approval, approved, reason = "") {
+  decide(approval, approved, details = {}) {
     if (this.following) {
-      this.next = () => this.decide(approval, approved, reason); // the question is there before its answer has ended
+      this.next = () => this.decide(approval, approved, details); // the question is there before its answer has ended
       return;
     }
     if (approval.arguments) {
       const path = `/api/approvals/${encodeURIComponent(approval.id)}/${approved ? "approve" : "deny"}`;
-      this.follow({ begin: { path, body: approved ? undefined : { reason } } }, this.last);
+      this.follow({ begin: { path, body: decision(approved, details) } }, this.last);
       return;
     }
     this.last?.settle();
@@ -143,14 +156,18 @@ export class Transcript {
     await ask("POST", `/api/runs/${this.runId}/stop`).catch(this.listeners.onError);
   }
 
-  /** Ask the last question again. */
-  retry() {
-    const { message, node } = this.question;
+  /** Ask the question of an answer again. */
+  async retry(answer) {
+    const { message, node } = answer.asked;
+    const isLast = answer === this.last;
+    if (this.following) return;
+    if (!isLast && !(await confirm("Answer again? The messages after it will be replaced.", "Answer again"))) return;
+    if (isLast && answer.hasActed && !(await confirm("Answer again? What was done stays done, and may be done twice.", "Answer again"))) return;
     if (!message.id) {
       node.remove(); // the server does not know of it
-      this.last.node.remove();
+      answer.node.remove();
     }
-    this.send(message.content, message.id ?? null);
+    this.send(message.content, message.id ?? null, message.attachments?.every(({ data }) => data) ? message.attachments : []);
   }
 
   async follow(source, begun = null) {
@@ -235,6 +252,7 @@ export class Transcript {
   }
 
   put(answer) {
+    answer.asked = this.question;
     this.node.append(answer.node);
     return answer;
   }
@@ -242,8 +260,8 @@ export class Transcript {
   answering() {
     return {
       agent: this.agents.get(this.agent),
-      onDecide: (approval, approved, reason) => this.decide(approval, approved, reason),
-      onRetry: () => this.retry(),
+      onDecide: (approval, approved, details) => this.decide(approval, approved, details),
+      onRetry: (answer) => this.retry(answer),
     };
   }
 
@@ -253,6 +271,12 @@ export class Transcript {
 
   down(wanted) {
     if (wanted) this.node.scrollTop = this.node.scrollHeight;
+    this.showEnd();
+  }
+
+  /** A way back to the end, while it is out of sight. */
+  showEnd() {
+    byId("to-end").hidden = this.isNearEnd();
   }
 }
 

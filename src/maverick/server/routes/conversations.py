@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from maverick.chat.confirmations import pending_confirmations
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import owned_session
-from maverick.chat.tables import ChatMessage, Conversation, ToolCall
+from maverick.chat.tables import ChatMessage, Conversation, ToolCall, storable
 from maverick.server.answer_body import ApprovalBody, ToolCallBody
 from maverick.server.answer_records import AnswerRecords
 from maverick.server.dependencies import NOT_FOUND, REFUSALS, ChatService, PathId, Service, User
 from maverick.server.errors import not_found
+from maverick.server.markdown import render_markdown
 from maverick.server.updates import CONVERSATIONS
 from maverick.tools.threads import run_in_thread
 
@@ -55,6 +56,18 @@ class AttachmentBody(BaseModel):
     media_type: str
 
 
+class PartBody(BaseModel):
+    """A part of an answer."""
+
+    type: Literal["text", "thinking", "tool_call", "said"]
+    """Words, what the model thought, a tool call, or what the user said meanwhile."""
+    text: str = ""
+    number: int | None = None
+    """Which of the tool calls it is, from 0."""
+    html: list[str] | None = None
+    """The blocks of words as HTML, if that was asked for."""
+
+
 class MessageBody(BaseModel):
     """A message of a conversation."""
 
@@ -68,11 +81,20 @@ class MessageBody(BaseModel):
     attachments: list[AttachmentBody] | None = None
     output: Any = None
     """An answer as JSON values, if its agent declares a type of output."""
+    parts: list[PartBody] | None = None
+    """What an answer is made of, in order, if that is more than its content."""
+    html: list[str] | None = None
+    """The blocks of an answer as HTML, if that was asked for."""
 
     @classmethod
-    def of(cls, message: ChatMessage, calls: list[ToolCall]) -> MessageBody:
+    def of(cls, message: ChatMessage, calls: list[ToolCall], *, html: bool) -> MessageBody:
         """A message as it is saved."""
-        return cls(**message.model_dump(), tool_calls=list(map(ToolCallBody.model_validate, calls)))
+        body = cls(**message.model_dump(), tool_calls=list(map(ToolCallBody.model_validate, calls)))
+        if html and message.role == "assistant":
+            body.html = render_markdown(message.content)
+            for part in body.parts or ():
+                part.html = render_markdown(part.text) if part.type == "text" else None
+        return body
 
 
 class WholeConversation(ConversationBody):
@@ -98,24 +120,28 @@ class Renaming(BaseModel):
 
 
 @router.get("")
-def list_conversations(user: User, service: Service) -> ConversationList:
-    """The user's conversations, the newest first."""
+def list_conversations(
+    user: User, service: Service, search: Annotated[str, Query(max_length=200)] = ""
+) -> ConversationList:
+    """The user's conversations, the newest first; those that have some words in them, if these are given."""
     with owned_session(service.session_factory, user.user_id) as session:
-        found = ConversationStore(session, user.user_id).newest()
+        found = ConversationStore(session, user.user_id).newest(storable(search).split())
     return ConversationList(conversations=[ConversationBody.of(conversation) for conversation in found])
 
 
 @router.get("/{conversation_id}", responses=NOT_FOUND)
-async def get_conversation(conversation_id: PathId, user: User, service: Service) -> WholeConversation:
-    """A conversation with its messages."""
-    found = await run_in_thread(_get, service, user.user_id, conversation_id)
+async def get_conversation(
+    conversation_id: PathId, user: User, service: Service, *, html: bool = False
+) -> WholeConversation:
+    """A conversation with its messages; with ``html``, answers are rendered as HTML that is safe to show, too."""
+    found = await run_in_thread(_get, service, user.user_id, conversation_id, html=html)
     if found.running is None:
         return found
     asked = await service.answers.approvals.waits_for(user.user_id, found.running)
     return found if asked is None else found.model_copy(update={"approval": asked, "running": None})
 
 
-def _get(service: ChatService, user_id: str, conversation_id: str) -> WholeConversation:
+def _get(service: ChatService, user_id: str, conversation_id: str, *, html: bool) -> WholeConversation:
     with owned_session(service.session_factory, user_id) as session:
         store = ConversationStore(session, user_id)
         conversation = store.get(conversation_id)
@@ -129,7 +155,7 @@ def _get(service: ChatService, user_id: str, conversation_id: str) -> WholeConve
         ]
     return WholeConversation(
         **ConversationBody.of(conversation).model_dump(),
-        messages=[MessageBody.of(message, calls.get(message.id or 0, [])) for message in messages],
+        messages=[MessageBody.of(message, calls.get(message.id or 0, []), html=html) for message in messages],
         approval=ApprovalBody.model_validate(asked[-1]) if asked else None,
     )
 

@@ -34,6 +34,14 @@ class Credentials(BaseModel):
     password: Annotated[str, Field(min_length=8, max_length=200)]
 
 
+class LocalToken(BaseModel):
+    """The token of an address that the server has printed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    token: Annotated[str, Field(pattern=r"^[\w-]{1,100}$")]
+
+
 class Session(BaseModel):
     """A session of a user."""
 
@@ -59,6 +67,8 @@ class About(BaseModel):
     """Whether anyone may create an account."""
     sign_out: bool
     """Whether they sign out here, too."""
+    local: bool
+    """Whether the address that the server has printed signs the person in whose machine it is."""
     tasks: bool
     """Whether the server keeps tasks."""
 
@@ -70,6 +80,7 @@ async def about(service: Service) -> About:
         accounts=service.accounts is not None,
         signup=service.signup,
         sign_out=service.verifier is not None,
+        local=service.local is not None,
         tasks=service.agents.task_chat is not None,
     )
 
@@ -102,6 +113,18 @@ async def log_in(credentials: Credentials, request: Request, response: Response,
     async with service.logins.attempt(credentials.name):
         principal = await run_in_thread(service.accounts.check, credentials.name, credentials.password)
     return _session(service, request, response, principal)
+
+
+@router.post("/local-session", responses=NOT_FOUND)
+async def sign_in_locally(
+    body: LocalToken, request: Request, response: Response, service: Service
+) -> Session:
+    """Sign in with the address that the server has printed: on the machine it runs on, once for each address."""
+    if service.local is None:
+        raise RequestRefusedError(404, "not_found", "This server prints no address to sign in with.")
+    refuse_other_sites(request)
+    service.logins.count(_address(request))
+    return _session(service, request, response, service.local.use(request, body.token))
 
 
 @router.post("/logout", status_code=204)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from maverick.chat import phrases
 from maverick.chat.database import owned_session
 from maverick.chat.tables import Task, now
 from maverick.chat.task_arguments import AddTask, Description, PriorityName, Title
 from maverick.chat.task_tools import Caller, TaskSession
-from maverick.chat.tasks import UNDO, TaskStore, state_of
+from maverick.chat.tasks import REDO, UNDO, TaskStore, state_of
 from maverick.exceptions import InvalidInputError
 from maverick.server.dependencies import (
     CONFLICT,
@@ -70,8 +71,18 @@ class TaskChanges(BaseModel):
         return {name: value for name, value in given.items() if value is not None or name == "due_date"}
 
 
+class TaskWords(BaseModel):
+    """A task as a person writes it: ``call Bob on Friday, high priority``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: Title
+    today: date | None = None
+    """The date where the person is; by default that of the server."""
+
+
 class Undone(BaseModel):
-    """What was undone."""
+    """What was undone, or made again."""
 
     message: str
     """For the user."""
@@ -103,6 +114,24 @@ async def add_task(
         )
 
     return await _changed(service, user, idempotency_key, ["add", body.model_dump(mode="json")], add)
+
+
+@router.post("/tasks/from-words", status_code=201)
+async def add_task_from_words(
+    body: TaskWords, user: User, service: Service, idempotency_key: IdempotencyKey = None
+) -> TaskBody:
+    """Add a task as a person writes it: its date and its priority are understood, and the rest is its title."""
+    from maverick.chat.offline.grammar import understand
+
+    here = now().date()
+    today = body.today if body.today is not None and abs(body.today - here) <= timedelta(days=1) else here
+    calls = understand(f"add {body.text}", "", today) or []
+    given = calls[0].arguments if len(calls) == 1 and calls[0].tool_name == "add_task" else {}
+    try:
+        task = AddTask.model_validate(given)
+    except ValidationError:
+        task = AddTask(title=body.text)
+    return await add_task(task, user, service, idempotency_key)
 
 
 @router.get("/tasks/{task_id}", responses=NOT_FOUND)
@@ -153,6 +182,28 @@ async def undo(user: User, service: Service, idempotency_key: IdempotencyKey = N
     return Undone(message=answer["data"]["message"])
 
 
+@router.post("/redo", responses=CONFLICT)
+async def redo(user: User, service: Service, idempotency_key: IdempotencyKey = None) -> Undone:
+    """Make the change again that was undone last, unless another was made since."""
+    made = await run_in_thread(_redo, service, user.user_id, _key(idempotency_key))
+    service.updates.publish(user.user_id, TASKS)
+    return Undone(message=made["message"])
+
+
+def _redo(service: ChatService, user_id: str, key: str) -> dict[str, Any]:
+    with owned_session(service.session_factory, user_id, writes=True) as session:
+        changing = TaskSession(session, Caller(user_id, key), now().date())
+
+        def act() -> dict[str, Any]:
+            if changing.changes.redo_last(changing.tasks) is None:
+                raise RequestRefusedError(409, "nothing_to_redo", "There is nothing to redo.")
+            titles = {**changing.tasks.before, **changing.tasks.after}.values()
+            return {"message": phrases.redone([state["title"] for state in titles])}
+
+        made: dict[str, Any] = _once(changing, REDO, [], act)["data"]
+        return made
+
+
 async def _changed(
     service: ChatService,
     user: Principal,
@@ -171,12 +222,18 @@ def _change(
 ) -> dict[str, Any]:
     with owned_session(service.session_factory, user_id, writes=True) as session:
         changing = TaskSession(session, Caller(user_id, key), now().date())
-        try:
-            made = changing.once(f"{asked[0]}_task", asked, lambda: state_of(act(changing.tasks)))
-        except InvalidInputError as error:
-            raise RequestRefusedError(422, "key_reused", str(error), cause=error) from error
+        made = _once(changing, f"{asked[0]}_task", asked, lambda: state_of(act(changing.tasks)))
     data: dict[str, Any] = made["data"]
     return data
+
+
+def _once(
+    changing: TaskSession, name: str, asked: list[Any], act: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    try:
+        return changing.once(name, asked, act)
+    except InvalidInputError as error:
+        raise RequestRefusedError(422, "key_reused", str(error), cause=error) from error
 
 
 def _refusal(error: dict[str, Any]) -> RequestRefusedError:
