@@ -325,6 +325,7 @@ _CHAT = {
 
 _SERVER = {
     "SERVER-SIGN-IN": "Users sign in with a password that is kept as a hash, and guessing is slow.",
+    "SERVER-LOCAL": "On one's own machine the printed address signs in, once, from there alone, and with the tasks of the chat.",
     "SERVER-TOKENS": "A token is good for one issuer, one audience, one algorithm and some time.",
     "SERVER-OIDC": "Tokens of a sign-in service are verified with the keys it publishes.",
     "SERVER-CHAT": "A message is answered, in a conversation that is kept.",

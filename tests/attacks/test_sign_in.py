@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
 import pytest
+from starlette.requests import Request
 
 from canary import CANARY
-from maverick.server import ServerLimits
+from maverick.server import Principal, ServerLimits
+from maverick.server.errors import RequestRefusedError
 from maverick.server.limits import LoginThrottle, network_of
+from maverick.server.local_sign_in import LocalSignIn
 from server.chat_server import PATIENCE, ChatServer, Person
 
 ANA = {"name": "ana", "password": CANARY}
@@ -157,3 +161,36 @@ async def test_another_site_signs_nobody_in_or_out(server: ChatServer, path: str
     assert [(answer.status, answer.code) for answer in refused] == [(403, "other_site")] * len(told_apart)
     assert not any("Set-Cookie" in answer.headers for answer in refused)
     assert (await ana.get("/api/me")).status == 200
+
+
+@pytest.mark.requirement("SERVER-LOCAL")
+@pytest.mark.parametrize(
+    ("headers", "token", "status"),
+    [
+        ({}, "guess", 401),
+        ({"Host": "10.0.0.7"}, None, 401),
+        ({"Host": "evil.example"}, None, 421),
+        ({"Origin": "https://evil.example"}, None, 403),
+        ({}, None, 200),
+    ],
+)
+async def test_the_printed_address_signs_in_from_this_machine_alone(
+    server: ChatServer, headers: dict[str, str], token: str | None, status: int
+) -> None:
+    local = LocalSignIn(Principal("ana", "ana"))
+    server.app.state.service = dataclasses.replace(server.app.state.service, local=local)
+    right = local.address("").removeprefix("#token=")
+
+    got = await server.person(None).post("/api/local-session", {"token": token or right}, headers=headers)
+
+    assert got.status == status
+    assert (local.address("") == f"#token={right}") == (status != 200), "a token is used up by its use alone"
+
+
+@pytest.mark.requirement("SERVER-LOCAL")
+async def test_the_printed_address_is_worth_nothing_elsewhere() -> None:
+    local = LocalSignIn(Principal("ana", "ana"))
+    scope = {"type": "http", "client": ("10.0.0.7", 1), "headers": [(b"host", b"127.0.0.1")]}
+
+    with pytest.raises(RequestRefusedError):
+        local.use(Request(scope), local.address("").removeprefix("#token="))

@@ -164,15 +164,15 @@ def test_conversations_are_listed_renamed_exported_and_deleted(any_database: Dat
 def test_one_run_at_a_time_writes_into_a_conversation(any_database: Database) -> None:
     with owned_session(any_database.session, "ana", writes=True) as session:
         store = ConversationStore(session, "ana")
-        assert store.begin("one", "run-1", "hello", now(), create=True) == ("one", "tasks", None)
+        assert store.begin("one", "run-1", "hello", now(), create=True) == ("one", "tasks", None, None)
         with pytest.raises(ConversationBusyError, match="run-1"):
             store.begin("one", "run-2", "hello", now())
         store.end("one", "run-2", "an answer that nobody waits for", now(), ())
         with pytest.raises(ConversationBusyError, match="run-1"):
             store.begin("one", "run-2", "hello", now())
         store.end("one", "run-1", "Hello!", now(), ())
-        assert store.begin("one", "run-2", "hello", now()) == ("one", "tasks", None)
-        assert store.begin("one", "run-3", "hello", now(), displaced="run-2") == ("one", "tasks", None)
+        assert store.begin("one", "run-2", "hello", now()) == ("one", "tasks", None, None)
+        assert store.begin("one", "run-3", "hello", now(), displaced="run-2") == ("one", "tasks", None, None)
         assert ConversationStore(session, "bob").begin("one", "run-4", "hello", now()) is None
 
 

@@ -26,9 +26,10 @@ CREDENTIALS = {"name": "ana", "password": CANARY}
 class Served:
     """A server process, and where it answers."""
 
-    def __init__(self, process: Maverick, url: str) -> None:
+    def __init__(self, process: Maverick, url: str, line: str) -> None:
         self.process = process
         self.url = url
+        self.line = line
 
     async def end(self, how: signal.Signals) -> int:
         self.process.send_signal(how)
@@ -49,10 +50,10 @@ async def serving(home: Path, *options: str) -> AsyncIterator[Served]:
     assert process.stderr is not None
     try:
         async with asyncio.timeout(PATIENCE * 2):
-            line = await asyncio.to_thread(process.stdout.readline)
-        found = re.search(r"http://127\.0\.0\.1:\d+", line.decode())
+            line = (await asyncio.to_thread(process.stdout.readline)).decode()
+        found = re.search(r"http://127\.0\.0\.1:\d+", line)
         assert found is not None, (line, await asyncio.to_thread(process.stderr.read))
-        yield Served(process, found[0])
+        yield Served(process, found[0], line)
     finally:
         process.kill()
         lookout.look("the output of a server", process.communicate())
@@ -167,3 +168,47 @@ def test_an_agent_that_is_not_there_is_named(
     for source in ("missing.py", "missing.md", "nobody", "missing_module:agent"):
         assert main(["serve", source, "--no-browser"]) == 2
         assert source.partition(":")[0] in capsys.readouterr().err
+
+
+@pytest.mark.requirement("SERVER-LOCAL")
+async def test_the_printed_address_signs_its_user_in_once_with_the_tasks_of_the_chat(tmp_path: Path) -> None:
+    environ = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    chat = Maverick(
+        "chat",
+        cwd=tmp_path,
+        env={**environ, "HOME": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    await asyncio.to_thread(chat.communicate, b"add buy milk\n", PATIENCE * 2)
+
+    async with serving(tmp_path) as served, aiohttp.ClientSession(served.url) as http:
+        assert served.process.stdout is not None
+        token = served.line.partition("#token=")[2].split()[0]
+        person = Person(http)
+        first = await person.post("/api/local-session", {"token": token})
+        async with asyncio.timeout(PATIENCE):
+            line = (await asyncio.to_thread(served.process.stdout.readline)).decode()
+        again = await person.post("/api/local-session", {"token": token})
+        tasks = await person.get("/api/tasks", headers={"Authorization": f"Bearer {first['token']}"})
+        await served.end(signal.SIGTERM)
+        assert served.process.stderr is not None
+        assert token.encode() not in await asyncio.to_thread(served.process.stderr.read)
+
+    assert [task["title"] for task in tasks["tasks"]] == ["buy milk"]
+    assert again.status == 401
+    assert "#token=" in line
+    assert token not in line
+
+
+@pytest.mark.requirement("SERVER-LOCAL")
+async def test_a_server_for_others_prints_no_token_and_takes_none(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, "--allowed-host", "chat.example.org") as served,
+        aiohttp.ClientSession(served.url) as http,
+    ):
+        refused = await Person(http).post("/api/local-session", {"token": "x"})
+
+    assert "token" not in served.line
+    assert refused.status == 404

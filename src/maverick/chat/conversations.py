@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -55,7 +55,7 @@ _BEGIN = (
             else_=_conversations.c.title,
         ),
     )
-    .returning(_conversations.c.agent, _conversations.c.inputs)
+    .returning(_conversations.c.agent, _conversations.c.inputs, _conversations.c.model)
 )
 _END = (
     update(_conversations)
@@ -108,6 +108,8 @@ class Begun(NamedTuple):
     agent: str
     inputs: dict[str, Any] | None
     """What its agent was given with the first message."""
+    model: str | None = None
+    """The model that was chosen for it last."""
 
 
 class ConversationBusyError(Exception):
@@ -286,7 +288,7 @@ class ConversationStore:
             values = {"conversation": conversation_id, "run": run_id, "at": at, "displaced": displaced}
             begun = self._execute(_BEGIN, {**values, "first_words": title}).first()
             if begun is not None:
-                return Begun(conversation_id, begun.agent, begun.inputs)
+                return Begun(conversation_id, begun.agent, begun.inputs, begun.model)
             found = self._execute(_ACTIVE_RUN, {"conversation": conversation_id}).first()
             if found is not None:
                 raise ConversationBusyError(found.active_run)
@@ -303,9 +305,9 @@ class ConversationStore:
         self._session.connection().execute(_CREATE, {**values, "user_id": self._user_id, "updated_at": at})
         return Begun(conversation_id, agent, None)
 
-    def keep_inputs(self, conversation_id: str, inputs: Mapping[str, Any]) -> None:
-        """Keep what the agent of a conversation was given with its first message."""
-        statement = update(_conversations).where(*_of_user).values(inputs=dict(inputs))
+    def keep(self, conversation_id: str, **chosen: Any) -> None:
+        """Keep the ``inputs`` of a conversation's agent, or the ``model`` that was chosen for it."""
+        statement = update(_conversations).where(*_of_user).values(chosen)
         self._execute(statement, {"conversation": conversation_id})
 
     def last_answer(self, conversation_id: str, *, before: int = _NEVER) -> str | None:

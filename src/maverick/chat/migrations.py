@@ -188,13 +188,14 @@ _AGENTS = Migration(
 )
 """A conversation belongs to an agent; all there were belong to the chat's."""
 
-_PARTS_AND_ACTIONS = Migration(
+_PARTS_MODELS_AND_ACTIONS = Migration(
     statements=(
         "ALTER TABLE messages ADD COLUMN parts JSON",
+        "ALTER TABLE conversations ADD COLUMN model VARCHAR",
         "ALTER TABLE confirmations ADD COLUMN action VARCHAR NOT NULL DEFAULT ''",
     ),
 )
-"""What was said and thought between the tool calls of an answer stays, and a question names what will happen."""
+"""What was said between the tool calls of an answer stays, a conversation has a model, and a question names its action."""
 
 CHAT = Schema(
     "chat",
@@ -206,7 +207,7 @@ CHAT = Schema(
         _SAME_STATES_AS_APPROVALS,
         _ATTACHMENTS,
         _AGENTS,
-        _PARTS_AND_ACTIONS,
+        _PARTS_MODELS_AND_ACTIONS,
     ),
 )
 """The tables of :mod:`maverick.chat.tables`."""

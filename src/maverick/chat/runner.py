@@ -92,7 +92,8 @@ class AgentRunner:
         self.journal = journal
         """Where runs are kept, if they are."""
         self._session_factory = session_factory
-        self._model = model
+        self.model = model
+        """The ``provider:model`` that answers, if it is not the client's own."""
         self._today = today
         self._tools = tuple(tools)
         self._task_tools = MCPToolset(
@@ -188,7 +189,7 @@ class AgentRunner:
             except MaverickError as error:
                 is_complete = False
                 log_failure(logging.WARNING, "mcp_server_left_out", error, {"server": toolset.name})
-        agent = chat_agent(self._model, tools, self.limits, max_tokens=self._max_tokens, thinks=self._thinks)
+        agent = chat_agent(self.model, tools, self.limits, max_tokens=self._max_tokens, thinks=self._thinks)
         if is_complete:
             self._agents[whose] = agent
             if len(self._agents) > _MOST_AGENTS:

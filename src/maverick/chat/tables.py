@@ -80,6 +80,8 @@ class Conversation(SQLModel, table=True):
         default=None, sa_column=Column(JSON(none_as_null=True), nullable=True)
     )
     """The inputs its agent was given with the first message, if it takes any besides words."""
+    model: str | None = None
+    """The model that was chosen for it last, if one was."""
     created_at: datetime = _time()
     updated_at: datetime = _time()
 

@@ -154,6 +154,15 @@ def add_serve(parser: CommandParser) -> None:
         help="the model to use (default: the configured one, or the offline model if none is configured and no key is set)",
     )
     parser.add_argument(
+        "--offer-model",
+        metavar="PROVIDER:MODEL",
+        action="append",
+        default=[],
+        dest="offer_models",
+        help="another model that users may choose for an agent; may be given several times (default: on this machine "
+        "alone, those of the same provider)",
+    )
+    parser.add_argument(
         "--database",
         metavar="PATH",
         help="where conversations and tasks are kept: a file, or a postgresql:// address",

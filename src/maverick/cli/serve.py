@@ -143,7 +143,9 @@ async def _local_app(options: argparse.Namespace, settings: MaverickConfig) -> _
     database = Database(options.database) if options.database else default_database()
     if options.agents:
         screen = Screen.of_process(interactive=False)
-        agents = served_agents(options.agents, settings, journal, screen, options.model)
+        agents = served_agents(
+            options.agents, settings, journal, screen, options.model, offered=_offered(options)
+        )
         return (
             _app(options, None, database, agents=agents, journal=journal),
             _named(agents),
@@ -167,6 +169,12 @@ async def _fleet_app(options: argparse.Namespace, settings: MaverickConfig) -> _
         return app, f"{_named(agents)} The workers of a fleet answer.", ()
     runner = chat_runner(database, options.max_spend)
     return _app(options, runner, database, fleet=fleet), "Maverick, with the workers of a fleet.", ()
+
+
+def _offered(options: argparse.Namespace) -> list[str] | None:
+    """The models that users may choose: what was named, and else on one's own machine all of the provider."""
+    named: list[str] = options.offer_models
+    return named if named or not is_loopback(options.host) else None
 
 
 def _named(agents: Sequence[ServedAgent]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
@@ -12,6 +12,7 @@ from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.running import agent_executor, has_own_executor, offered_agents
 from maverick.cli.agent_lookup import find_agent, look_up
 from maverick.cli.executor import explain_stand_in, who_answers
+from maverick.cli.models import offered_models
 from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig
 from maverick.exceptions import ConfigError, InvalidInputError
@@ -28,6 +29,7 @@ def served_agents(
     screen: Screen,
     model: str | None = None,
     *,
+    offered: Sequence[str] | None = (),
     in_fleet: bool = False,
 ) -> list[ServedAgent]:
     """The agents to serve, each run as the command line runs it.
@@ -38,6 +40,7 @@ def served_agents(
         journal: Where runs are kept.
         screen: Where the person is told what they should know.
         model: The ``provider:model`` that answers, in place of each agent's own.
+        offered: The models that users may choose between; ``None`` for the current ones of the provider that answers.
         in_fleet: Whether workers run them, so that no model is needed here.
 
     Raises:
@@ -68,12 +71,21 @@ def served_agents(
                 screen.remark(f"({agent.name}: {remark})")
         agent = replace(agent, agent=definition)  # noqa: PLW2901 - the same agent, on its model
         opened = partial(_executor, agent, config, journal)
-        served.append(ServedAgent(definition, opened, for_each_user=has_own_executor(agent)))
+        is_own = has_own_executor(agent)
+        models = [] if is_own or answering is None else _choices(answering.model, offered)
+        served.append(ServedAgent(definition, opened, for_each_user=is_own, models=models))
     if problems and len(problems) == len(served):
         raise problems[0]
     for problem in problems:
         screen.remark(f"(not available: {problem})")
     return served
+
+
+def _choices(model: str, offered: Sequence[str] | None) -> list[str]:
+    """The models to choose between: none if there is only one."""
+    others = offered_models(model.partition(":")[0]) if offered is None else offered
+    found = list(dict.fromkeys((model, *others)))
+    return found if len(found) > 1 else []
 
 
 def _executor(

@@ -32,6 +32,10 @@ class AgentBody(BaseModel):
     """Whether its answers have an ``output`` of a declared type."""
     ideas: list[str] = []
     """What a user may say first."""
+    model: str = ""
+    """The model that answers, unless another one is chosen."""
+    models: list[str] = []
+    """The models that can be chosen."""
     problem: str = ""
     """Why it cannot answer now; empty if it can."""
 
@@ -100,6 +104,13 @@ class Agents:
                 422, "other_agent", f"agent: this conversation is with {name}. Start a new one for another."
             )
         answerer = self.of(name)
+        offered = answerer.agent.models if isinstance(answerer, AgentAnswerer) else ()
+        if question.model is not None and question.model not in offered:
+            raise RequestRefusedError(
+                422,
+                "unknown_model",
+                f"model: {describe_unknown('model', question.model[:100], list(offered))}",
+            )
         if question.inputs is not None and (isinstance(answerer, TaskChat) or not is_first):
             raise RequestRefusedError(
                 422, "invalid", "inputs: only the first message to an agent that takes inputs has some."
@@ -126,7 +137,9 @@ class Agents:
 
     async def _body(self, answerer: Answerer) -> AgentBody:
         if not isinstance(answerer, AgentAnswerer):
-            return AgentBody(name=answerer.name, description=_TASKS, ideas=_TASK_IDEAS)
+            runner = self.task_chat
+            model = "" if runner is None else runner.model or ""
+            return AgentBody(name=answerer.name, description=_TASKS, ideas=_TASK_IDEAS, model=model)
         agent, definition = answerer.agent, answerer.agent.definition
         if self._problems.get(answerer.name) != "":  # one that could be run once stays in the list
             self._problems[answerer.name] = await agent.problem()
@@ -137,5 +150,7 @@ class Agents:
             takes_words=agent.words_input is not None,
             typed=definition.output_config is not None,
             ideas=list(agent.ideas),
+            model=definition.model_config.model or "",
+            models=list(agent.models),
             problem=self._problems[answerer.name],
         )

@@ -39,6 +39,8 @@ class Question:
     """The agent that answers in a new conversation; by default the server's first."""
     inputs: Mapping[str, Any] | None = None
     """What the agent is given with the first message, by name."""
+    model: str | None = None
+    """The model that answers from now on, of those that the agent offers."""
 
     @property
     def shown(self) -> str:
@@ -67,6 +69,8 @@ class Question:
         )
         if self.agent is not None or self.inputs is not None:
             parts = (*parts, self.agent, json.dumps(self.inputs, sort_keys=True))
+        if self.model is not None:
+            parts = (*parts, self.model)
         hashes = [part.blob.sha256 for part in self.attachments if part.blob is not None]
         said = "\0".join(str(part) for part in (*parts, *hashes))
         return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
@@ -87,6 +91,8 @@ class AnswerJob:
     """What the agent of the conversation was given with the first message."""
     earlier_run: str | None = None
     """The run of the answer before, if there was one."""
+    model: str | None = None
+    """The model that was chosen, if one was."""
 
     @property
     def is_first(self) -> bool:

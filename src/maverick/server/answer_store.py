@@ -111,7 +111,9 @@ class AnswerStore:
             before = conversations.recall(conversation_id, REMEMBERED_MESSAGES)
             inputs = self._agents.check(begun.agent, question, begun.inputs, is_first=not before)
             if inputs and inputs != begun.inputs:
-                conversations.keep_inputs(conversation_id, inputs)
+                conversations.keep(conversation_id, inputs=dict(inputs))
+            if question.model is not None and question.model != begun.model:
+                conversations.keep(conversation_id, model=question.model)
             earlier = conversations.last_answer(conversation_id) if before else None
             number = conversations.say(
                 conversation_id, "user", question.shown, run_id, at, attachments=question.attachments
@@ -122,7 +124,16 @@ class AnswerStore:
             context = AgentContext.from_request(user_id, conversation_id, before)
             words = storable(question.shown)
             return AnswerJob(
-                record, context, words, number, at, question.attachments, begun.agent, inputs, earlier
+                record,
+                context,
+                words,
+                number,
+                at,
+                question.attachments,
+                begun.agent,
+                inputs,
+                earlier,
+                question.model or begun.model,
             )
 
     def _check_limits(
@@ -253,7 +264,7 @@ class AnswerStore:
         assert found is not None  # noqa: S101 - it has a message
         context = AgentContext.from_request(user_id, record.conversation_id, before)
         asked_for = (record, context, asked.content, asked.id, asked.created_at, sent)
-        return record, AnswerJob(*asked_for, found.agent, found.inputs, earlier)
+        return record, AnswerJob(*asked_for, found.agent, found.inputs, earlier, found.model)
 
 
 def later_event(asked_at: datetime) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from pydantic_core import to_jsonable_python
@@ -212,6 +212,8 @@ class AgentAnswerer:
         definition, inputs = self.agent.run_inputs(
             job.message, job.attachments, job.inputs or {}, is_first=job.is_first
         )
+        if job.model is not None:
+            definition = replace(definition, model_config=replace(definition.model_config, model=job.model))
         result = await executor.execute(
             definition,
             inputs=inputs,

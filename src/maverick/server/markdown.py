@@ -62,14 +62,14 @@ class MarkdownStream:
         """What is different since the last time, if anything is."""
         if not self._unshown:
             return None
-        first, found = self._count, _blocks(self._tail)
+        first, found, lines = self._count, _blocks(self._tail), self._tail.split("\n")
         self._unshown = 0
-        if len(found) > 1:  # what is before the last block cannot change any more
-            lines = self._tail.split("\n")
-            at = found[-1][0]
-            self._settled += "\n".join(lines[:at]) + "\n"
-            self._tail = "\n".join(lines[at:])
-            self._count += len(found) - 1
+        # What is before a block cannot change any more once the first line of that block is over.
+        begun = [at for at, _ in found if at < len(lines) - 1]
+        if len(begun) > 1:
+            self._settled += "\n".join(lines[: begun[-1]]) + "\n"
+            self._tail = "\n".join(lines[begun[-1] :])
+            self._count += len(begun) - 1
         return first, [html for _, html in found]
 
     def whole(self) -> tuple[int, list[str]]:
@@ -170,7 +170,9 @@ def _adapt(state: StateCore) -> None:
         elif token.type in ("th_open", "td_open"):
             side = str(token.attrs.pop("style", "")).removeprefix("text-align:")
             if side:
-                token.attrs["class"] = f"align-{side}"  # no style in an element is allowed by the page's policy
+                token.attrs["class"] = (
+                    f"align-{side}"  # no style in an element is allowed by the page's policy
+                )
         for child in token.children or ():
             if child.type == "link_open":
                 child.attrs = {

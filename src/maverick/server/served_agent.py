@@ -50,6 +50,7 @@ class ServedAgent:
         executor: Opens what runs it for a user, for the length of an ``async with`` block.
         for_each_user: Whether each user has an executor of their own; else one serves all.
         ideas: What a user may say first, to be shown as suggestions.
+        models: The models that users may choose between, if not only its own: each a ``provider:model``.
     """
 
     def __init__(
@@ -59,9 +60,11 @@ class ServedAgent:
         *,
         for_each_user: bool = False,
         ideas: Sequence[str] = (),
+        models: Sequence[str] = (),
     ) -> None:
         self.definition = _taking_words(definition)
         self.ideas = tuple(ideas)
+        self.models = tuple(models)
         self.later = _later(definition)
         """The same agent in the middle of a conversation."""
         self.words_input = _words_input(self.definition)

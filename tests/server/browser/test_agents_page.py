@@ -65,6 +65,9 @@ async def test_a_tool_is_approved_on_the_page_and_the_same_answer_goes_on(
         assert await problems(window) == []
         await page.reload()
         await expect(page.locator(".request")).to_contain_text("Hello Bob")
+        await page.get_by_role("button", name="Edit", exact=True).click()
+        await page.locator(".request").get_by_label("Body").fill("Hello Bob, it rains.")
+        await window.shoot("agent-edit")
         await page.get_by_role("button", name="Send mail").click()
         await expect(window.answers).to_contain_text("It is sent.")
         await expect(page.locator(".request")).to_have_count(0)
@@ -74,6 +77,7 @@ async def test_a_tool_is_approved_on_the_page_and_the_same_answer_goes_on(
         await window.shoot("agent-tools")
 
         assert len(SENT) == 1
+        assert "Hello Bob, it rains." in str(SENT)
         assert window.errors == []
 
 
@@ -149,6 +153,8 @@ async def test_an_agent_hears_on_its_next_turn_what_is_written_while_it_works(
         go_on.set()
         await expect(window.answers.last).to_contain_text("You said: Leave out Brest.")
         await expect(window.answers.last).to_contain_text("Nantes.")
+        await window.page.reload()
+        await expect(window.answers.last).to_contain_text("You said: Leave out Brest.")
         await window.shoot("agent-interjection")
 
     assert client.requests[1].messages[-1].content == "Leave out Brest."

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import BrowserContext, Route, expect
 
+from maverick import AgentExecutor, SqliteJournal, define_agent
+from maverick.model import Response, Thought
 from maverick.providers.scripted import TurnLike
 from maverick.testing import ScriptedClient, call, reply
 from server.browser.window import Window
@@ -266,6 +268,113 @@ async def test_it_fits_a_narrow_screen_and_the_dark(window: Window) -> None:
 
     too_wide = await window.page.evaluate("document.documentElement.scrollWidth > innerWidth")
     assert not too_wide
+
+
+ANSWER = """Here it is:
+
+| City | Sky |
+|---|--:|
+| Brest | rain |
+
+- one
+  - two
+
+```python
+print("hello")
+```
+"""
+
+
+async def test_answers_are_rendered_copied_and_asked_for_again(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    long = "\n\n".join(f"This is line {number}." for number in range(60))
+    guide = define_agent("guide", "You guide.")
+    client = ScriptedClient([Response([Thought("Let me see."), ANSWER]), reply(long), reply("Short.")])
+    async with (
+        SqliteJournal(tmp_path / "runs.db") as journal,
+        ChatServer(
+            tmp_path / "chat.db", agents=(guide,), journal=journal, executor=AgentExecutor(client)
+        ) as server,
+    ):
+        await context.grant_permissions(["clipboard-read", "clipboard-write"])
+        window = await Window.open(context, server, "ana")
+        page, words = window.page, window.answers.first.locator(".words")
+        await window.talk("How is the weather?")
+        await expect(words.locator("td")).to_have_text(["Brest", "rain"])
+        await expect(words.locator("li li")).to_have_text("two")
+        await expect(words.locator("code .s").first).to_be_visible()
+        await expect(window.answers.first.locator(".thoughts")).to_be_hidden()
+        await words.get_by_role("button", name="Copy").click()
+        assert await page.evaluate("navigator.clipboard.readText()") == 'print("hello")\n'
+        streamed = await window.answers.first.inner_html()
+        await page.reload()
+        await expect(words.locator("td")).to_have_count(2)
+        assert await window.answers.first.inner_html() == streamed, "what was streamed stays"
+        await window.shoot("agent-markdown")
+
+        await window.talk("Tell me more.")
+        await page.locator("#transcript").evaluate("node => node.scrollTo(0, 0)")
+        await page.click("#to-end")
+        await expect(page.locator("#to-end")).to_be_hidden()
+        await window.answers.last.get_by_role("button", name="Answer again").click()
+        await expect(window.answers.last.locator(".words")).to_have_text("Short.")
+        await expect(page.locator(".message.user")).to_have_count(2)
+        assert window.errors == []
+
+
+async def test_tasks_are_changed_in_place_in_groups_with_undo_and_redo(window: Window) -> None:
+    page, title = window.page, window.page.locator("#add-task-title")
+    for words in ("buy milk tomorrow", "read a book", "pay the rent today with high priority"):
+        await title.fill(words)
+        await title.press("Enter")
+        await expect(page.locator("#toast")).to_contain_text("Added")
+    await expect(page.locator("#task-list h3")).to_have_text(["Today", "Next 7 days", "Later"])
+    await expect(window.tasks).to_have_text(["pay the rent", "buy milk", "read a book"])
+
+    await page.get_by_role("button", name="read a book", exact=True).click()
+    await page.get_by_label("Title").fill("read two books")
+    await page.get_by_label("Due date").fill("2020-01-02")
+    await page.get_by_label("Priority").select_option("Low")
+    await window.shoot("task-editing")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.locator("#task-list section.overdue .task-title")).to_have_text("read two books")
+
+    await page.locator("#toast").get_by_role("button", name="Undo").click()
+    await expect(window.tasks).to_have_text(["pay the rent", "buy milk", "read a book"])
+    await page.locator("#toast").get_by_role("button", name="Redo").click()
+    await expect(window.tasks).to_have_text(["read two books", "pay the rent", "buy milk"])
+    await page.get_by_label("buy milk", exact=True).check()
+    await expect(page.locator("#task-list summary")).to_have_text("Done (1)")
+    await page.fill("#search-tasks", "rent")
+    await expect(window.tasks).to_have_text(["pay the rent"])
+
+
+async def test_everything_is_found_and_a_lost_connection_is_shown(
+    context: BrowserContext, window: Window
+) -> None:
+    page = window.page
+    await window.talk("add buy milk")
+    await page.keyboard.press("Alt+n")
+    await window.talk("hello")
+    links = page.locator("#conversation-list .open")
+
+    await page.fill("#search-conversations", "added milk")
+    await expect(links).to_have_text(["add buy milk"])
+    await page.fill("#search-conversations", "nowhere")
+    await expect(page.locator("#conversation-list")).to_contain_text("Nothing found.")
+    await page.fill("#search-conversations", "")
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("buy milk")
+    await window.shoot("palette")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#conversation-title")).to_have_text("add buy milk")
+
+    await context.set_offline(True)
+    await expect(page.locator("#connection")).to_contain_text("Reconnecting")
+    await window.shoot("reconnecting")
+    await context.set_offline(False)
+    await expect(page.locator("#connection")).to_be_hidden()
 
 
 HOSTILE = """<script>window.hit = 1</script><img src=x onerror="window.hit = 2">

@@ -7,6 +7,7 @@ import { byId, element, label } from "./element.js";
 export class Agents {
   constructor({ onChosen }) {
     this.node = byId("agent");
+    this.model = byId("model");
     this.all = [];
     this.chosen = null;
     this.node.addEventListener("change", () => {
@@ -27,12 +28,24 @@ export class Agents {
     this.all = [];
     this.chosen = null;
     this.node.hidden = true;
+    this.model.hidden = true;
   }
 
   /** Show which agent a conversation is with; it can be chosen while there is none. */
-  show(name) {
+  show(name, model = null) {
     this.node.disabled = name !== null;
     this.node.value = name ?? this.chosen;
+    const agent = this.get(name);
+    const models = agent.models?.length ? agent.models : [agent.model].filter(Boolean);
+    this.model.replaceChildren(...models.map((value) => element("option", { value, text: value.replace(/^[^:]*:/, "") })));
+    this.model.value = models.includes(model) ? model : agent.model;
+    this.model.disabled = models.length < 2;
+    this.model.hidden = !models.length;
+  }
+
+  /** The model that was chosen, if there is a choice. */
+  get chosenModel() {
+    return this.model.disabled ? undefined : this.model.value;
   }
 
   get(name) {

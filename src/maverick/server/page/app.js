@@ -113,7 +113,8 @@ async function showSignIn(reason = "") {
   const about = await ask("GET", "/api/about").catch(() => ({ accounts: true, signup: false, tasks: false }));
   byId("sign-in").hidden = false;
   byId("sign-up").hidden = !about.signup;
-  byId("sign-in-fields").hidden = about.local && !about.signup;
+  byId("sign-in-fields").hidden = about.local;
+  byId("use-account").hidden = !about.local;
   byId("sign-in-hint").textContent = about.tasks ? "Sign in to see your tasks." : "Sign in to go on.";
   if (!about.accounts) byId("sign-in-hint").textContent = "This server uses an external sign-in service. Sign in through your organisation's page.";
   if (about.local) byId("sign-in-hint").textContent = "Open the address that maverick serve has printed last. It signs you in without a password, once.";
@@ -302,6 +303,11 @@ byId("sign-in-form").addEventListener("submit", (event) => {
   signIn("/api/login");
 });
 byId("sign-up").addEventListener("click", () => signIn("/api/signup"));
+byId("use-account").addEventListener("click", () => {
+  byId("use-account").hidden = true;
+  byId("sign-in-fields").hidden = false;
+  byId("name").focus();
+});
 byId("log-out").addEventListener("click", signOut);
 byId("new-conversation").addEventListener("click", startNew);
 byId("composer").addEventListener("submit", (event) => {

@@ -52,9 +52,9 @@ export class Transcript {
   }
 
   /** The conversation is with an agent, which takes words from now on. */
-  with(agent) {
+  with(agent, model = this.agents.chosenModel) {
     this.agent = agent;
-    this.agents.show(agent);
+    this.agents.show(agent, model);
     const words = byId("composer-text");
     byId("composer").hidden = false;
     words.placeholder = placeholder(agent);
@@ -67,7 +67,7 @@ export class Transcript {
     const conversation = await ask("GET", `/api/conversations/${encodeURIComponent(id)}?html=true`);
     if (this.opening !== opening) return; // something was said, or another one opened, in the meantime
     this.id = id;
-    this.with(conversation.agent);
+    this.with(conversation.agent, conversation.model);
     this.seen = conversation.updated_at;
     this.last = null;
     this.node.replaceChildren();
@@ -97,7 +97,7 @@ export class Transcript {
     this.last?.settle();
     this.showUser({ content: text, attachments });
     const sent = attachments.map(({ name, data }) => ({ name, data }));
-    const body = { message: text, conversation_id: this.id, replaces, agent, attachments: sent };
+    const body = { message: text, conversation_id: this.id, replaces, agent, attachments: sent, model: this.agents.chosenModel };
     this.follow({ begin: { path: "/api/chat", body } });
   }
 
@@ -123,7 +123,7 @@ export class Transcript {
     const agent = this.start();
     const lines = Object.entries(inputs).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
     this.showUser({ content: text || lines.join("\n") });
-    this.follow({ begin: { path: "/api/chat", body: { agent, inputs, ...(text ? { message: text } : {}) } } });
+    this.follow({ begin: { path: "/api/chat", body: { agent, inputs, model: this.agents.chosenModel, ...(text ? { message: text } : {}) } } });
   }
 
   /** Make room for a new conversation; gives the agent it is with. */

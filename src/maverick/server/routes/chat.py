@@ -71,6 +71,8 @@ class ChatRequest(BaseModel):
     """The agent of a new conversation; by default the first of ``GET /api/agents``."""
     inputs: Annotated[dict[str, Any], Field(max_length=100)] | None = None
     """What the agent is given with the first message of a conversation, by name."""
+    model: Annotated[str, Field(max_length=200)] | None = None
+    """The model that answers in this conversation from now on, of the ``models`` of its agent."""
     replaces: Number | None = None
     """A message of the user in this conversation to take back, with everything after it."""
     attachments: Annotated[list[Attachment], Field(max_length=20)] = []
@@ -124,6 +126,7 @@ async def chat(
         attachments=sent,
         agent=body.agent,
         inputs=body.inputs,
+        model=body.model,
     )
     answer = await service.answers.start(user.user_id, question, idempotency_key)
     return await answered(service, user, answer, stream_format(request, format), last_event_id)

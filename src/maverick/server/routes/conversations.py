@@ -39,13 +39,15 @@ class ConversationBody(BaseModel):
     updated_at: datetime
     agent: str
     """The agent it is with."""
+    model: str | None = None
+    """The model that was chosen for it last, if one was."""
     running: str | None = None
     """The answer in progress, if there is one."""
 
     @classmethod
     def of(cls, conversation: Conversation) -> ConversationBody:
         """A conversation as it is saved."""
-        shown = conversation.model_dump(include={"id", "title", "agent", "created_at", "updated_at"})
+        shown = conversation.model_dump(include={"id", "title", "agent", "model", "created_at", "updated_at"})
         return cls(**shown, running=conversation.active_run)
 
 
