@@ -173,13 +173,16 @@ def _adapt(state: StateCore) -> None:
                 token.attrs["class"] = (
                     f"align-{side}"  # no style in an element is allowed by the page's policy
                 )
+        leads = True
         for child in token.children or ():
             if child.type == "link_open":
-                child.attrs = {
-                    "href": child.attrs["href"],
-                    "target": "_blank",
-                    "rel": "noopener noreferrer nofollow",
-                }
+                href = str(child.attrs["href"])
+                leads = _is_link(href)
+                child.attrs = (
+                    {"href": href, "target": "_blank", "rel": "noopener noreferrer nofollow"} if leads else {}
+                )
+            if child.type in ("link_open", "link_close") and not leads:
+                child.tag = "span"  # links do not nest
 
 
 def _code(code: str, language: str) -> str:
