@@ -122,6 +122,15 @@ class AnswerRecords:
         )
         return {row.run_id: (row.conversation_id, row.agent) for row in self._execute(query)}
 
+    def unfinished(self, conversation_id: str) -> dict[str, tuple[str, str]]:
+        """The answers of a conversation that failed or were stopped: which of both, and why."""
+        query = (
+            "SELECT run_id, status, reason FROM answers WHERE user_id = :user_id "
+            "AND conversation_id = :conversation_id AND status IN ('failed', 'stopped')"
+        )
+        found = self._execute(query, conversation_id=conversation_id)
+        return {row.run_id: (row.status, row.reason) for row in found}
+
     def request_stop(self, run_id: str) -> None:
         """Ask the process that makes an answer to stop it."""
         self._execute(

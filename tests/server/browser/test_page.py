@@ -333,7 +333,7 @@ async def test_tasks_are_changed_in_place_in_groups_with_undo_and_redo(window: W
     await expect(window.tasks).to_have_text(["pay the rent", "buy milk", "read a book"])
 
     await page.get_by_role("button", name="read a book", exact=True).click()
-    await page.get_by_label("Title").fill("read two books")
+    await page.locator(".edit-task").get_by_label("Title").fill("read two books")
     await page.get_by_label("Due date").fill("2020-01-02")
     await page.get_by_label("Priority").select_option("Low")
     await window.shoot("task-editing")

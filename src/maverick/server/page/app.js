@@ -331,6 +331,6 @@ byId("close-tasks").addEventListener("click", closeSides);
 byId("shade").addEventListener("click", closeSides);
 document.addEventListener("keydown", hearKey);
 document.addEventListener("visibilitychange", watch);
-addEventListener("hashchange", openFromAddress);
+addEventListener("hashchange", () => (location.hash.startsWith("#token=") ? start() : openFromAddress()));
 
 start();

@@ -26,7 +26,7 @@ export class Attachments {
   }
 
   async add(files) {
-    for (const file of files) {
+    for (const file of [...files]) {
       const size = this.files.reduce((sum, { size }) => sum + size, file.size);
       if (this.files.length >= MOST || size > LARGEST) {
         this.onError(new Error(`${file.name} is not attached: up to ${MOST} files of 20 MB together can be sent.`));

@@ -5,6 +5,8 @@ import { block, copy, element, icon, iconButton, link } from "./element.js";
 import { outputCard } from "./output.js";
 import { ToolCard } from "./tool-card.js";
 
+const WRONG = "Something went wrong. Please try again.";
+
 /** Something the user said. */
 export function userMessage(message, onEdit) {
   const edit = iconButton("edit", "Edit and resend", () => onEdit(message), { class: "icon faint" });
@@ -88,9 +90,10 @@ export class AnswerMessage {
     });
     for (const part of message.parts ?? calls.map((_, number) => ({ type: "tool_call", number }))) made.part(part, calls);
     if (message.output !== null) made.showOutput(message.output);
-    else if (!made.block && message.content) made.write(0, message.html);
+    else if (message.content && !message.parts?.some(({ text }) => text === message.content)) made.write(0, message.html);
     made.waiting.remove();
-    made.offer(message.content);
+    if (message.status === "failed") made.trouble(message.reason || WRONG);
+    else made.offer(message.content, message.status === "stopped" ? "Stopped." : "");
     return made;
   }
 
@@ -191,7 +194,7 @@ export class AnswerMessage {
     else if (response && status !== "waiting") this.conclude(html, status);
     if (this.sources) this.content.append(this.sources);
     if (this.question) this.content.append(this.question);
-    if (status === "failed") this.trouble(reason || "Something went wrong. Please try again.");
+    if (status === "failed") this.trouble(reason || WRONG);
     else if (status !== "waiting") this.offer(response, status === "stopped" ? "Stopped." : "");
   }
 
@@ -201,7 +204,8 @@ export class AnswerMessage {
       for (const words of [...this.content.querySelectorAll(".words")]) words.remove();
       this.block = null; // said in pieces before and after its tools, it is one text
     }
-    if (!this.block && !(status === "failed" && this.agent.name === "tasks")) this.write(0, html);
+    const isSaid = this.block || (status !== "complete" && this.content.querySelector(".words"));
+    if (!isSaid && !(status === "failed" && this.agent.name === "tasks")) this.write(0, html);
   }
 
   /** Why there is no answer, and another try. */

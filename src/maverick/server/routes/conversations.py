@@ -13,7 +13,7 @@ from maverick.chat.confirmations import pending_confirmations
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.database import owned_session
 from maverick.chat.tables import ChatMessage, Conversation, ToolCall, storable
-from maverick.server.answer_body import ApprovalBody, ToolCallBody
+from maverick.server.answer_body import AnswerStatus, ApprovalBody, ToolCallBody
 from maverick.server.answer_records import AnswerRecords
 from maverick.server.dependencies import NOT_FOUND, REFUSALS, ChatService, PathId, Service, User
 from maverick.server.errors import not_found
@@ -87,11 +87,19 @@ class MessageBody(BaseModel):
     """What an answer is made of, in order, if that is more than its content."""
     html: list[str] | None = None
     """The blocks of an answer as HTML, if that was asked for."""
+    status: AnswerStatus = AnswerStatus.COMPLETE
+    """How an answer has ended."""
+    reason: str = ""
+    """Why it failed, in plain words, if it did."""
 
     @classmethod
-    def of(cls, message: ChatMessage, calls: list[ToolCall], *, html: bool) -> MessageBody:
+    def of(
+        cls, message: ChatMessage, calls: list[ToolCall], ended: tuple[str, str] | None, *, html: bool
+    ) -> MessageBody:
         """A message as it is saved."""
         body = cls(**message.model_dump(), tool_calls=list(map(ToolCallBody.model_validate, calls)))
+        if ended is not None and message.role == "assistant":
+            body.status, body.reason = AnswerStatus(ended[0]), ended[1]
         if html and message.role == "assistant":
             body.html = render_markdown(message.content)
             for part in body.parts or ():
@@ -150,6 +158,7 @@ def _get(service: ChatService, user_id: str, conversation_id: str, *, html: bool
         if conversation is None:
             raise not_found("conversation")
         messages, calls = store.messages(conversation_id), store.tool_calls(conversation_id)
+        ended = AnswerRecords(session, user_id).unfinished(conversation_id)
         asked = [
             question
             for question in pending_confirmations(session, user_id)
@@ -157,7 +166,12 @@ def _get(service: ChatService, user_id: str, conversation_id: str, *, html: bool
         ]
     return WholeConversation(
         **ConversationBody.of(conversation).model_dump(),
-        messages=[MessageBody.of(message, calls.get(message.id or 0, []), html=html) for message in messages],
+        messages=[
+            MessageBody.of(
+                message, calls.get(message.id or 0, []), ended.get(message.run_id or ""), html=html
+            )
+            for message in messages
+        ],
         approval=ApprovalBody.model_validate(asked[-1]) if asked else None,
     )
 
