@@ -164,7 +164,6 @@ class AnswerService:
             if journal is None or (answer.log.is_closed and answer.status != AnswerStatus.WAITING):
                 raise RequestRefusedError(409, "ended", "This answer is over. Send a message instead.")
             await journal.say(run_id, words, by=user_id, user_id=user_id)
-            await run_in_thread(self._store.say, user_id, run_id, answer.conversation_id, words)
         except InvalidInputError as error:  # it has just ended, or too much was said already
             raise RequestRefusedError(409, "ended", str(error)) from error
         except RunNotFoundError as error:  # it has not begun, or is the task chat's

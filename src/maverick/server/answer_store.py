@@ -169,11 +169,6 @@ class AnswerStore:
                 self._check_limits(records, now().date(), run_id, is_new=False)
             return reopened
 
-    def say(self, user_id: str, run_id: str, conversation_id: str, words: str) -> None:
-        """Save what a user said to an answer in progress."""
-        with owned_session(self._session_factory, user_id, writes=True) as session:
-            ConversationStore(session, user_id).say(conversation_id, "user", words, run_id, now())
-
     def waiting(self, user_id: str) -> dict[str, tuple[str, str]]:
         """The user's answers that wait for a decision: the conversation of each, and its agent."""
         with owned_session(self._session_factory, user_id) as session:
@@ -330,5 +325,4 @@ def _messages(session: Session, user_id: str, conversation_id: str, run_id: str)
         ChatMessage.conversation_id == conversation_id,
         ChatMessage.run_id == run_id,
     )
-    # The user may have said more while it was answered: the question is the first.
-    return {message.role: message for message in session.exec(query.order_by(col(ChatMessage.id).desc()))}
+    return {message.role: message for message in session.exec(query)}

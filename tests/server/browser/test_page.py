@@ -305,9 +305,9 @@ async def test_answers_are_rendered_copied_and_asked_for_again(
         await expect(words.locator("li li")).to_have_text("two")
         await expect(words.locator("code .s").first).to_be_visible()
         await expect(window.answers.first.locator(".thoughts")).to_be_hidden()
+        streamed = await window.answers.first.inner_html()
         await words.get_by_role("button", name="Copy").click()
         assert await page.evaluate("navigator.clipboard.readText()") == 'print("hello")\n'
-        streamed = await window.answers.first.inner_html()
         await page.reload()
         await expect(words.locator("td")).to_have_count(2)
         assert await window.answers.first.inner_html() == streamed, "what was streamed stays"

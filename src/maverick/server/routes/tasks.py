@@ -121,11 +121,11 @@ async def add_task_from_words(
     body: TaskWords, user: User, service: Service, idempotency_key: IdempotencyKey = None
 ) -> TaskBody:
     """Add a task as a person writes it: its date and its priority are understood, and the rest is its title."""
-    from maverick.chat.offline.grammar import understand
+    from maverick.chat.offline.grammar import read_sentence
 
     here = now().date()
     today = body.today if body.today is not None and abs(body.today - here) <= timedelta(days=1) else here
-    calls = understand(f"add {body.text}", "", today) or []
+    calls = read_sentence(f"add {body.text}", "", today) or []
     given = calls[0].arguments if len(calls) == 1 and calls[0].tool_name == "add_task" else {}
     try:
         task = AddTask.model_validate(given)
