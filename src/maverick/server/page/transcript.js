@@ -69,6 +69,7 @@ export class Transcript {
     this.id = id;
     this.with(conversation.agent, conversation.model);
     this.seen = conversation.updated_at;
+    this.finished = conversation.approval?.run_id ?? null; // it goes on when it is decided, and not before
     this.last = null;
     this.node.replaceChildren();
     for (const message of conversation.messages) {
