@@ -176,7 +176,7 @@ async def test_the_printed_address_signs_its_user_in_once_with_the_tasks_of_the_
     chat = Maverick(
         "chat",
         cwd=tmp_path,
-        env={**environ, "HOME": str(tmp_path)},
+        env={**environ, "HOME": str(tmp_path), "PYTHONWARNINGS": "error"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
