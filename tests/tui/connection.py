@@ -85,7 +85,7 @@ class Connection:
         """Have the agent run a command. Without a sandbox a person is asked about it, whatever the mode."""
         self.type(f"shell '{command}'")
         if sandbox_problem():
-            self.expect("this once")
+            self.expect("es, once")
             time.sleep(GRACE)
             self.press("y")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,25 @@ async def test_y_and_n_answer_what_is_asked(key: str, outcome: str) -> None:
 
         assert [tool.outcome for tool in at.tools()] == [outcome]
         assert not isinstance(at.app.screen, ApprovalDialog)
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+@pytest.mark.parametrize("key", ["a", "p"])
+async def test_a_and_p_allow_the_next_call_too_without_a_question_in_any_conversation(
+    key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with screen([EDIT, reply("Done."), EDIT, reply("Again.")]) as at:
+        await at.send("edit it")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press(key)
+        await at.until(lambda: at.status is Status.COMPLETE)
+        await at.send("/new")
+        await at.send("once more")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert [tool.outcome for tool in at.tools()] == ["finished"]
+        assert (tmp_path / ".maverick" / "grants.json").exists() == (key == "p")
 
 
 @pytest.mark.requirement("007-TUI-APPROVAL")

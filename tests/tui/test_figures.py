@@ -7,7 +7,7 @@ import pytest
 from maverick.loop.limits import Limits
 from maverick.model import Usage
 from maverick.tui.gauge import Gauge, age, duration, money, tokens
-from maverick.tui.plain_text import one_line, plain, visible
+from maverick.tui.plain_text import one_line, plain
 from maverick.tui.status_line import GaugeLine
 from maverick.tui.tool_lines import diff_styles
 from tui.desk import Desk
@@ -95,6 +95,4 @@ def test_text_is_harmless_to_read_and_nothing_is_hidden_in_what_is_decided_on() 
     wild = "a\x1b[2J\tb\u202ec\ud800"
 
     assert plain(wild) == "a[2J    bc\ufffd"
-    assert visible(wild) == "a\\x1b[2J    b\\u202ec\\ud800"
-    assert visible("plain\ntext") == "plain\ntext"
     assert one_line(" a\n  b\t") == "a b"

@@ -97,13 +97,13 @@ async def test_f_forks_from_the_turn_at_the_cursor_with_other_words() -> None:
 @pytest.mark.requirement("007-TUI-FORK")
 async def test_f_with_nothing_to_fork_says_so_and_escape_leaves_a_fork_be() -> None:
     async with screen(kept=True) as at:
-        await at.press("escape", "f")
-        told = at.remarks()
+        await at.send("/fork")
+        told = [one.message for one in at.app._notifications]
         await at.open()
         await at.press("f", "escape")
         await at.until(lambda: not isinstance(at.app.screen, ForkDialog))
 
-        assert "no run to fork" in told
+        assert told == ["There is no run to fork yet."]
         assert at.app.session.run_id == "kept"
 
 

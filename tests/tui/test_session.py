@@ -14,10 +14,11 @@ from maverick.loop import TerminateReason
 from maverick.model import Message, Request, Role
 from maverick.providers.scripted import TurnLike
 from maverick.runtime import ApprovalAnswer
+from maverick.runtime.consent import Grants, GrantScope
 from maverick.testing import call, calls, reply
 from maverick.tui.block import ToolUse, Words
 from maverick.tui.conversation import Status
-from maverick.tui.session import Question, Session
+from maverick.tui.session import Answer, Question, Session
 from tui.desk import PATIENCE, Desk, eventually, fill, ids
 
 
@@ -26,19 +27,21 @@ class Person:
 
     def __init__(self, *answers: bool | None) -> None:
         self.asked: list[Question] = []
+        self.scope: GrantScope | None = None
         self._answers = list(answers)
 
-    async def ask(self, question: Question) -> ApprovalAnswer | None:
+    async def ask(self, question: Question) -> Answer | None:
         self.asked.append(question)
         if not self._answers:
             await asyncio.Event().wait()
         answer = self._answers.pop(0)
-        return None if answer is None else ApprovalAnswer(approved=answer)
+        return None if answer is None else (ApprovalAnswer(approved=answer), self.scope)
 
 
 def session(desk: Desk, *answers: bool | None, agent: str = "editor") -> tuple[Session, Person]:
     person = Person(*answers)
-    return Session(desk, agent, person.ask, ids().__next__), person
+    grants = Grants(desk.folder)
+    return Session(desk, agent, person.ask, lambda: grants, ids().__next__), person
 
 
 def by_turn(*turns: TurnLike) -> Callable[[Request], TurnLike]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+from maverick.runtime.consent import GrantScope, preview_call
 from maverick.tui.app import MaverickApp
 from maverick.tui.approval import ApprovalDialog
 from maverick.tui.session import Question
@@ -30,6 +32,11 @@ def screen() -> MaverickApp:
     desk = Desk()
     asyncio.run(fill(desk.journal))
     return desk.app()
+
+
+def asked(tool_name: str, arguments: dict[str, Any], reason: str, folder: Path | None = None) -> Question:
+    preview = preview_call(tool_name, arguments, folder)
+    return Question("editor", tool_name, arguments, preview, reason, tuple(GrantScope))
 
 
 def app_of(pilot: Pilot[Any]) -> MaverickApp:
@@ -130,18 +137,30 @@ def test_a_question_about_a_tool_call(snap_compare: SnapCompare, size: tuple[int
     async def play(pilot: Pilot[Any]) -> None:
         await open_kept(pilot)
         arguments = {"path": "greet.py", "content": "def greet():\n\treturn 'Hi\u200b'\n", "force": True}
-        question = Question("editor", "write_file", arguments, "the file is not in a folder it may write to")
+        question = asked("write_file", arguments, "the file is not in a folder it may write to")
         await pilot.app.push_screen(ApprovalDialog(question, 0))
 
     assert snap_compare(screen(), terminal_size=size, run_before=play)
 
 
 @pytest.mark.requirement("007-TUI-APPROVAL")
+def test_an_edit_is_shown_as_a_difference_before_it_is_made(
+    snap_compare: SnapCompare, tmp_path: Path
+) -> None:
+    old, new = '    return "Hi " + name\n', '    return f"Hello, {name}!"\n'
+    (tmp_path / "greet.py").write_text(f"def greet(name):\n{old}", encoding="utf-8")
+
+    async def play(pilot: Pilot[Any]) -> None:
+        arguments = {"path": "greet.py", "old": old, "new": new}
+        await pilot.app.push_screen(ApprovalDialog(asked("edit_file", arguments, "", tmp_path), 0))
+
+    assert snap_compare(screen(), terminal_size=SMALL, run_before=play)
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
 def test_a_long_question_in_a_terminal_that_is_too_small(snap_compare: SnapCompare) -> None:
     async def play(pilot: Pilot[Any]) -> None:
-        question = Question(
-            "editor", "shell", {"command": "make all-of-it && " * 40 + "true"}, "it changes files"
-        )
+        question = asked("shell", {"command": "make all-of-it && " * 40 + "true"}, "it changes files")
         await pilot.app.push_screen(ApprovalDialog(question, 0))
 
     assert snap_compare(screen(), terminal_size=TINY, run_before=play)
@@ -163,6 +182,12 @@ def test_a_fork(snap_compare: SnapCompare) -> None:
         await pilot.press("home", "f")
 
     assert snap_compare(screen(), terminal_size=SMALL, run_before=play)
+
+
+@pytest.mark.requirement("007-TUI-KEYS")
+@pytest.mark.parametrize("keys", ["slash", "f2", "f3", "ctrl+b"])
+def test_what_can_be_chosen(snap_compare: SnapCompare, keys: str) -> None:
+    assert snap_compare(screen(), press=[keys], terminal_size=SMALL)
 
 
 @pytest.mark.requirement("007-TUI-KEYS")

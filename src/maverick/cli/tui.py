@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.agents.running import agent_executor, mode_of
@@ -38,7 +39,7 @@ from maverick.providers.catalog import open_client
 from maverick.providers.resolve import resolve
 from maverick.runtime import AgentExecutor
 from maverick.runtime.approver import Approver
-from maverick.tools.permissions import Mode
+from maverick.tools.permissions import Mode, ModeSwitch
 from maverick.tui.app import MaverickApp
 from maverick.tui.backend import Choice, OnOutput, PreparedAgent
 
@@ -150,7 +151,9 @@ class CommandLineBackend:
         self.journal = journal
         self.model = model
         self.effort: Effort | None = None
-        self.mode = mode
+        self._mode = mode
+        self._switches = WeakSet[ModeSwitch]()
+        """The modes of the runs in progress."""
         self._config = config
         self._named = named
         self._file = file
@@ -174,6 +177,18 @@ class CommandLineBackend:
                 field="user",
                 cause=error,
             ) from error
+
+    @property
+    def mode(self) -> str | None:
+        """What agents may do without asking; runs in progress follow a change with their next tool call."""
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: str | None) -> None:
+        self._mode = mode
+        if mode is not None:
+            for switch in self._switches:
+                switch.mode = Mode.named(mode)
 
     @property
     def folder(self) -> Path:
@@ -272,11 +287,13 @@ class CommandLineBackend:
         found = self._found.get(definition.name)
         if found is None:  # it is gone, and its runs are only shown
             found = DiscoveredAgent(definition.name, definition, Origin.REGISTERED, "")
+        switch = ModeSwitch(self._mode)
+        self._switches.add(switch)
         return agent_executor(
             replace(found, agent=definition),
             self._config,
             self.journal,
-            mode=self.mode,
+            mode=switch,
             approve=approve,
             on_output=on_output,
         )

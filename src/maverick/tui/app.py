@@ -23,7 +23,6 @@ from maverick.tui.keys import ALWAYS, COMMANDS, LETTERS, bindings
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import PromptBox
 from maverick.tui.session import Session
-from maverick.tui.session_tasks import show_error
 
 __all__ = ["GRACE", "MaverickApp"]
 
@@ -37,6 +36,7 @@ _IMPOSSIBLE = {
     "stop": "Nothing is in progress here.",
     "resume": "There is nothing to resume here.",
     "approve": "No tool call is waiting for approval.",
+    "fork": "There is no run to fork yet.",
 }
 
 
@@ -64,13 +64,13 @@ class MaverickApp(ConversationApp):
         """Whether an action is possible now: what is not is neither offered nor done."""
         if action in _OF_THE_SCREEN and isinstance(self.screen, ModalScreen):
             return action == "interrupt" and not isinstance(self.screen, ApprovalDialog)
-        if action == "stop":
-            return self.session.is_busy
-        if action == "resume":
-            return self.session.model.can_resume
-        if action == "approve":
-            return self.session.is_asking
-        return True
+        possible = {
+            "stop": self.session.is_busy,
+            "resume": self.session.model.can_resume,
+            "approve": self.session.is_asking,
+            "fork": bool(self.session.run_id),
+        }
+        return possible.get(action, True)
 
     async def on_prompt_box_sent(self, message: PromptBox.Sent) -> None:
         """Do what the prompt says: a command of the screen, a command of the user's own, or a message to the agent."""
@@ -143,7 +143,6 @@ class MaverickApp(ConversationApp):
         """Fork the run at the turn under the cursor."""
         session, block = self.session, self._view.block
         if block is None or not block.run_id:
-            show_error(session, "There is no run to fork yet.")
             return
         source, turn = block.run_id, max(block.turn, 1)
         prompt = session.prompt_of(source) if turn == 1 else ""

@@ -1,11 +1,12 @@
-"""Asking the user about a tool call: yes, no, no with a reason, or yes with other arguments."""
+"""Asking the user about a tool call: yes, once or always; no, with a reason; or yes with other arguments."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, ClassVar, TypeVar
 
@@ -17,20 +18,26 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Label, Static
 
 from maverick.runtime import ApprovalAnswer
+from maverick.runtime.consent import CallPreview, GrantScope
 from maverick.tui.dialogs import TextDialog
 from maverick.tui.keys import DIALOG, bindings
 from maverick.tui.plain_text import one_line, plain
-from maverick.tui.renderer import Renderer
-from maverick.tui.session import Question
-from maverick.tui.tool_lines import argument_lines
+from maverick.tui.renderer import LineStyle
+from maverick.tui.session import Answer, Question
+from maverick.tui.tool_lines import diff_styles
 
 R = TypeVar("R")
+_ALWAYS = {
+    GrantScope.SESSION: "[u]A[/u]lways, until you quit",
+    GrantScope.PROJECT: "Always here ([u]p[/u])",
+}
+_COLOURS = {LineStyle.ADDED: "green", LineStyle.REMOVED: "red", LineStyle.HUNK: "cyan"}
 
 
 async def ask_user(
     app: App[None], question: Question, grace: float, stop: Callable[[], None]
-) -> ApprovalAnswer | None:
-    """What the user decides about a tool call; ``None`` for later.
+) -> Answer | None:
+    """What the user decides about a tool call, and for how long; ``None`` for later.
 
     Args:
         app: The screen.
@@ -39,24 +46,21 @@ async def ask_user(
         stop: Stops the run, if that is what the user wants.
     """
     while True:
-        match await _answer(app, ApprovalDialog(question, grace)):
-            case ApprovalChoice.APPROVE:
-                return ApprovalAnswer(approved=True)
-            case ApprovalChoice.DENY:
-                return ApprovalAnswer(approved=False)
-            case ApprovalChoice.DENY_WITH_REASON:
-                title = f"Deny {question.tool_name}"
-                why = await _answer(app, TextDialog(title, "What the model is told:", action="denies"))
-                if why is not None:
-                    return ApprovalAnswer(approved=False, reason=why)
-            case ApprovalChoice.EDIT:
-                if (edited := await _edited(app, question)) is not None:
-                    return ApprovalAnswer(approved=True, arguments=edited)
-            case ApprovalChoice.STOP:
+        choice = await _answer(app, ApprovalDialog(question, grace))
+        if choice in _DECISIONS:
+            return _DECISIONS[choice]
+        if choice is ApprovalChoice.DENY_WITH_REASON:
+            title = f"Deny {question.tool_name}"
+            why = await _answer(app, TextDialog(title, "What the model is told:", action="denies"))
+            if why is not None:
+                return ApprovalAnswer(approved=False, reason=why), None
+        elif choice is ApprovalChoice.EDIT:
+            if (edited := await _edited(app, question)) is not None:
+                return ApprovalAnswer(approved=True, arguments=edited), None
+        else:
+            if choice is ApprovalChoice.STOP:
                 stop()
-                return None
-            case _:
-                return None
+            return None
 
 
 async def _edited(app: App[None], question: Question) -> dict[str, Any] | None:
@@ -96,11 +100,21 @@ class ApprovalChoice(StrEnum):
     """The answer to a question about a tool call."""
 
     APPROVE = "approve"
+    SESSION = "session"
+    PROJECT = "project"
     DENY = "deny"
     DENY_WITH_REASON = "reason"
     EDIT = "edit"
     LATER = "later"
     STOP = "stop"
+
+
+_DECISIONS: Mapping[ApprovalChoice | None, Answer] = {
+    ApprovalChoice.APPROVE: (ApprovalAnswer(approved=True), None),
+    ApprovalChoice.SESSION: (ApprovalAnswer(approved=True), GrantScope.SESSION),
+    ApprovalChoice.PROJECT: (ApprovalAnswer(approved=True), GrantScope.PROJECT),
+    ApprovalChoice.DENY: (ApprovalAnswer(approved=False), None),
+}
 
 
 class ApprovalDialog(ModalScreen[ApprovalChoice]):
@@ -120,35 +134,34 @@ class ApprovalDialog(ModalScreen[ApprovalChoice]):
         self._shown_at = 0.0
 
     def compose(self) -> ComposeResult:
-        """The question, the arguments, and the answers."""
-        question = self._question
+        """What would happen, and the answers."""
+        question, preview = self._question, self._question.preview
         with Vertical(classes="dialog"):
-            title = f"Allow {one_line(question.agent)} to call {one_line(question.tool_name)}?"
-            yield Label(title, classes="title", markup=False)
+            deed = preview.title[:1].lower() + preview.title[1:]
+            yield Label(
+                f"Allow {one_line(question.agent)} to {one_line(deed)}?", classes="title", markup=False
+            )
             if question.reason:
                 yield Label(plain(question.reason), classes="why", markup=False)
             with VerticalScroll(classes="arguments"):
-                yield Static(id="arguments")
+                yield Static(_shown(preview), id="arguments")
             with Horizontal(classes="answers"):
-                yield Button("[u]Y[/u]es, this once", id="approve", variant="success", compact=True)
+                yield Button("[u]Y[/u]es, once", id="approve", variant="success", compact=True)
                 yield Button("[u]N[/u]o", id="deny", variant="error", compact=True)
+                yield Button("No, say [u]w[/u]hy", id="reason", compact=True)
                 yield Button("Later (Esc)", id="later", compact=True)
-                yield Button("[u]S[/u]top the run", id="stop", compact=True)
+                yield Button("[u]S[/u]top", id="stop", compact=True)
             with Horizontal(classes="answers"):
-                yield Button("No, and say [u]w[/u]hy", id="reason", compact=True)
-                yield Button("[u]E[/u]dit the arguments", id="edit", compact=True)
+                for scope in question.scopes:
+                    yield Button(_ALWAYS[scope], id=scope.value, compact=True)
+                yield Button("[u]E[/u]dit", id="edit", compact=True)
+            if question.scopes:
+                yield Label(f"Always means: {one_line(preview.always)}", classes="hint", markup=False)
 
     def on_mount(self) -> None:
         """Focus no button, so that what was being typed is not taken for an answer."""
         self.query_one(VerticalScroll).focus()
         self._shown_at = time.monotonic()
-
-    def on_resize(self) -> None:
-        """Fit the arguments to the width."""
-        shown = self.query_one("#arguments", Static)
-        width = max(self.query_one(VerticalScroll).scrollable_content_region.width - 1, 20)
-        lines = list(argument_lines(self._question.arguments, width, Renderer()))
-        shown.update(Text("\n").join(lines) if lines else Text("no arguments", "dim"))
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Answer with a button."""
@@ -156,5 +169,17 @@ class ApprovalDialog(ModalScreen[ApprovalChoice]):
 
     def action_answer(self, answer: str) -> None:
         """Answer, unless the dialog has only just appeared."""
+        if answer in tuple(GrantScope) and answer not in self._question.scopes:
+            return
         if time.monotonic() - self._shown_at >= self._grace:
             _ = self.dismiss(ApprovalChoice(answer))
+
+
+def _shown(preview: CallPreview) -> Text:
+    """The diff in colours, the command, or the arguments."""
+    lines = [plain(line) for line in preview.lines]
+    styles = diff_styles(lines) if preview.kind == "edit" else itertools.repeat(LineStyle.PLAIN)
+    shown = Text("\n").join(
+        Text(line, _COLOURS.get(style, "")) for line, style in zip(lines, styles, strict=False)
+    )
+    return shown if lines else Text("no arguments", "dim")

@@ -89,7 +89,8 @@ class Chooser:
 
         async def take(chosen: str) -> None:
             self._backend.mode = chosen
-            self._say(f"{chosen}: {next(mode.description for mode in _MODES if mode.value == chosen)}")
+            about = next(mode.description for mode in _MODES if mode.value == chosen)
+            self._say(f"{chosen}: {about}", at="its next tool call")
 
         mode = self._session().mode
         following = _IN_TURN[(_IN_TURN.index(Mode(mode)) + 1) % 3] if mode in _IN_TURN else Mode.PLAN
@@ -153,11 +154,11 @@ class Chooser:
         agent, names = self._session().agent, [found.name for found in self._backend.agents()]
         await self._begin(agent if agent in names else "general")
 
-    def _say(self, what: str) -> None:
-        """Say what was chosen; a run in progress goes on as it is."""
+    def _say(self, what: str, at: str = "your next message") -> None:
+        """Say what was chosen, and from when on it holds if a run is in progress."""
         session = self._session()
         session.look()
-        then = ", from your next message on" if session.is_live else ""
+        then = f", from {at} on" if session.is_live else ""
         self._app.notify(one_line(f"{what}{then}"), timeout=3, markup=False)
 
     def _warn(self, what: str) -> None:

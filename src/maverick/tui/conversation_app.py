@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from textual.app import App, ComposeResult
@@ -13,7 +14,7 @@ from textual.widgets import Footer, OptionList
 
 from maverick.exceptions import MaverickError
 from maverick.journal.conversations import ConversationList
-from maverick.runtime import ApprovalAnswer
+from maverick.runtime.consent import Grants
 from maverick.tui.approval import ask_user
 from maverick.tui.backend import Backend
 from maverick.tui.completion import Completer
@@ -23,7 +24,7 @@ from maverick.tui.dialogs import InputsDialog
 from maverick.tui.gauge import age
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import Completions, PromptBox, SearchBar
-from maverick.tui.session import Question, Session, new_run_id
+from maverick.tui.session import Answer, Question, Session, new_run_id
 from maverick.tui.session_tasks import SessionTasks, show_error
 from maverick.tui.sidebar import Sidebar
 from maverick.tui.status_line import GaugeLine, StatusLine
@@ -75,6 +76,7 @@ class ConversationApp(App[None]):
         self._listed = ConversationList(backend.journal)
         self._journal_error = ""
         """Why the conversations could not be read the last time."""
+        self._grants: dict[Path, Grants] = {}
         self._sessions: list[Session] = []
         self.session = self._new_session(agent)
         """The conversation that is shown."""
@@ -157,10 +159,10 @@ class ConversationApp(App[None]):
         self._search.show_matches(message.match, message.matches)
 
     def _new_session(self, agent: str) -> Session:
-        async def ask(question: Question) -> ApprovalAnswer | None:
+        async def ask(question: Question) -> Answer | None:
             return await self._ask(session, question)
 
-        session = Session(self._backend, agent, ask, self._new_id)
+        session = Session(self._backend, agent, ask, self._grants_here, self._new_id)
         self._sessions.append(session)
         return session
 
@@ -202,7 +204,14 @@ class ConversationApp(App[None]):
         await self.push_screen(InputsDialog(session.agent, declared), start)
         return True
 
-    async def _ask(self, session: Session, question: Question) -> ApprovalAnswer | None:
+    def _grants_here(self) -> Grants:
+        """What the user has allowed in this folder, in all conversations."""
+        folder = self._backend.folder
+        if folder not in self._grants:
+            self._grants[folder] = Grants(folder)
+        return self._grants[folder]
+
+    async def _ask(self, session: Session, question: Question) -> Answer | None:
         """Ask about a tool call; the dialogs close when the run is stopped meanwhile."""
         async with self._asking:  # one question at a time, whichever conversation it is from
             return await ask_user(self, question, self._grace, session.stop)
@@ -250,7 +259,7 @@ class ConversationApp(App[None]):
         effort = self._backend.effort or ""
         self._status.show(one_line(session.agent), one_line(session.model_name), effort, model.status, since)
         self._gauge.show(session.mode, self._backend.folder, model.gauge)
-        state = (session.is_busy, model.can_resume, session.is_asking)
+        state = (session.is_busy, model.can_resume, session.is_asking, model.run_id)
         if state != self._state:
             self._state = state
             self.refresh_bindings()

@@ -98,6 +98,8 @@ SEARCH = (
 )
 DIALOG = (
     Key("y", "y", "answer('approve')", "allow the call, this once"),
+    Key("a", "a", "answer('session')", "allow calls like it, until you quit"),
+    Key("p", "p", "answer('project')", "allow calls like it, always in this folder"),
     Key("n", "n", "answer('deny')", "deny the call; the model is told"),
     Key("w", "w", "answer('reason')", "deny the call, and say why"),
     Key("e", "e", "answer('edit')", "allow the call with other arguments"),

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 _HARMFUL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _TAB = "    "
-_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 
 
 def plain(text: str) -> str:
@@ -16,23 +14,6 @@ def plain(text: str) -> str:
     return _SURROGATE.sub("\ufffd", _HARMFUL.sub("", text)).replace("\t", _TAB)
 
 
-def visible(text: str) -> str:
-    """The text to decide on: whatever would not be seen is written out, line breaks and tabs aside."""
-    text = text.replace("\t", _TAB)
-    if text.isascii() and text.replace("\n", "").isprintable():
-        return text
-    return "".join(
-        character
-        if character == "\n" or unicodedata.category(character) not in _UNSEEN
-        else _escape(character)
-        for character in text
-    )
-
-
 def one_line(text: str) -> str:
     """The text with single spaces in place of line breaks and other gaps."""
     return " ".join(plain(text).split())
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")

@@ -19,6 +19,7 @@ from maverick.loop.result import ToolOutcome
 from maverick.model import Part, ToolContext
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
+from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent, preview_call
 from maverick.tools.coding.shell import LONGEST, Shell
 from maverick.tools.coding.workspace import Workspace
 from maverick.tui.backend import Backend, PreparedAgent
@@ -37,11 +38,17 @@ class Question:
     """The agent that makes the call."""
     tool_name: str
     arguments: dict[str, Any]
+    preview: CallPreview
+    """What the call would do."""
     reason: str = ""
     """Why approval is needed, unless the tool always needs it."""
+    scopes: Sequence[GrantScope] = ()
+    """For how long the user may allow calls like this one."""
 
 
-Ask: TypeAlias = Callable[[Question], Awaitable[ApprovalAnswer | None]]
+Answer: TypeAlias = tuple[ApprovalAnswer, GrantScope | None]
+"""The user's decision, and for how long they do not want to be asked again."""
+Ask: TypeAlias = Callable[[Question], Awaitable[Answer | None]]
 """Asks the user about a tool call; ``None`` means later."""
 
 
@@ -57,11 +64,17 @@ class Session:
         backend: Where its agent, its journal and its executor come from.
         agent: The agent's name.
         ask: Asks the user about a tool call.
+        grants: What the user has allowed without being asked again.
         new_id: Makes the ids of runs.
     """
 
     def __init__(
-        self, backend: Backend, agent: str, ask: Ask, new_id: Callable[[], str] = new_run_id
+        self,
+        backend: Backend,
+        agent: str,
+        ask: Ask,
+        grants: Callable[[], Grants],
+        new_id: Callable[[], str] = new_run_id,
     ) -> None:
         self.model = ConversationModel()
         self.agent = agent
@@ -79,6 +92,7 @@ class Session:
         """How many entries the run had when it was last read from the journal."""
         self._backend = backend
         self._ask = ask
+        self._grants = grants
         self._new_id = new_id
         self._signal = AbortSignal()
         self._asking = asyncio.Lock()
@@ -256,15 +270,8 @@ class Session:
             self.model.show_output("", tool.call_id, output)
 
         shell = Shell(Workspace(self._backend.folder), on_output=show)
-        context = ToolContext(
-            run_id="",
-            trace_id="",
-            agent=(),
-            turn=0,
-            call_id=tool.call_id,
-            idempotency_key=f"user-{os.urandom(4).hex()}",
-            deadline=0,
-        )
+        about: dict[str, Any] = {"run_id": "", "trace_id": "", "agent": (), "turn": 0, "deadline": 0}
+        context = ToolContext(**about, call_id=tool.call_id, idempotency_key=f"user-{os.urandom(4).hex()}")
         self._command = asyncio.create_task(shell.shell(command, context, LONGEST))
         outcome, printed = ToolOutcome.CANCELLED, "stopped"
         try:
@@ -352,15 +359,20 @@ class Session:
         self.model.show_output(context.run_id, context.call_id, output)
 
     async def _approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Ask about a call of a live run until the user decides."""
-        question = Question(self.agent, request.tool_name, request.arguments, request.reason)
-        async with self._asking:  # one call at a time, also when subagents run in parallel
-            while True:
-                answer = await self._ask(question)
-                if answer is not None:
-                    return answer
+        """Ask about a call of a live run until the user decides, unless they have allowed calls like it."""
+        grants = self._grants()
+
+        async def ask(preview: CallPreview) -> Answer:
+            question = Question(
+                self.agent, request.tool_name, request.arguments, preview, request.reason, grants.scopes
+            )
+            while (answer := await self._ask(question)) is None:
                 self._reminder.clear()
                 await self._reminder.wait()
+            return answer
+
+        async with self._asking:  # one call at a time, also when subagents run in parallel
+            return await consent(request, grants, ask, self._backend.folder)
 
     async def _decide_parked(self) -> bool:
         """Ask for the approvals the run waits for, and record them in its journal; says whether all are decided."""
@@ -368,10 +380,12 @@ class Session:
         for approval in await journal.list_approvals():
             if approval.run_id.partition("/")[0] != self.run_id:  # the ids of its subagents have a slash
                 continue
-            arguments = approval.arguments
-            answer = await self._ask(Question(self.agent, approval.tool_name, arguments))
-            if answer is None:
+            tool_name, arguments = approval.tool_name, approval.arguments
+            preview = preview_call(tool_name, arguments, self._backend.folder)
+            decided = await self._ask(Question(self.agent, tool_name, arguments, preview))
+            if decided is None:
                 return False
+            answer, _ = decided
             await journal.decide(
                 approval.approval_id,
                 approved=answer.approved,

@@ -10,9 +10,10 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from maverick.loop.result import ToolOutcome
+from maverick.runtime.consent import visible
 from maverick.tui.block import HUNK, ToolState, ToolUse
 from maverick.tui.gauge import duration
-from maverick.tui.plain_text import one_line, plain, visible
+from maverick.tui.plain_text import one_line, plain
 from maverick.tui.renderer import LineStyle, Renderer
 
 _MARGIN = "  │ "
@@ -48,7 +49,7 @@ def argument_lines(arguments: dict[str, Any], width: int, renderer: Renderer) ->
     """The arguments in full, with nothing invisible in them, since users approve what they read here."""
     for name, value in arguments.items():
         written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
-        shown, label = visible(written), visible(name)
+        shown, label = "\n".join(map(visible, written.split("\n"))).replace("\t", "    "), visible(name)
         if "\n" not in shown and cell_len(label) + 2 + cell_len(shown) <= width:
             yield Text.assemble((f"{label}: ", LineStyle.DIM), shown)
             continue
