@@ -408,6 +408,8 @@ _TRUST = {
     "MCP-OAUTH": "A sign-in to an MCP server is the user's own, kept to them, refreshed, and goes nowhere else.",
     "MEMORY-CONFINED": "An agent's memory stays in its folder, within bounds, and each user has their own.",
     "MEMORY-PREFIX": "Notes come into a conversation only as results of calls; the prompt stays as it is.",
+    "MCP-PROMPTS": "Prompts of an MCP server are commands that a person writes; resources are read as untrusted content.",
+    "MCP-ELICITATION": "An MCP server asks the user only where its settings allow it, and gets only what fits.",
     "SKILL-DISCLOSURE": "A model is told the names and descriptions of skills, and the rest only when it asks.",
     "SKILL-FORMAT": "A skill follows the rules of the open format; one that does not is left out and named.",
     "SKILL-TRUST": "Skills and instructions of a project count after its user has trusted it, and show nothing outside of it.",

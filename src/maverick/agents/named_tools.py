@@ -11,6 +11,7 @@ from maverick.config.loading import persons_home
 from maverick.config.mcp_name import group_of, server_of
 from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.model import ToolContext
+from maverick.runtime.approver import ApprovalRequest, Approver, ask
 from maverick.tools import ToolRegistry
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ async def named_tools(
     on_remark: Callable[[str], object] | None = None,
     readable: Sequence[Path] = (),
     servers: Sequence[MCPServer] = (),
+    approve: Approver | None = None,
 ) -> AsyncIterator[ToolRegistry]:
     """The tools an agent refers to; its MCP servers stay connected inside the ``async with`` block.
 
@@ -53,6 +55,7 @@ async def named_tools(
         on_remark: Receives notes for the user about the tools.
         readable: Folders outside the workspace that commands in the sandbox may read, besides this Python's.
         servers: More MCP servers to connect; one that cannot be is remarked and left out.
+        approve: Asks a person; here about what MCP servers want to know, where their settings let them ask.
 
     Raises:
         MaverickError: A server is not configured, its project is not trusted, or it cannot be connected.
@@ -67,7 +70,7 @@ async def named_tools(
 
     known = load_mcp_servers(folder)
     others = [server for server in servers if server.name not in names]
-    async with _connected([known.find(name) for name in names], others, on_remark) as connected:
+    async with _connected([known.find(name) for name in names], others, on_remark, approve) as connected:
         for one in connected:
             registry.register_group(group_of(one.server.name), one.tools)
             if one.quarantined and on_remark is not None:
@@ -97,11 +100,27 @@ def coding_registry(
 
 
 def _connected(
-    servers: list[MCPServer], others: list[MCPServer], on_remark: Callable[[str], object] | None
+    servers: list[MCPServer],
+    others: list[MCPServer],
+    on_remark: Callable[[str], object] | None,
+    approve: Approver | None,
 ) -> AbstractAsyncContextManager[list[ConfiguredServer]]:
-    from maverick.tools.mcp import connected_servers  # here, since it brings MCP with it
+    from maverick.tools.mcp import Question, connected_servers  # here, since it brings MCP with it
 
-    return connected_servers(servers, others, on_remark or (lambda _: None))
+    async def put(question: Question) -> dict[str, Any] | None:
+        """Ask as about a call whose arguments are the answer: every front end shows them, and lets a person change them."""
+        assert approve is not None  # noqa: S101 - else nobody is asked
+        fields = {"url": question.url} if question.url else question.fields
+        request = ApprovalRequest(
+            tool_name=f"answer to the MCP server {question.server}",
+            arguments=fields,
+            reason=f"{question.server} asks: {question.message}",
+            run_id="",
+        )
+        answer = await ask(approve, request)
+        return (fields if answer.arguments is None else answer.arguments) if answer.approved else None
+
+    return connected_servers(servers, others, on_remark or (lambda _: None), None if approve is None else put)
 
 
 def _named(definition: AgentDefinition[Any]) -> Iterator[str]:

@@ -128,7 +128,13 @@ async def agent_executor(
         guidance, readable = _guidance(folder, on_remark)
     tools = (
         named_tools(
-            definition, folder, on_output=on_output, on_remark=on_remark, readable=readable, servers=servers
+            definition,
+            folder,
+            on_output=on_output,
+            on_remark=on_remark,
+            readable=readable,
+            servers=servers,
+            approve=given["approve"] or approve,
         )
         if brought is None
         else nullcontext(brought)

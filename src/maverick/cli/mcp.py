@@ -14,7 +14,7 @@ from maverick.cli.screen import Screen, one_line
 from maverick.config.mcp_server import MCPServer
 from maverick.config.mcp_servers import MCPServers, load_mcp_servers
 from maverick.exceptions import MaverickError
-from maverick.tools.mcp import ConfiguredServer, connected_servers
+from maverick.tools.mcp import ConfiguredServer, connected_servers, prompts_of
 
 _COLUMNS = (
     Column("SERVER"),
@@ -53,6 +53,8 @@ def list_servers(options: argparse.Namespace) -> int:
         for tool in server["tools"]:
             if tool["quarantined"]:
                 screen.remark(f"{server['name']}: {tool['name']} says now: {one_line(tool['description'])}")
+        for prompt in server["prompts"]:
+            screen.remark(one_line(f"{prompt['usage']}  {prompt['description']}"))
         if server["problem"]:
             screen.complain(server["problem"])
     return SUCCESS
@@ -65,7 +67,7 @@ async def _looked_at(known: MCPServers, names: Sequence[str]) -> list[dict[str, 
 async def _fields(known: MCPServers, name: str) -> dict[str, Any]:
     """A server, as JSON tells it; nothing of its definition that could be a secret."""
     fields: dict[str, Any] = {"name": name, "transport": None, "source": None, "state": "failed"}
-    fields |= {"tools": [], "problem": None}
+    fields |= {"tools": [], "prompts": [], "problem": None}
     if name in known.untrusted:
         problem = known.problems[name]
         return fields | {"source": problem.source, "state": "not trusted", "problem": str(problem)}
@@ -75,7 +77,11 @@ async def _fields(known: MCPServers, name: str) -> dict[str, Any]:
         connected = ConfiguredServer(server)
         try:
             await connected.connect()
-            return fields | {"state": "reached", "tools": [*_tools(connected)]}
+            prompts = [
+                {"command": prompt.command, "usage": prompt.usage, "description": prompt.description}
+                for prompt in await prompts_of(connected)
+            ]
+            return fields | {"state": "reached", "tools": [*_tools(connected)], "prompts": prompts}
         finally:
             await connected.aclose()
     except MaverickError as error:

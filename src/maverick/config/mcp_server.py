@@ -17,6 +17,7 @@ from maverick.exceptions import ConfigError
 
 SETTINGS = (
     "command", "args", "env", "cwd", "url", "headers", "type", "tools", "effect", "approval", "trusted", "timeout",
+    "elicitation",
 )  # fmt: skip
 """What can be said about a server."""
 
@@ -67,6 +68,8 @@ class MCPServer(Struct, frozen=True, kw_only=True):
     """Whether a person has to agree to each call, for all tools or for some."""
     trusted: bool = False
     """Whether the results of its tools are trusted like the user's words, and not marked as untrusted content."""
+    elicitation: bool = False
+    """Whether it may ask the user something in the middle of a call."""
     timeout: int | float = 30
     """The seconds it has to start and say which tools it has."""
 

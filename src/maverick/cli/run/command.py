@@ -70,7 +70,7 @@ def run_agent(options: argparse.Namespace) -> int:
     inputs = gather_inputs(
         found.inputs,
         options.inputs,
-        options.prompt,
+        _said(options.prompt),
         screen,
         getattr(found.agent, "piped", PROMPT),
         options.attach,
@@ -142,6 +142,15 @@ async def _said_in(journal: Journal, run_id: str) -> tuple[Message, ...]:
             field="continue",
         )
     return messages
+
+
+def _said(prompt: str | None) -> str | None:
+    """The prompt; the command of an MCP server's prompt is replaced by that."""
+    if prompt is None or not prompt.startswith("/mcp__"):
+        return prompt
+    from maverick.tools.mcp import expand_prompt  # here, since it brings MCP with it
+
+    return asyncio.run(expand_prompt(prompt))
 
 
 def _journal(options: argparse.Namespace, config: MaverickConfig) -> Journal:

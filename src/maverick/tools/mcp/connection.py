@@ -45,7 +45,7 @@ class MCPConnection:
         tools: list[types.Tool] = []
         cursor: str | None = None
         while True:
-            page = await self._ask(partial(_list_page, cursor))
+            page = await self.ask(partial(_list_page, cursor))
             tools += page.tools
             cursor = page.next_cursor
             if cursor is None:
@@ -85,11 +85,11 @@ class MCPConnection:
             )
 
         try:
-            return await self._ask(send)
+            return await self.ask(send)
         except NetworkError:
             if not again:
                 raise
-        return await self._ask(send)
+        return await self.ask(send)
 
     async def aclose(self) -> None:
         """End the session; the next call opens another."""
@@ -103,7 +103,14 @@ class MCPConnection:
         if session is not None:
             session.stop()
 
-    async def _ask(self, send: Callable[[Client], Awaitable[R]]) -> R:
+    async def ask(self, send: Callable[[Client], Awaitable[R]]) -> R:
+        """Ask the server something, over the session that is open or a new one.
+
+        Raises:
+            NetworkError: The server cannot be reached, or went away before it answered.
+            TimeoutError: It did not answer in time.
+            ToolError: It answered with an error.
+        """
         session = self._open_session()
         try:
             client = await session.client()

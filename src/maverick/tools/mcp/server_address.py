@@ -15,6 +15,7 @@ import anyio
 import httpx2
 import mcp_types as types
 from mcp import Client
+from mcp.client.session import ElicitationFnT
 from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
@@ -54,6 +55,8 @@ class ServerAddress:
     """Headers for the URL, such as ``Authorization``."""
     cwd: str | None = None
     """The folder the command is started in."""
+    elicitation: ElicitationFnT | None = field(default=None, repr=False, compare=False)
+    """What answers the server's questions; without it, the server is told that there is nobody to ask."""
     auth: httpx2.Auth | None = field(default=None, repr=False, compare=False)
     """What signs requests to the URL, such as :class:`~maverick.tools.mcp.oauth.StoredTokens`."""
 
@@ -75,9 +78,8 @@ class ServerAddress:
 
     def client(self) -> Client:
         """A client of the server, not connected yet."""
-        if self.url:
-            return Client(_http(self.url, self.headers, self.auth))
-        return Client(_stdio(self))
+        transport = _http(self.url, self.headers, self.auth) if self.url else _stdio(self)
+        return Client(transport, elicitation_callback=self.elicitation)
 
     def folder(self) -> str | None:
         """The folder to start the command in, if one is named.

@@ -24,6 +24,8 @@ from maverick.exceptions import (
     describe_unknown,
 )
 from maverick.model import Effect
+from maverick.tools.mcp.connection import MCPConnection
+from maverick.tools.mcp.questions import AskUser, elicitation
 from maverick.tools.mcp.server_address import ServerAddress
 from maverick.tools.mcp.toolset import MCPTool, MCPToolset, ToolPins
 
@@ -68,14 +70,26 @@ def _signed(address: ServerAddress) -> ServerAddress:
 
 
 class ConfiguredServer:
-    """A server of the settings, and the connection to it."""
+    """A server of the settings, and the connection to it.
 
-    def __init__(self, server: MCPServer) -> None:
+    Args:
+        server: The server.
+        ask: Asks the user what the server wants to know, if its settings let it ask.
+    """
+
+    def __init__(self, server: MCPServer, ask: AskUser | None = None) -> None:
         self.server = server
+        self._ask = ask if server.elicitation else None
         self.tools: list[MCPTool] = []
         """The tools agents may use, once it is connected."""
         self.is_connected = False
         self._toolset: MCPToolset | None = None
+
+    @property
+    def connection(self) -> MCPConnection:
+        """The connection to it; it was connected before."""
+        assert self._toolset is not None  # noqa: S101 - it was connected before
+        return self._toolset.connection(None)
 
     @property
     def quarantined(self) -> dict[str, str]:
@@ -131,6 +145,8 @@ class ConfiguredServer:
             address = _signed(ServerAddress(**server.address()))
         except InvalidInputError as error:
             raise self._wrong(str(error)) from error
+        if self._ask is not None:
+            address = replace(address, elicitation=elicitation(server.name, self._ask))
         return _toolset_of(server, address, pins, prefix_of(server.name))
 
     def _check_names(self, listed: list[str]) -> None:
@@ -152,6 +168,7 @@ async def connected_servers(
     servers: Iterable[MCPServer],
     others: Iterable[MCPServer] = (),
     on_remark: Callable[[str], object] = lambda _: None,
+    ask: AskUser | None = None,
 ) -> AsyncIterator[list[ConfiguredServer]]:
     """Connect to several servers at the same time, for the length of a block.
 
@@ -159,11 +176,12 @@ async def connected_servers(
         servers: Servers that are needed.
         others: Servers that are left out if they cannot be connected.
         on_remark: Told why one is left out.
+        ask: Asks the user what a server wants to know, where its settings let it ask.
 
     Raises:
         MaverickError: One that is needed could not be connected; then none is.
     """
-    needed, optional = ([ConfiguredServer(server) for server in some] for some in (servers, others))
+    needed, optional = ([ConfiguredServer(server, ask) for server in some] for some in (servers, others))
     configured = [*needed, *optional]
     try:
         failure = await _connect(needed)

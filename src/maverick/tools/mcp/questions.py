@@ -1,0 +1,84 @@
+"""Questions that an MCP server asks the user in the middle of a call (elicitation).
+
+A server can ask only if its settings say ``elicitation: true`` and somebody can answer. The answer goes to the server
+alone, as far as it fits what was asked for; the model does not see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+import mcp_types as types
+from mcp.client.context import ClientRequestContext
+from mcp.client.session import ElicitationFnT
+from msgspec import Struct
+
+_MOST_FIELDS = 20
+_LONGEST_MESSAGE = 2_000
+_ATTEMPTS = 3
+_EMPTY = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": []}
+
+
+class Question(Struct, frozen=True):
+    """What a server asks the user."""
+
+    server: str
+    """The server's name."""
+    message: str
+    """The server's words."""
+    fields: dict[str, Any] = {}
+    """What is asked for, with the values that the server suggests."""
+    url: str = ""
+    """Where the user is to go, if that is the question; the server is only told whether they agreed."""
+
+
+AskUser: TypeAlias = Callable[[Question], Awaitable[dict[str, Any] | None]]
+"""Asks the user, and returns their answer; ``None`` if they decline."""
+
+
+def elicitation(server: str, ask: AskUser) -> ElicitationFnT:
+    """What an MCP client does with a server's question."""
+
+    async def answer(
+        context: ClientRequestContext,  # noqa: ARG001 - the protocol's
+        params: types.ElicitRequestParams,
+    ) -> types.ElicitResult | types.ErrorData:
+        message = params.message[:_LONGEST_MESSAGE]
+        if isinstance(params, types.ElicitRequestURLParams):
+            agreed = await ask(Question(server, message, url=params.url))
+            return types.ElicitResult(action="decline" if agreed is None else "accept")
+        schema: dict[str, Any] = dict(params.requested_schema)
+        wanted = schema.get("properties")
+        if not isinstance(wanted, dict) or len(wanted) > _MOST_FIELDS:
+            return types.ElicitResult(action="decline")
+        fields = {str(name): _suggested(kind) for name, kind in wanted.items()}
+        for _ in range(_ATTEMPTS):
+            content = await ask(Question(server, message, fields))
+            if content is None:
+                return types.ElicitResult(action="decline")
+            if not (problem := _misfit(schema, content)):
+                return types.ElicitResult(action="accept", content=content)
+            message, fields = f"{params.message[:_LONGEST_MESSAGE]} ({problem})", content
+        return types.ElicitResult(action="cancel")
+
+    return answer
+
+
+def _suggested(kind: object) -> Any:  # noqa: ANN401 - a JSON value
+    if not isinstance(kind, dict):
+        return ""
+    choices = kind.get("enum")
+    first = choices[0] if isinstance(choices, list) and choices else _EMPTY.get(str(kind.get("type")), "")
+    return kind.get("default", first)
+
+
+def _misfit(schema: dict[str, Any], content: dict[str, Any]) -> str:
+    """What is wrong with an answer; empty if nothing is."""
+    from jsonschema import Draft202012Validator  # here, since few servers ask
+
+    try:
+        found = next(Draft202012Validator(schema).iter_errors(content), None)
+    except Exception:  # noqa: BLE001 - the schema is a stranger's, and the library raises many things
+        return ""
+    return "" if found is None else f"{'.'.join(map(str, found.path)) or 'the answer'} does not fit"
