@@ -299,7 +299,7 @@ def test_without_servers_it_says_where_to_name_one(folder: Folder) -> None:
     done = folder.main("mcp", "list")
 
     assert (done.returncode, done.stdout) == (0, "")
-    assert "Name one in ~/.maverick/config.yaml under mcp" in done.stderr
+    assert "Add one with: maverick mcp add" in done.stderr
 
 
 def test_an_agent_that_is_a_class_can_be_given_servers_too(folder: Folder) -> None:

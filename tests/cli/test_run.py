@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import socket
 import sys
 from dataclasses import replace
 
@@ -476,3 +477,49 @@ def test_debug_shows_where_an_error_comes_from(folder: Folder) -> None:
 
     assert done.stderr.startswith("Traceback ")
     assert done.stderr.splitlines()[-1].startswith("maverick: There is no agent named 'nobody'.")
+
+
+WRONG_KEY = """
+    from maverick import AgentDefinition, AgentExecutor
+    from maverick.exceptions import AuthenticationError
+    from maverick.testing import ScriptedClient
+
+    locked = AgentDefinition(name="locked", description="Has a wrong key.")
+
+
+    def executor(definition, user_id):
+        return AgentExecutor(ScriptedClient([AuthenticationError("Claude did not accept the key.")]))
+"""
+
+
+@pytest.mark.requirement("007-RUN")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("hello",), "If it is a prompt: maverick run -p hello"),
+        (("run", "hello"), "If it is a prompt: maverick run -p hello"),
+        (("rnu",), "Did you mean 'run'?"),
+        (("run", "locked.py", "-p", "hi"), "Claude did not accept the key."),
+        (("run", "-p", "hi", "--model", "nope:x"), "There is no provider named 'nope'."),
+    ],
+)
+def test_a_first_mistake_is_one_line_that_says_what_to_do(
+    words: tuple[str, ...], says: str, folder: Folder
+) -> None:
+    folder.write("locked.py", WRONG_KEY)
+
+    assert says in folder.refuse(*words)
+
+
+def test_a_port_that_is_in_use_is_one_line(folder: Folder) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        line = folder.refuse("serve", "--port", str(port), "--no-browser")
+
+    assert (
+        line
+        == f"maverick: Port {port} is already in use. Choose another with --port, or stop the other program."
+    )

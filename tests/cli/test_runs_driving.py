@@ -182,7 +182,7 @@ def test_a_failing_model_is_one_line_and_the_run_can_be_resumed(runs: Runs, serv
 
     done = runs.run("resume", "fail", "--agents", agents, "--accept-changes")
 
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     resumed, changed, complaint, summary, advice = done.stderr.splitlines()
     assert resumed == "  (resumed)"
     assert changed.startswith("  (tools changed: ")
@@ -288,7 +288,7 @@ def test_a_replay_as_json_is_an_event_a_line(runs: Runs) -> None:
 @pytest.mark.parametrize(
     ("run_id", "code", "summary"),
     [
-        ("fail", 1, "fail: error, 1 turn"),
+        ("fail", 2, "fail: error, 1 turn"),
         ("crash", 1, "crash: not ended"),
         ("wait", 3, "approve wait:1:0"),
     ],

@@ -14,9 +14,10 @@ from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig, load_config
 from maverick.config.loading import own_folder, read_small_file, settings_in
-from maverick.config.settings import SECTIONS, Section
+from maverick.config.settings import SECTIONS, AgentConfig, Section
 from maverick.config.trust import SETTINGS_FILE
 from maverick.exceptions import ConfigError, InvalidInputError
+from maverick.providers.resolve import resolve
 
 _SECRETS = ("api_key",)
 
@@ -34,7 +35,9 @@ def set_setting(options: argparse.Namespace) -> int:
             f"{field} is secret, and a project's file is shared. Leave out --project.", field=field
         )
     value = options.value if options.value is not None else _asked_for(field, is_secret=name in _SECRETS)
-    section(**{name: value}, sources={field: "the command line"})  # which checks it
+    checked = section(**{name: value}, sources={field: "the command line"})
+    if isinstance(checked, AgentConfig) and name in ("model", "provider"):
+        resolve(checked)  # which refuses a provider that does not exist
     path = Path(SETTINGS_FILE).absolute() if options.project else own_folder() / "config.yaml"
     before = read_small_file(path)
     text = _with_setting(before.decode("utf-8", "surrogateescape"), section.section, name, _scalar(value))

@@ -43,9 +43,7 @@ def list_servers(options: argparse.Namespace) -> int:
         screen.say(f"{json_text(found)}\n")
         return SUCCESS
     if not found:
-        screen.remark(
-            "There are no MCP servers. Name one in ~/.maverick/config.yaml under mcp, or in .mcp.json."
-        )
+        screen.remark("There are no MCP servers. Add one with: maverick mcp add")
         return SUCCESS
     rows = [row for server in found for row in _rows(server)]
     screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, terminal_width())))

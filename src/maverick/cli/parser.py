@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import shlex
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, Self
@@ -57,6 +58,8 @@ class CommandParser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             noun = "command" if isinstance(action.choices, dict) else "choice"
             said = describe_unknown(noun, str(value), [*map(str, action.choices)])
+            if noun == "command" and "Did you mean" not in said and self.prog == "maverick":
+                said += f" If it is a prompt: maverick run -p {shlex.quote(str(value))}"
             raise argparse.ArgumentError(None if noun == "command" else action, said)
 
     def error(self, message: str) -> NoReturn:

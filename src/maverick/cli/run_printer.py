@@ -13,6 +13,7 @@ from maverick.cli.exit_codes import (
     INTERRUPTED,
     INVALID_OUTPUT,
     LIMIT,
+    MISUSE,
     REFUSED,
     SIGNALLED,
     SUCCESS,
@@ -26,6 +27,7 @@ from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.pending import pending_in, pending_lines
 from maverick.cli.stop_signals import on_stop_signals
+from maverick.exceptions import AuthenticationError
 from maverick.loop import AgentResult, RunConfig, TerminateReason
 from maverick.loop.events import (
     AgentActivityEvent,
@@ -55,6 +57,8 @@ _CODES: Mapping[TerminateReason, int] = {
 
 def exit_code(result: AgentResult[Any]) -> int:
     """What the command ends with."""
+    if any(isinstance(error, AuthenticationError) for error in result.errors):
+        return MISUSE  # the key is a setting, and the same again fails again
     return SUCCESS if result.success else _CODES[result.terminate_reason]
 
 
@@ -105,6 +109,7 @@ class RunPrinter:
         self._agents = agents
         self._limits = limits
         self._run_id = run_id
+        self._is_new = not run_id
         self._streams = streams
         self._kept = kept
         self._view = EventPrinter(console.screen)
@@ -136,7 +141,8 @@ class RunPrinter:
                 how = "Raise the limit and resume with"
             else:
                 how = "Resume with"
-            await self.leave(summary(result), how, resumable=result.terminate_reason in RESUMABLE)
+            if exit_code(result) != MISUSE or result.turn_count > 1 or not self._is_new:  # else all is said
+                await self.leave(summary(result), how, resumable=result.terminate_reason in RESUMABLE)
         elif not self._over:  # a run that had its answer before gives it without an event
             self.console.write({"type": "run_end", "run_id": self._run_id, "result": result_fields(result)})
         if self.signals and result.terminate_reason is TerminateReason.ABORTED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.config import DEFAULT, MaverickConfig
-from maverick.exceptions import InvalidInputError
+from maverick.exceptions import AgentNotFoundError, InvalidInputError
 from maverick.journal import Journal, RunStatus
 from maverick.model import Message
 from maverick.runtime.arguments import checked_run_id
@@ -59,7 +60,7 @@ def run_agent(options: argparse.Namespace) -> int:
             raise InvalidInputError(
                 f"--{name} is for runs in a fleet. Add --on fleet, or leave it out.", field=name
             )
-    found = look_up(options.agent, config)
+    found = _look_up(options, config)
     if found.missing_tools:
         screen.remark(f"(these tools do not exist here: {', '.join(found.missing_tools)})")
     own = found.runnable(config)
@@ -168,6 +169,19 @@ def _names_no_model(found: DiscoveredAgent, changes: RunOptions, config: Maveric
     if found.definition is not None or changes.model is not None:
         return False
     return not getattr(found.agent, "model", None) and config.agent.source_of("model") == DEFAULT
+
+
+def _look_up(options: argparse.Namespace, config: MaverickConfig) -> DiscoveredAgent:
+    try:
+        return look_up(options.agent, config)
+    except AgentNotFoundError as error:
+        if options.prompt is not None:
+            raise
+        raise AgentNotFoundError(
+            f"{error} If it is a prompt: maverick run -p {shlex.quote(options.agent)}",
+            agent_name=error.agent_name,
+            available_agents=error.available_agents,
+        ) from error
 
 
 def _is_prompt(words: str) -> bool:
