@@ -28,7 +28,7 @@ _MOST_STEPS = 1000
 _FILLERS = frozenset(
     re.findall(
         r"\w+",
-        "a an the my our your that this it one task tasks todo item about for to of with on called named thing things stuff",
+        "a an the teh my our your that this it one task tasks todo item about for to of with on called named thing things stuff",
     )
 )
 """Words that do not distinguish tasks."""
@@ -38,8 +38,13 @@ _AND = re.compile(r"\s*[,;&]\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
 _TITLES = re.compile(r"'(.+?)'(?=,| and |$)")
 _SIMILAR_WORD = 0.82
 """How similar a misspelt word has to be."""
-_EXTRA = 3
-"""How many words may be said that the title does not have, and one more."""
+_INCIDENTAL = frozenset(
+    re.findall(
+        r"\w+",
+        "already finally just now today yesterday morning afternoon evening night last again too all is are was were been has have",
+    )
+)
+"""Words that may stand beside a title, to say that it is done and when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,12 +281,14 @@ def find_matches(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
     if found or _EXCEPT.search(query):
         return found
     words = _words(query)
-    found = [
-        task
-        for task in tasks
-        if _has_all(own := _words(task.title), words) and len(words) < len(own) + _EXTRA
-    ]
+    found = [task for task in tasks if _is_said_by(words, _words(task.title))]
     return _distinct(found or [task for task in tasks if _is_misspelt(words, _words(task.title))], today)
+
+
+def _is_said_by(words: Sequence[str], title: Sequence[str]) -> bool:
+    """Whether the words are a title, after what was done with it: "almond milk" is not "milk", but "bought milk" is."""
+    extra = [word for word in words[1:] if word not in _INCIDENTAL and not _shared([word], title)]
+    return not extra and _has_all(title, words)
 
 
 def _is_misspelt(words: Sequence[str], title: Sequence[str]) -> bool:

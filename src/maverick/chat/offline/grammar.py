@@ -124,7 +124,7 @@ _COMMANDS = (
     "postpone",
     "reschedule",
 )
-_VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put|stick|bump|push|take"
+_VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put|stick|bump|push|take|reopen"
 _COMMAND = re.compile(rf".*[,;:.!-]\s*(?:so |and |please |just |you can )*((?:{_VERBS})\b.+)", re.IGNORECASE)
 _ABOUT = re.compile(
     r"(?!(?:i|we|you|he|she|they|it|that|this|there)\b)(?:the |my )?(?P<thing>\w+(?: \w+){0,3}?)(?:'s| is| isn't| are| aren't| was| has)\b"
@@ -132,9 +132,9 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _JOINT = re.compile(
-    rf"(?:(?:[,;.]\s*|\s+)(?:and|then|and then|also|but|plus)\s+|[,;.]\s*)(?:please\s+|also\s+|then\s+)*"
+    rf"(?:(?:[,;.:]\s*|\s+)(?:and|then|and then|also|but|plus)\s+|[,;.:]\s*)(?:please\s+|also\s+|then\s+)*"
     rf"(?=(?:(?:{_VERBS}|postpone|reschedule|prioriti[sz]e|call it)\b|(?:i )?(?:need|have|must|got) to\b"
-    r"|(?:i(?:'ve| have)?|it's|it is|they're)\b|(?:due|high priority|low priority)\b))",
+    r"|(?:i(?:'ve| have)?|it's|it is|they're)\b|(?:due|high priority|low priority)\b))|,?\s+but\s+(?!not\b)",
     re.IGNORECASE,
 )
 _EXCEPT = re.compile(
@@ -182,7 +182,7 @@ _PARTS = {
     "when": "(?P<when>.+)",
     "what": "(?P<what>.+)",
     # What stands before "is done" and the like, when it is no question and no request of another kind.
-    "subject": r"(?!(i|we|you|he|she|they|what|which|who|how|when|where|anything|is|are|show|list|add|create|new|tasks?)\b|.*\bwhat\b){task}",
+    "subject": r"(?!(i|we|you|he|she|they|what|which|who|how|when|where|anything|nobody|no one|someone|somebody|everyone|it|that|is|are|show|list|add|create|new|tasks?)\b|.*\bwhat\b){task}",
 }
 """The parts that sentences are made of."""
 _PART = re.compile(r"\{(\w+)\}")
@@ -234,7 +234,7 @@ _SENTENCES = tuple(
         ("(change|update|edit) .+ (to|into) .+", rename_quoted),
         ("(call|name) (?P<task>it|that|this) {title}", rename),
         ("{postpone} {task} [back |forward |out |off ]{span}[ (later|earlier|forward|back)]", postpone),
-        ("(extend|give) {task} {span}", postpone),
+        ("(extend|give|push back|move) [the {deadline} (of|for|on) ]{task} {span}", postpone),
         (
             "(give me|i need|i want) (?P<span>(a|another|an extra|\\w+ more) \\w+) (for|on|to) {task}",
             postpone,
@@ -247,7 +247,7 @@ _SENTENCES = tuple(
         ("{subject} (isn't|is not|aren't|are not) {urgent} (any ?more|any longer|now)", prioritise("Medium")),
         ("{subject} (is|are) no longer {urgent}", prioritise("Medium")),
         ("{subject} (is|are) [now ][a |very |really |super |so |quite |pretty |extremely ]{level}", grade),
-        ("(set|change|update|move) [the ]{deadline} (of|for|on) {task} to {when}", reschedule),
+        ("(set|change|update|move) [the ]{deadline} (of|for|on) {task} (to|for|until) {when}", reschedule),
         ("{postpone} {task} [back |forward |out |off ][from .+? ](to|until|till|for|by) {when}", reschedule),
         (
             "{subject}['s| is| are| was| got| has| have| has been| have been] [now |been ](moved|pushed back|pushed|postponed|rescheduled|delayed|shifted) (to|until|till) {when}",
@@ -277,6 +277,7 @@ _SENTENCES = tuple(
             "i (haven't|have not|didn't|did not|never) [actually ]({did}|do|finish|complete) {task}[ yet| after all]",
             reopen,
         ),
+        ("i('m| am) not [yet ](done|finished) with {task}[ yet]", reopen),
         (
             r"i (haven't|have not|didn't|did not|never) [actually ](?P<task>(?!mean\b)\w+ .+?)[ yet| after all][, (so )?[please ]put it back]",
             reopen,
@@ -295,10 +296,11 @@ _SENTENCES = tuple(
         ("i['ve| have][ already| just| now| finally] got (?!to\\b)[the |some ]{task}", complete),
         ("(got|grabbed|picked up) (?!to\\b)[the |some ]{task}", complete),
         (
-            r"[i['ve| have][ already| just| now| finally] ](?!{wish}|read (me|out)\b)(?P<done>{past}) {task}[ {lately}][ but .+]",
+            r"[i['ve| have][ already| just| now| finally] ](?!{wish}|read (me|out)\b)(?P<done>{past}) {task}[ {lately}]",
             complete_statement,
         ),
-        ("{subject} ?(:|-|=) ?({done}|✓|✔|check)", complete),
+        ("{subject} ?(:|-|=) ?({done}|check)", complete),
+        ("{subject} ?(:|-|=)? ?(✓|✔|✅|☑)", complete),
         (
             "{subject}['s| is| are| has been| have been| was| were| got] [now |all |already |finally ](?P<done>{participle})",
             complete_statement,
@@ -325,7 +327,7 @@ _SENTENCES = tuple(
             look_up,
         ),
         (
-            "[tell me ][do you know ]when (is|are|was|were|do i (need|have) to|must i|should i|did i) {task}[ due]",
+            "[tell me ][do you know ]when('s| is| are| was| were| do i (need|have) to| must i| should i| did i) {task}[ due]",
             look_up,
         ),
         ("[tell me ]when i (need|have|must|should)[ to] {task}", look_up),
@@ -364,13 +366,16 @@ _SENTENCES = tuple(
             "(put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our|there)\\b.*)",
             add,
         ),
-        ("remind (?!me\\b).+", add_for_other),
+        (r"remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+", add_for_other),
         ("{remind}[ to| about| that i {must}|:] {what}", add),
         (
-            r"(i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b){what}",
+            r"(i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}",
             add,
         ),
-        (r"(i|we) [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b){what}", add),
+        (
+            r"(i|we) [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}",
+            add,
+        ),
         ("(gotta|must|need to|have to) {what}", add),
         ("(schedule|plan|book) {what}", schedule),
         ("{what}", add_deed),

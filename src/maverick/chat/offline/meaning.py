@@ -9,6 +9,7 @@ from datetime import date
 
 from msgspec.structs import replace
 
+from maverick.chat.offline.dates import take_timing
 from maverick.chat.offline.requests import read, understand
 from maverick.chat.offline.small_talk import Kind, is_taken_back, small_talk
 from maverick.chat.offline.wording import begins_with_deed, ordinal, plain_request, quoted
@@ -118,7 +119,11 @@ def _asked_back(said: str, answered: str, today: date) -> Meaning | None:
     if question is None:
         return None
     named = {"title": "", "task": "", **guess[0].arguments}
-    return Meaning(Kind.UNSURE, words=question.format_map(named)) if named["title"] or named["task"] else None
+    return (
+        Meaning(Kind.UNSURE, words=question.format_map(named))
+        if named["title"] or named["task"] not in ("", "it")
+        else None
+    )
 
 
 def _guess(said: str, answered: str, today: date) -> Sequence[RequestedCall]:
@@ -129,11 +134,20 @@ def _guess(said: str, answered: str, today: date) -> Sequence[RequestedCall]:
     text = plain_request(said).rstrip("?")
     certain = _HEDGE.sub("", text)
     meant = _INTENT.sub("", certain)
-    if meant != certain or begins_with_deed(meant):
+    if meant != certain or begins_with_deed(meant) or _is_dated(meant, today):
         return understand(f"add {meant}", "", today) or ()
     if certain == plain_request(said):
         certain = _SOMEBODY.sub("I ", certain, count=1)
     return understand(certain, answered, today) or () if certain != plain_request(said) else ()
+
+
+def _is_dated(text: str, today: date) -> bool:
+    """Whether it is a few words and a date, as in "groceries tomorrow"."""
+    timing = take_timing(text, today)
+    is_short = (
+        re.fullmatch(r"(?!(?:the|it|that|this|i|we|you)\b)[\w']+(?: [\w']+){0,3}", timing.rest) is not None
+    )
+    return timing.due is not None and is_short
 
 
 def _answer_to_question(said: str, answered: str, said_before: str, today: date) -> Meaning | None:

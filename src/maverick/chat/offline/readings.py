@@ -86,7 +86,14 @@ def schedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
 
 def add_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add, if it is something to do and says when."""
-    return schedule(heard, match) if begins_with_deed(match["what"]) else None
+    is_clear = begins_with_deed(match["what"]) and not _ALSO_COMMAND.match(match["what"])
+    return schedule(heard, match) if is_clear else None
+
+
+_ALSO_COMMAND = re.compile(
+    r"(?:bring|change|check|clear|close|finish|move|open|set(?! up)|update)\b", re.IGNORECASE
+)
+"""Things to do that begin as requests about tasks do."""
 
 
 def add_for_other(heard: Heard, _match: re.Match[str]) -> list[RequestedCall] | None:
@@ -114,17 +121,20 @@ def _added(what: str, today: date) -> RequestedCall:
 
 
 _DANGLING = re.compile(r"(?:[\s,]+(?:and|but|due|on|by|at|for|it's|is|with))+$", re.IGNORECASE)
-_REFERS = re.compile(r"(?:it|that|this|them|these|one|an?)", re.IGNORECASE)
+_REFERS = re.compile(
+    r"(?:it|that|this|them|these|one|an?|some ?things?(?: for me| else| new)?)", re.IGNORECASE
+)
 
 
-def is_doubtful(call: RequestedCall) -> bool:
-    """Whether a task to add has a title that can hardly be one."""
+def is_doubtful(call: RequestedCall, said: str) -> bool:
+    """Whether a task gets a title that can hardly be one: it has words of the request, or more than a title."""
     title = str(call.arguments.get("title", ""))
-    return call.tool_name == "add_task" and _NO_TITLE.search(title) is not None
+    return title not in quoted(said) and _NO_TITLE.search(title) is not None
 
 
 _NO_TITLE = re.compile(
-    r"[.!?] +\w|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
+    r"[.!?] +\w|\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|yesterday|already|my list|the list|please)\b|(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|: (?:i|we)\b|^(?:i|you|me|he|she|they)\b"
+    r"|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
     r"|^(?:and|or|but|to|is|are|not)\b|, (?:no|not|but|actually|wait|sorry)\b",
     re.IGNORECASE,
 )
@@ -134,7 +144,7 @@ _NO_TITLE = re.compile(
 
 _ABOUT_TASKS = re.compile(
     r"\b(?:tasks?|to-?dos?|list|due|left|overdue|late|open|urgent|pending|remaining|unfinished|incomplete|ones|plate|agenda|"
-    r"finish(?:ed)?|done|complete[d]?|to do|everything|priority|things|next)\b|\bhave (?:i |anything )?(?:\w+ )?(?:for )?(?:today|tomorrow|this week|next week|tonight)\b"
+    r"finish(?:ed)?|done|complete[d]?|to do|everything|all|priority|things|next)\b|\bhave (?:i |anything )?(?:\w+ )?(?:for )?(?:today|tomorrow|this week|next week|tonight)\b"
     r"|\banything (?:for )?(?:today|tomorrow|this week|next week)\b",
     re.IGNORECASE,
 )
@@ -236,6 +246,8 @@ def delete(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
 
 def rename(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task, and its new title."""
+    if len(quoted(match["title"])) == 1 and title_of(match["title"]) != quoted(match["title"])[0]:
+        return None
     return [
         RequestedCall("update_task", {"task": _task(heard, match["task"]), "title": title_of(match["title"])})
     ]

@@ -36,9 +36,15 @@ _TO_WHAT = re.compile(
 )
 _TAKEN_BACK = re.compile(
     r"(?=.*\b(?:oops|wrong|mistake|not yet|not that one|wait)\b)(?:(?:oops|no|wait|sorry|ah|oh|actually|not yet|not that one|"
-    r"the wrong one|that(?:'s| is| was) (?:wrong|a mistake)|my mistake)[,.! ]*)+",
+    r"(?:the )?wrong one|that's not (?:it|right)|that(?:'s| is| was) (?:wrong|a mistake)|my mistake)[,.! ]*)+",
     re.IGNORECASE,
 )
+
+
+_NOT_DONE = re.compile(
+    r"(?:i |we )?(?:didn't|did not|haven't|have not|couldn't|can't|won't|not yet|forgot)\b", re.IGNORECASE
+)
+_BUT = re.compile(r"\bbut\b", re.IGNORECASE)
 
 
 class Reading(NamedTuple):
@@ -64,11 +70,15 @@ def read(said: str, answered: str, today: date) -> Reading:
             calls, is_certain = [], False
         elif small_talk(sentence) is None:
             found = _sentence(sentence, about, today)
-            is_certain = is_certain and bool(found.calls or not _changes(calls)) and found.is_certain
+            is_certain = is_certain and (found.is_certain or not (calls or found.calls))
             calls = _merged(calls, found.calls)
             about = _said_of(found.calls) or about
+    if any("title" in call.arguments for call in calls):  # "add something: I need to …"
+        calls = [call for call in calls if call.tool_name != "add_task" or "title" in call.arguments]
     lists = [call for call in calls if call.tool_name == "list_tasks"]  # as they are after the changes
-    return Reading([*_changes(calls), *lists], is_certain and not any(map(is_doubtful, calls)))
+    return Reading(
+        [*_changes(calls), *lists], is_certain and not any(is_doubtful(call, said) for call in calls)
+    )
 
 
 def _changes(calls: Sequence[RequestedCall]) -> list[RequestedCall]:
@@ -79,19 +89,18 @@ def _sentence(said: str, answered: str, today: date) -> Reading:
     if corrected := _CORRECTED.fullmatch(said):
         return _instead(corrected["first"], corrected["instead"], answered, today)
     calls: list[RequestedCall] = []
+    is_whole = True
     about = answered
     parts = clauses(said)
     for part in parts if len(parts) > 1 and not is_question(said) else ():
         found = _follow_up(part, about, today) or read_sentence(part, about, today)
-        if found is None:
-            break
-        calls = _merged(calls, found)
-        about = _said_of(found) or about
-    else:
-        if calls:
-            return Reading(calls, is_certain=True)
-    whole = _follow_up(said, answered, today) or read_sentence(said, answered, today)
-    return Reading(whole or (), is_certain=True)
+        is_whole = is_whole and (found is not None or _NOT_DONE.match(part) is not None)
+        calls = _merged(calls, found or ())
+        about = _said_of(found or ()) or about
+    if not (calls and (is_whole or _BUT.search(said))):
+        whole = _follow_up(said, answered, today) or read_sentence(said, answered, today)
+        calls, is_whole = (list(whole), True) if whole is not None else (calls, False)
+    return Reading(calls, is_whole)
 
 
 def _instead(first: str, instead: str, answered: str, today: date) -> Reading:

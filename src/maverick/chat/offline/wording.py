@@ -18,9 +18,10 @@ _PRIORITY = re.compile(
 _POLITE = re.compile(
     r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|oops)[,!.\s]+)*"
     r"(?:(?:can|could|would|will|may) (?:you|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you )?to\s+|"
-    r"i want (?:you )?to\s+|let(?:'s| us| me)\s+|go ahead and\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*",
+    r"i want (?:you )?to\s+|let(?:'s| us| me)\s+|go ahead and\s+|(?:i was wondering|i wonder|it would be (?:great|nice|good)) if you could\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*",
     re.IGNORECASE,
 )
+_MIND = re.compile(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ", re.IGNORECASE)
 _POLITE_END = re.compile(
     r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well))+$",
     re.IGNORECASE,
@@ -36,7 +37,7 @@ _LIST_END = re.compile(
     re.IGNORECASE,
 )
 _CALLED = re.compile(
-    r"^(?:(?:the|a|an|my|that|this)\s+)?(?:(?:task|item|todo|to-do|reminder)s?\b\s*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?",
+    r"^(?:(?:the|a|an|my|that|this)\s+)?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?",
     re.IGNORECASE,
 )
 _TASK_NOUN = re.compile(
@@ -99,8 +100,8 @@ def begins_with_deed(text: str) -> bool:
 def corrected(text: str, commands: Sequence[str]) -> str:
     """A text whose first word is put right if it is a misspelt command."""
     first, _, rest = text.partition(" ")
-    meant = get_close_matches(first.lower(), commands, n=1, cutoff=0.8)
-    return f"{meant[0]} {rest}" if meant else text
+    meant = next((command for command in commands if _is_slip(first.lower(), command)), None)
+    return f"{meant} {rest}" if meant else text
 
 
 def spelt(text: str) -> str:
@@ -140,8 +141,14 @@ def plain_end(text: str) -> str:
 
 def plain_request(text: str) -> str:
     """A request without politeness around it and punctuation behind it."""
-    text = _POLITE.sub("", plain_end(text), count=1).strip()
+    text = _MIND.sub(_minded, _POLITE.sub("", plain_end(text), count=1).strip(), count=1)
     return _NO_APOSTROPHE.sub(lambda found: _APOSTROPHES[found[0].lower()], text)
+
+
+def _minded(found: re.Match[str]) -> str:
+    """What is asked for by "would you mind moving"."""
+    stem = found["stem"]
+    return f"{stem[:-1] if stem[-2:] in ('tt', 'pp') else f'{stem}e' if stem[-1] in 'tvg' else stem} "
 
 
 def quoted(text: str) -> list[str]:
