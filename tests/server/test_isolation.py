@@ -13,7 +13,7 @@ from maverick.server import Principal, ServerLimits, TokenSigner
 from maverick.testing import ScriptedClient, call, reply
 from server.chat_server import SECRET, ChatServer, Person
 
-OPEN = {"/api/about", "/api/signup", "/api/login", "/api/logout", "/health", "/ready"}
+OPEN = {"/api/about", "/api/signup", "/api/login", "/api/local-session", "/api/logout", "/health", "/ready"}
 """What anybody may ask for."""
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/api/conversations/{conversation_id}"): {"title": "mine now"},

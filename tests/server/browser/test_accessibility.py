@@ -51,3 +51,18 @@ async def test_a_conversation_has_no_problem(window: Window, theme: str, width: 
     await expect(window.page.locator("html")).to_have_attribute("data-theme", theme)
 
     assert await problems(window) == []
+    if theme == "light":
+        return
+    await window.page.keyboard.press("Control+k")
+    assert await problems(window) == []
+    await window.page.keyboard.press("Escape")
+    if width < 760:
+        await window.page.click("#open-tasks")
+    await window.page.get_by_role("button", name="buy milk", exact=False).locator(".task-title").click()
+    assert await problems(window) == []
+    await window.page.keyboard.press("Escape")
+    if width < 760:
+        await window.page.keyboard.press("Escape")
+        await window.page.click("#open-conversations")
+    await window.page.get_by_role("button", name="More for").click()
+    assert await problems(window) == []

@@ -37,7 +37,7 @@ export class Agents {
     this.node.value = name ?? this.chosen;
     const agent = this.get(name);
     const models = agent.models?.length ? agent.models : [agent.model].filter(Boolean);
-    this.model.replaceChildren(...models.map((value) => element("option", { value, text: value.replace(/^[^:]*:/, "") })));
+    this.model.replaceChildren(...models.map((value) => element("option", { value, text: value.replace(/^[^:]*:(?=.)/, "").replace(/:$/, " model") })));
     this.model.value = models.includes(model) ? model : agent.model;
     this.model.disabled = models.length < 2;
     this.model.hidden = !models.length;

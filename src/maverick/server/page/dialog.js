@@ -75,7 +75,7 @@ export function menu(button, entries) {
     all.at((all.indexOf(document.activeElement) + step) % all.length).focus();
   });
   node.addEventListener("toggle", (event) => event.newState === "closed" && node.isConnected && close());
-  document.body.append(node);
+  (button.closest("nav, main, aside") ?? document.body).append(node);
   node.showPopover();
   const { bottom, top, right } = button.getBoundingClientRect();
   const below = bottom + node.offsetHeight + 8 < innerHeight;
