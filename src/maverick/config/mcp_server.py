@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shlex
@@ -87,12 +86,6 @@ class MCPServer(Struct, frozen=True, kw_only=True):
     def transport(self) -> str:
         """How it is talked to: ``stdio`` or ``http``."""
         return "http" if self.url else "stdio"
-
-    @property
-    def digest(self) -> str:
-        """A hash of all that is written about it, variables as they are written."""
-        said = {setting: getattr(self, setting) for setting in SETTINGS}
-        return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()
 
     @property
     def words(self) -> str:

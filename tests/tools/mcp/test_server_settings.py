@@ -245,19 +245,6 @@ def test_a_setting_that_does_not_fit_is_named_without_its_value(settings: dict[s
     assert refused.value.__cause__ is None
 
 
-def test_a_definition_is_known_by_all_that_is_said_in_it() -> None:
-    one = read(command="x", args=["a"], env={"A": "1", "B": "2"})
-
-    assert one.digest == read(env={"B": "2", "A": "1"}, command="x", args=["a"]).digest
-    others = [
-        read(command="x", args=["b"], env=one.env),
-        read(command="x", args=["a"]),
-        read(command="x", args=["a"], env=one.env, cwd="/"),
-        read(command="x", args=["a"], env=one.env, approval=True),
-    ]
-    assert one.digest not in {other.digest for other in others}
-
-
 def test_a_tools_name_says_whose_it_is() -> None:
     assert server_of(group_of("git-hub_1")) == "git-hub_1"
     assert server_of(f"{prefix_of('git-hub_1')}search__all") == "git-hub_1"

@@ -65,11 +65,6 @@ class ServerResource(Struct, frozen=True):
     """What it is, in the server's words."""
 
 
-def is_prompt_command(text: str) -> bool:
-    """Whether a person has written the command of a server's prompt."""
-    return text.startswith("/mcp__")
-
-
 async def list_prompts(servers: Iterable[str], folder: Path | None = None) -> list[ServerPrompt]:
     """The prompts of configured servers, which are connected to for that.
 
