@@ -234,7 +234,9 @@ async def test_a_session_is_loaded_after_the_process_was_killed_and_can_be_forke
     assert "bread" in (office / "notes.txt").read_text()
 
 
-async def test_a_fork_has_what_was_said_and_leaves_the_other_as_it_is(office: Path) -> None:
+async def test_a_fork_has_what_was_said_and_leaves_the_other_to_a_terminal(
+    office: Path, folder: Folder
+) -> None:
     async with editor(office, "clerk.py") as made:
         mine = await made.new(office)
         await made.prompt(mine, "hello")
@@ -244,7 +246,9 @@ async def test_a_fork_has_what_was_said_and_leaves_the_other_as_it_is(office: Pa
         await made.agent.close_session(session_id=fork)
         made.heard.clear()
         await made.agent.load_session(cwd=str(office), session_id=fork, mcp_servers=[])
+    in_terminal = await asyncio.to_thread(folder.start, "-c", "go on")
 
+    assert in_terminal.stdout.endswith("Heard: hello, right, go on; 0 images.\n"), in_terminal.stderr
     assert made.said(fork) == "Heard: hello; 0 images.Heard: hello, left; 0 images."
     assert made.said(fork, "user_message_chunk") == "helloleft"
 

@@ -138,10 +138,11 @@ class FolderConversations:
         import tempfile  # here, since it is slow to load
 
         with suppress(OSError, ConfigError), _only_one(self._file):
+            latest = (conversation,) if conversation.runs else ()
             others = (
                 one for one in _read(self._file, self._folder).conversations if one.id != conversation.id
             )
-            kept = _Folder(self._folder, (conversation, *others)[:_MOST])
+            kept = _Folder(self._folder, (*latest, *others)[:_MOST])
             with tempfile.NamedTemporaryFile(dir=self._file.parent, delete=False) as written:
                 written.write(msgspec.json.encode(kept))
             os.replace(written.name, self._file)  # noqa: PTH105 - the temporary file's name is a str

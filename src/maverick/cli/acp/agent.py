@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
@@ -17,15 +16,16 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 from acp import PROTOCOL_VERSION, RequestError, schema
 from acp.helpers import update_available_commands, update_current_mode
 from acp.interfaces import Client
+from msgspec import structs
 
 import maverick
 from maverick.agents.conversations import (
     Conversation,
     FolderConversations,
     every_folder,
+    messages_of,
     new_conversation,
 )
-from maverick.agents.discovery import DiscoveredAgent
 from maverick.cli.acp.content import Block, said_in, title_of
 from maverick.cli.acp.controls import (
     STATUS,
@@ -36,9 +36,7 @@ from maverick.cli.acp.controls import (
     status_of,
     with_skill,
 )
-from maverick.cli.acp.session import EditorSession, SessionSetup
-from maverick.cli.run_options import RunOptions
-from maverick.config import MaverickConfig
+from maverick.cli.acp.session import EditorSession, Served, SessionSetup
 from maverick.config.loading import load_config
 from maverick.config.mcp_server import HandedServer
 from maverick.exceptions import (
@@ -49,7 +47,6 @@ from maverick.exceptions import (
     JournalError,
     MaverickError,
 )
-from maverick.journal import Journal
 from maverick.loop import AgentResult, TerminateReason
 from maverick.runtime.replay import load_beginning
 
@@ -60,7 +57,7 @@ Servers: TypeAlias = (
 )
 
 _INVALID, _FAILED, _NOT_FOUND = -32602, -32603, -32002
-_MOST_SESSIONS = 64
+_MOST_SESSIONS = 256
 _MOST_SERVERS = 64
 _PAGE = 50
 _STOPS: dict[TerminateReason, schema.StopReason] = {
@@ -100,17 +97,6 @@ def _told(error: Exception) -> RequestError:
         isinstance(error, AgentError) and error.kind is ErrorKind.INVALID
     )
     return RequestError(_INVALID if wrong else _FAILED, str(error))
-
-
-@dataclass(frozen=True)
-class Served:
-    """What ``maverick acp`` was started with."""
-
-    source: str | None
-    """The agent as it was named."""
-    found: DiscoveredAgent
-    journal: Journal
-    options: RunOptions
 
 
 class EditorAgent:
@@ -181,12 +167,11 @@ class EditorAgent:
         self, session_id: str, cwd: str, mcp_servers: Servers = None, **_: Any
     ) -> schema.ForkSessionResponse:
         """Begin a conversation with what was said in another, which stays as it is."""
-        conversation, busy = self._known(session_id), None
-        if session_id in self._sessions:
-            busy = self._sessions[session_id].unfinished
-        runs = tuple(run for run in conversation.runs if run != busy)
-        fork = new_conversation(conversation.agent)
-        session = await self._opened(Conversation(fork.id, runs, fork.agent), cwd, mcp_servers)
+        runs = self._known(session_id).runs
+        if runs and await messages_of(self._served.journal, runs[-1]) is None:
+            runs = runs[:-1]  # it goes on in the other conversation
+        fork = structs.replace(new_conversation(self._served.source), runs=runs)
+        session = await self._opened(fork, cwd, mcp_servers)
         return schema.ForkSessionResponse(
             session_id=session.id, modes=modes_of(session), config_options=options_of(session)
         )
@@ -246,13 +231,6 @@ class EditorAgent:
             session.tell(update_current_mode(str(session.mode.mode)))
         return schema.SetSessionConfigOptionResponse(config_options=options_of(session))
 
-    @explained
-    async def authenticate(self, method_id: str, **_: Any) -> None:  # noqa: ARG002 - there are no methods
-        """Refuse: keys are in the environment or in the settings."""
-        raise RequestError(
-            _INVALID, "Nothing is to be signed in to. Set the key of your model, such as ANTHROPIC_API_KEY."
-        )
-
     # Prompts ------------------------------------------------------------------------------------------------------
 
     @explained
@@ -293,11 +271,10 @@ class EditorAgent:
         session = EditorSession(
             SessionSetup(
                 client=self._client,
-                journal=self._served.journal,
-                found=self._served.found,
-                config=_settings(folder),
+                served=self._served,
+                # What the folder's own file says counts as far as the user has trusted it.
+                config=load_config(cwd=folder),
                 folder=folder,
-                options=self._served.options,
                 servers=tuple(_handed(servers or ())),
             ),
             conversation,
@@ -313,9 +290,19 @@ class EditorAgent:
 
     async def _reopened(self, session_id: str, cwd: str, servers: Servers) -> EditorSession:
         conversation = self._known(session_id)
+        if conversation.runs:
+            await self._check_agent(conversation.runs[-1])
         if (open_one := self._sessions.pop(session_id, None)) is not None:
             await open_one.aclose()
         return await self._opened(conversation, cwd, servers)
+
+    async def _check_agent(self, run_id: str) -> None:
+        agent, served = (await self._served.journal.get(run_id)).agent, self._served.found.name
+        if agent != served:
+            raise InvalidInputError(
+                f"This conversation is with the agent {agent!r}, and this is {served!r}. Start: maverick acp {agent}",
+                field="session",
+            )
 
     def _known(self, session_id: str) -> Conversation:
         if session_id in self._sessions:
@@ -340,6 +327,8 @@ class EditorAgent:
             last = await self._served.journal.get(conversation.runs[-1])
         except JournalError:  # it was removed, is damaged, or is in another journal
             return None
+        if last.agent != self._served.found.name:
+            return None  # another agent could not go on with it
         title = title_of(first.messages[-1].content) if first.messages else ""
         return schema.SessionInfo(
             session_id=conversation.id,
@@ -354,11 +343,6 @@ def _folder(cwd: str) -> Path:
     if not folder.is_absolute() or not folder.is_dir():
         raise InvalidInputError(f"cwd: expected the absolute path of a folder, got {cwd!r}.", field="cwd")
     return folder
-
-
-def _settings(folder: Path) -> MaverickConfig:
-    """The settings for a folder: what its own file says counts as far as the user has trusted it."""
-    return load_config(cwd=folder)
 
 
 def _handed(servers: Sequence[Any]) -> Iterator[HandedServer]:

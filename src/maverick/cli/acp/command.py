@@ -8,13 +8,15 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TextIO, cast
 
 from acp import Agent, run_agent, stdio_streams
 from acp.core import DEFAULT_STDIO_BUFFER_LIMIT_BYTES
 
-from maverick.cli.acp.agent import EditorAgent, Served
-from maverick.cli.agent_lookup import look_up
+from maverick.cli.acp.agent import EditorAgent
+from maverick.cli.acp.session import Served
+from maverick.cli.agent_lookup import look_up, split_source
 from maverick.cli.exit_codes import SIGNALLED, SUCCESS
 from maverick.cli.run_options import RunOptions
 from maverick.cli.settings import load_settings
@@ -53,6 +55,8 @@ def serve(options: argparse.Namespace) -> int:
             f"The agent {found.name!r} is a class, which works in one folder only. Run it with: maverick run {found.name}",
             field="agent",
         )
+    is_file = split_source(options.agent or "")[0].endswith((".py", ".md"))
+    source = str(Path.cwd() / options.agent) if is_file else options.agent  # sessions have other folders
     inputs = {name for name, spec in (found.inputs or {}).items() if spec.default is REQUIRED}
     if inputs - {_PROMPT}:
         raise InvalidInputError(
@@ -67,7 +71,7 @@ def serve(options: argparse.Namespace) -> int:
             await journal.list_runs(
                 limit=1
             )  # a journal that cannot be opened is told before the first prompt
-            return await _answer(EditorAgent(Served(options.agent, found, journal, changes)), *streams)
+            return await _answer(EditorAgent(Served(source, found, journal, changes)), *streams)
 
     return asyncio.run(run())
 

@@ -131,7 +131,7 @@ def status_of(session: EditorSession) -> str:
     runs = session.conversation.runs
     return "\n".join(
         [
-            f"- agent: {session.setup.found.name}",
+            f"- agent: {session.setup.served.found.name}",
             f"- model: {'its own' if known is None else known[0]}",
             f"- mode: {session.mode.mode}",
             f"- folder: {session.setup.folder}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,7 +30,7 @@ from maverick.config import MaverickConfig
 from maverick.config.mcp_name import group_of
 from maverick.config.mcp_server import HandedServer
 from maverick.exceptions import InvalidInputError, InvalidToolError, RunNotFoundError
-from maverick.journal import Journal
+from maverick.journal import Journal, RunStatus
 from maverick.loop import AgentDefinition, AgentResult
 from maverick.loop.events import AgentActivityEvent
 from maverick.model import ModelInfo, Role, ToolCall, ToolContext, model_info
@@ -38,7 +39,9 @@ from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
 from maverick.runtime.arguments import checked_run_id
 from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent
-from maverick.runtime.replay import check_unchanged, load_beginning
+from maverick.runtime.replay import beginning, check_unchanged, load, load_beginning
+from maverick.runtime.worker import Predecessor
+from maverick.telemetry import log
 from maverick.tools.permissions import ModeSwitch
 
 _OUTPUT_EVERY = 0.2
@@ -49,19 +52,28 @@ _ALLOW, _REJECT = "allow", "reject"
 _FOR = {GrantScope.SESSION: "this session", GrantScope.PROJECT: "this project"}
 
 
+@dataclass(frozen=True)
+class Served:
+    """What ``maverick acp`` was started with."""
+
+    source: str | None
+    """The agent as it was named."""
+    found: DiscoveredAgent
+    journal: Journal
+    options: RunOptions
+    """What the options of the command change about the agent."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SessionSetup:
     """What a session is made with."""
 
     client: Client
     """The editor."""
-    journal: Journal
-    found: DiscoveredAgent
+    served: Served
     config: MaverickConfig
     """The settings for its folder."""
     folder: Path
-    options: RunOptions
-    """What the options of the command change about the agent."""
     servers: tuple[HandedServer, ...] = ()
     """The MCP servers that the editor hands over."""
 
@@ -86,10 +98,10 @@ class EditorSession:
     def __init__(self, setup: SessionSetup, conversation: Conversation) -> None:
         self.conversation = conversation
         self.setup = setup
-        self.mode = ModeSwitch(setup.options.mode)
-        self.model = setup.options.model
+        self.mode = ModeSwitch(setup.served.options.mode)
+        self.model = setup.served.options.model
         """The ``provider:model`` that was chosen, if one was."""
-        self.effort: str | None = setup.options.settings.get("effort")
+        self.effort: str | None = setup.served.options.settings.get("effort")
         self.skills: Skills | None = load_skills(setup.folder) if names_coding_tools(self._own) else None
         """What it can be told to use by name, as ``/name``."""
         self._updates = UpdateMapper(setup.folder)
@@ -118,14 +130,14 @@ class EditorSession:
         setup = self.setup
         sending = asyncio.create_task(self._send())
         self._lifetime.callback(sending.cancel)
-        answering = who_answers(setup.found, self._own, self.model, setup.config.agent)
+        answering = who_answers(setup.served.found, self._own, self.model, setup.config.agent)
         if notice := explain_stand_in(answering):
             self.tell(self._updates.thought(f"{notice}\n"))
         self._executor = await self._lifetime.enter_async_context(
             agent_executor(
-                replace(setup.found, agent=self.definition()),
+                replace(setup.served.found, agent=self.definition()),
                 setup.config,
-                setup.journal,
+                setup.served.journal,
                 mode=self.mode,
                 approve=self._approve,
                 on_output=self._show_output,
@@ -153,7 +165,7 @@ class EditorSession:
 
     @property
     def _own(self) -> AgentDefinition[Any]:
-        definition = self.setup.found.definition
+        definition = self.setup.served.found.definition
         assert definition is not None  # noqa: S101 - the command has made sure
         return definition
 
@@ -164,15 +176,15 @@ class EditorSession:
             ConfigError: The model cannot be used.
         """
         setup = self.setup
-        answering = who_answers(setup.found, self._own, self.model, setup.config.agent)
-        settings = {**setup.options.settings, **({"effort": self.effort} if self.effort else {})}
-        mcp = (*setup.options.mcp, *self._servers)
-        changes = RunOptions(self.model, None, None, mcp, settings, setup.options.limits)
+        answering = who_answers(setup.served.found, self._own, self.model, setup.config.agent)
+        settings = {**setup.served.options.settings, **({"effort": self.effort} if self.effort else {})}
+        mcp = (*setup.served.options.mcp, *self._servers)
+        changes = RunOptions(self.model, None, None, mcp, settings, setup.served.options.limits)
         return changes.applied_to(self._own, None if answering is None else answering.model)
 
     def model_info(self) -> tuple[str, ModelInfo] | None:
         """The model that answers, and what is known of it; ``None`` if the agent's module brings its own."""
-        answering = who_answers(self.setup.found, self._own, self.model, self.setup.config.agent)
+        answering = who_answers(self.setup.served.found, self._own, self.model, self.setup.config.agent)
         if answering is None:
             return None
         return answering.model, model_info(open_client(answering), answering.model)
@@ -194,7 +206,7 @@ class EditorSession:
         """
         while (turn := self._turn) is not None:
             try:
-                await self.setup.journal.say(turn.run_id, said)
+                await self.setup.served.journal.say(turn.run_id, said)
             except (InvalidInputError, RunNotFoundError):  # it has not begun yet, or has just ended
                 await asyncio.wait([turn.task], timeout=_AGAIN)
             else:
@@ -210,11 +222,6 @@ class EditorSession:
         if self._turn is not None:
             self._turn.signal.abort("cancelled in the editor")
 
-    @property
-    def unfinished(self) -> str | None:
-        """The run that is in progress here."""
-        return None if self._turn is None else self._turn.run_id
-
     async def _answer(self, turn: _Turn, said: Said) -> AgentResult[Any]:
         executor, setup = self._executor, self.setup
         assert executor is not None  # noqa: S101 - it was opened
@@ -225,12 +232,19 @@ class EditorSession:
             self._updates.context_window = definition.model_config.context_window or (
                 None if known is None else known[1].context_window
             )
-            before = await messages_of(setup.journal, runs[-1]) if runs else ()
+            before = await messages_of(setup.served.journal, runs[-1]) if runs else ()
             if before is None:  # its process has died, or it waits
                 turn.run_id = runs[-1]
-                start = await load_beginning(setup.journal, turn.run_id)
+                entries = await load(setup.served.journal, turn.run_id, with_blobs=False)
+                record = await setup.served.journal.get(turn.run_id)
+                if record.status is RunStatus.RUNNING and Predecessor.of(turn.run_id, entries).is_there:
+                    raise InvalidInputError(
+                        "This conversation is being continued in another window or terminal. Wait for it, or stop it there.",
+                        field="session",
+                    )
+                start = beginning(turn.run_id, entries)
                 check_unchanged(start, executor.fingerprint(definition), accept_changes=False)
-                await setup.journal.say(turn.run_id, said)
+                await setup.served.journal.say(turn.run_id, said)
                 run = executor.resume(turn.run_id, definition, signal=turn.signal, on_activity=self._hear)
             else:
                 self._remember(self.conversation.continued_by(turn.run_id), said)
@@ -281,7 +295,7 @@ class EditorSession:
         """
         assert self._executor is not None  # noqa: S101 - it was opened
         for number, run_id in enumerate(self.conversation.runs):
-            start = await load_beginning(self.setup.journal, run_id)
+            start = await load_beginning(self.setup.served.journal, run_id)
             told = start.messages if number == 0 else start.messages[start.earlier :]
             for role, text in history_of(told):
                 self.tell(
@@ -294,7 +308,7 @@ class EditorSession:
                 self.remark(f"The agent has changed, so the rest of this run cannot be shown: {error}")
             self.tell(*self._updates.closed())
         runs = self.conversation.runs
-        if runs and await messages_of(self.setup.journal, runs[-1]) is None:
+        if runs and await messages_of(self.setup.served.journal, runs[-1]) is None:
             self.remark("This conversation was interrupted here. Your next message continues it.")
         await self._outgoing.join()
 
@@ -320,6 +334,8 @@ class EditorSession:
                 await self.setup.client.session_update(self.id, readable(update))
             except ConnectionError:  # the editor is gone, and with it the one who would read it
                 pass
+            except Exception as error:  # noqa: BLE001 - what cannot be sent must not keep the rest from being sent
+                log(logging.WARNING, "acp_update_failed", {"session": self.id, "error": type(error).__name__})
             finally:
                 self._outgoing.task_done()
 
