@@ -158,3 +158,11 @@ async def test_what_answered_last_is_told_where_a_run_changes_models() -> None:
     result = await AgentExecutor(client).execute(agent("scripted:one"), inputs=HI)
 
     assert result.metadata["model"] == "scripted:one"
+
+
+async def test_without_a_key_the_offline_model_answers_and_a_program_is_warned() -> None:
+    async with AgentExecutor(settings=NO_SETTINGS) as executor:
+        with pytest.warns(RuntimeWarning, match="the offline model answers"):
+            result = await executor.execute(agent(), inputs=HI)
+
+    assert result.metadata["model"] == "offline"

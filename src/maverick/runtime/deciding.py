@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Literal, overload
+from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
 from msgspec.structs import asdict
 from typing_extensions import TypeVar
@@ -19,6 +19,15 @@ from maverick.runtime.event_log import Listener
 from maverick.runtime.prepared_agent import AgentPreparer
 
 T = TypeVar("T", default=str)
+
+
+class _Decision(TypedDict, total=False):
+    """What is the same in each way to decide."""
+
+    by: Required[str]
+    reason: str
+    on_activity: Listener | None
+    deps: object
 
 
 class ApprovingExecutor(ABC):
@@ -49,39 +58,30 @@ class ApprovingExecutor(ABC):
         self,
         approval_id: str,
         *,
-        by: str,
-        reason: str = "",
         arguments: Mapping[str, Any] | None = None,
         resume: Literal[True],
         definition: AgentDefinition[T],
-        on_activity: Listener | None = None,
-        deps: object = None,
+        **decision: Unpack[_Decision],
     ) -> AgentResult[T]: ...
     @overload
     async def approve(
         self,
         approval_id: str,
         *,
-        by: str,
-        reason: str = "",
         arguments: Mapping[str, Any] | None = None,
         resume: Literal[True],
         definition: None = None,
-        on_activity: Listener | None = None,
-        deps: object = None,
+        **decision: Unpack[_Decision],
     ) -> AgentResult[Any]: ...
     @overload
     async def approve(
         self,
         approval_id: str,
         *,
-        by: str,
-        reason: str = "",
         arguments: Mapping[str, Any] | None = None,
         resume: bool = False,
         definition: AgentDefinition[Any] | None = None,
-        on_activity: Listener | None = None,
-        deps: object = None,
+        **decision: Unpack[_Decision],
     ) -> AgentResult[Any] | None: ...
     async def approve(
         self,
@@ -130,36 +130,27 @@ class ApprovingExecutor(ABC):
         self,
         approval_id: str,
         *,
-        by: str,
-        reason: str = "",
         resume: Literal[True],
         definition: AgentDefinition[T],
-        on_activity: Listener | None = None,
-        deps: object = None,
+        **decision: Unpack[_Decision],
     ) -> AgentResult[T]: ...
     @overload
     async def deny(
         self,
         approval_id: str,
         *,
-        by: str,
-        reason: str = "",
         resume: Literal[True],
         definition: None = None,
-        on_activity: Listener | None = None,
-        deps: object = None,
+        **decision: Unpack[_Decision],
     ) -> AgentResult[Any]: ...
     @overload
     async def deny(
         self,
         approval_id: str,
         *,
-        by: str,
-        reason: str = "",
         resume: bool = False,
         definition: AgentDefinition[Any] | None = None,
-        on_activity: Listener | None = None,
-        deps: object = None,
+        **decision: Unpack[_Decision],
     ) -> AgentResult[Any] | None: ...
     async def deny(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
@@ -43,6 +44,11 @@ if TYPE_CHECKING:
     from maverick.runtime.tracing import RunTracer
 
 T = TypeVar("T", default=str)
+
+_STAND_IN = (
+    "No model is configured and no key is set, so the offline model answers, which is no language model. Set "
+    "ANTHROPIC_API_KEY or name a model; AgentExecutor(connect('offline:')) uses it without this warning."
+)
 
 
 class PreparedAgent(NamedTuple, Generic[T]):
@@ -233,7 +239,10 @@ class AgentPreparer:
     def _connect(self, model: str | None) -> LLMClient:
         if model not in self._connected:
             settings = load_config().agent if self._settings is None else self._settings
-            self._connected[model] = open_client(resolve(settings, named=model).check())
+            resolved = resolve(settings, named=model).check()
+            if resolved.is_stand_in:
+                warnings.warn(_STAND_IN, RuntimeWarning, stacklevel=2)
+            self._connected[model] = open_client(resolved)
         return self._connected[model]
 
     def _toolset(self, definition: AgentDefinition[Any]) -> Toolset:
