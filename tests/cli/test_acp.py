@@ -68,6 +68,11 @@ def secret() -> str:
     """Tell the secret."""
     return os.environ["SECRET"]
 
+@server.prompt()
+def tides(place: str) -> str:
+    """Ask about tides."""
+    return f"When is high tide in {place}?"
+
 server.run("stdio")
 '''
 
@@ -260,12 +265,17 @@ async def test_servers_of_the_editor_are_used_and_one_that_fails_is_left_out(
     env = [EnvVariable(name="SECRET", value="tea")]
     mine = McpServerStdio(name="my server", command=sys.executable, args=["server.py"], env=env)
     broken = McpServerStdio(name="broken", command="no-such-program", args=[], env=[])
-    async with editor(office, "clerk.py") as made:
+    wiki = {"wiki": {"command": [sys.executable, str(office / "server.py")]}}
+    folder.write(".maverick/mcp.json", json.dumps({"mcpServers": wiki}))
+    async with editor(office, "clerk.py", "--mcp", "wiki") as made:
         session = await made.new(office, mine, broken)
         made.answers.append("allow")
         await made.prompt(session, "ask the editor")
+        await made.prompt(session, "/mcp__wiki__tides Brest")
 
-    assert made.said() == "Done."
+    assert made.said() == "Done.Heard: ask the editor, When is high tide in Brest?; 0 images."
+    (offered,) = made.updates("available_commands_update")
+    assert offered["availableCommands"][-1]["name"] == "mcp__wiki__tides"
     assert "'broken' is left out" in made.said(kind="agent_thought_chunk")
     assert "tea" in json.dumps(made.updates("tool_call_update"))
     assert made.asked[0].tool_call.title == "mcp__my-server__secret"

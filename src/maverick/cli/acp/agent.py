@@ -30,11 +30,11 @@ from maverick.cli.acp.content import Block, said_in, title_of
 from maverick.cli.acp.controls import (
     STATUS,
     choose,
+    commands_of,
+    expanded,
     modes_of,
     options_of,
-    skill_commands,
     status_of,
-    with_skill,
 )
 from maverick.cli.acp.session import EditorSession, Served, SessionSetup
 from maverick.config.loading import load_config
@@ -242,7 +242,7 @@ class EditorAgent:
             session.remark(status_of(session))
             await session.told()
             return schema.PromptResponse(stop_reason="end_turn")
-        result = await session.prompt(with_skill(session, said))
+        result = await session.prompt(await expanded(session, said))
         if result.terminate_reason is TerminateReason.ERROR and result.errors:
             raise _told(result.errors[0])
         if result.terminate_reason is TerminateReason.REFUSED:
@@ -281,11 +281,12 @@ class EditorAgent:
         )
         try:
             await session.open()
+            commands = await commands_of(session)
         except BaseException:
             await session.aclose()
             raise
         self._sessions[session.id] = session
-        session.tell(update_available_commands([STATUS, *skill_commands(session)]))
+        session.tell(update_available_commands(commands))
         return session
 
     async def _reopened(self, session_id: str, cwd: str, servers: Servers) -> EditorSession:

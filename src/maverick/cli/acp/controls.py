@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 from typing import TypeAlias
 
@@ -11,6 +10,7 @@ from acp import schema
 from maverick.cli.acp.content import Said
 from maverick.cli.acp.session import EditorSession
 from maverick.cli.models import offered_models
+from maverick.config.mcp_name import server_of
 from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.tools.permissions import Mode
 
@@ -108,19 +108,42 @@ def _option(value: str, name: str, description: str | None = None) -> schema.Ses
     return schema.SessionConfigSelectOption(value=value, name=name, description=description)
 
 
-def skill_commands(session: EditorSession) -> Iterator[schema.AvailableCommand]:
-    """The skills that the user can name as commands."""
-    for skill in () if session.skills is None else islice(session.skills.by_name.values(), _MOST_COMMANDS):
-        hint = schema.AvailableCommandInput(root=schema.UnstructuredCommandInput(hint="what to do"))
-        yield schema.AvailableCommand(name=skill.name, description=skill.description, input=hint)
+async def commands_of(session: EditorSession) -> list[schema.AvailableCommand]:
+    """The slash commands there are: ``/status``, skills, and the prompts of the MCP servers of the command.
+
+    Raises:
+        MaverickError: A server cannot be used.
+    """
+    skills = () if session.skills is None else islice(session.skills.by_name.values(), _MOST_COMMANDS)
+    commands = [STATUS, *(_command(skill.name, skill.description, "what to do") for skill in skills)]
+    if servers := session.setup.served.options.mcp:
+        from maverick.tools.mcp import list_prompts  # here, since it brings MCP with it
+
+        for prompt in await list_prompts(servers, session.setup.folder):
+            hint = " ".join(prompt.arguments)
+            commands.append(_command(prompt.command[1:], prompt.description or prompt.name, hint))
+    return commands
 
 
-def with_skill(session: EditorSession, said: Said) -> Said:
-    """A prompt that names a skill as a command, with the skill's instructions before it."""
-    if not isinstance(said, str) or not said.startswith("/") or session.skills is None:
+def _command(name: str, description: str, hint: str) -> schema.AvailableCommand:
+    words = schema.AvailableCommandInput(root=schema.UnstructuredCommandInput(hint=hint)) if hint else None
+    return schema.AvailableCommand(name=name, description=description, input=words)
+
+
+async def expanded(session: EditorSession, said: Said) -> Said:
+    """What a prompt means: one that names a skill, or a prompt of an MCP server, has the text of that.
+
+    Raises:
+        MaverickError: The MCP server cannot be used, or has no such prompt.
+    """
+    if not isinstance(said, str) or not said.startswith("/"):
         return said
     name, _, rest = said[1:].partition(" ")
-    if name not in session.skills.by_name:
+    if server_of(name) in session.setup.served.options.mcp:
+        from maverick.tools.mcp import expand_prompt  # here, since it brings MCP with it
+
+        return await expand_prompt(said, session.setup.folder)
+    if session.skills is None or name not in session.skills.by_name:
         return said
     return f"Follow the skill {name}:\n\n{session.skills.read_skill(name)}\n\n{rest}".rstrip()
 
