@@ -110,3 +110,22 @@ def test_the_cli_is_started_to_see_whether_it_works(monkeypatch: pytest.MonkeyPa
         "wrong",
         f"/bin/false does not start: {subprocess.CalledProcessError.__name__}",
     )
+
+
+@pytest.mark.requirement("007-DOCTOR")
+def test_what_needs_no_decision_is_repaired_when_asked_for(folder: Folder) -> None:
+    file = folder.write(".maverick/config.yaml", "agent:\n  model: claude:claude-opus-4-0 # mine\n")
+    file.parent.chmod(0o755)
+    folder.set("ANTHROPIC_API_KEY", CANARY)
+    folder.set("SHELL", "/bin/bash")
+    before = folder.main("doctor")
+
+    done = folder.main("doctor", "--fix")
+
+    assert before.returncode == 1
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("repaired") == 3
+    assert file.read_text() == "agent:\n  model: claude:claude-opus-5-5 # mine\n"
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert (folder.path / ".local/share/bash-completion/completions/maverick").is_file()
+    assert "repaired" not in folder.main("doctor", "--fix").stdout

@@ -448,6 +448,11 @@ def add_doctor(parser: CommandParser) -> None:
         "Check what Maverick works with: settings, keys (only whether they are set), the journal, "
         "agents, MCP servers (none is started), optional packages and programs. The exit code is 1 if something is wrong."
     )
+    parser.add_argument(
+        "--fix",
+        action="store_true",
+        help="repair what needs no decision: who may read ~/.maverick, a retired model, completion in bash and fish",
+    )
     _add_json(parser)
     parser.set_defaults(command="maverick.cli.doctor:examine")
 

@@ -26,9 +26,13 @@ _FILES = ("FILE", "PATH", "COPY")
 
 def write_script(options: argparse.Namespace) -> int:
     """Write the script of a shell to standard output."""
-    script = shtab.complete(_complete(command_parser()), shell=options.shell)
-    Screen.of_process(interactive=False).say(f"{script}\n")
+    Screen.of_process(interactive=False).say(script_of(options.shell))
     return SUCCESS
+
+
+def script_of(shell: str) -> str:
+    """The script of a shell."""
+    return f"{shtab.complete(_complete(command_parser()), shell=shell)}\n"
 
 
 def _complete(parser: CommandParser) -> CommandParser:

@@ -39,8 +39,24 @@ def set_setting(options: argparse.Namespace) -> int:
     if isinstance(checked, AgentConfig) and name in ("model", "provider"):
         resolve(checked)  # which refuses a provider that does not exist
     path = Path(SETTINGS_FILE).absolute() if options.project else own_folder() / "config.yaml"
+    write_setting(path, section.section, name, value)
+    screen = Screen.of_process(interactive=False)
+    screen.say(f"{field} is set in {path}\n")
+    if remark := _unless_in_effect(field, path):
+        screen.remark(f"({remark})")
+    return SUCCESS
+
+
+def write_setting(path: Path, section: str, name: str, value: str) -> None:
+    """Write a setting to a settings file.
+
+    Raises:
+        InvalidInputError: The file cannot be changed.
+        ConfigError: There is something wrong in it.
+    """
+    field = f"{section}.{name}" if section else name
     before = read_small_file(path)
-    text = _with_setting(before.decode("utf-8", "surrogateescape"), section.section, name, _scalar(value))
+    text = _with_setting(before.decode("utf-8", "surrogateescape"), section, name, _scalar(value))
     earlier = settings_in(path, before)
     try:
         now = settings_in(path, text.encode("utf-8", "surrogateescape"))
@@ -52,11 +68,6 @@ def set_setting(options: argparse.Namespace) -> int:
             field=field,
         )
     write_new_file(path, text, force=True, private=not before)
-    screen = Screen.of_process(interactive=False)
-    screen.say(f"{field} is set in {path}\n")
-    if remark := _unless_in_effect(field, path):
-        screen.remark(f"({remark})")
-    return SUCCESS
 
 
 def _named(key: str) -> tuple[str, type[Section], str]:

@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -18,12 +19,15 @@ from msgspec import Struct
 import maverick
 from maverick.cli.agent_lookup import discovery
 from maverick.cli.config import settings_files
+from maverick.cli.config_set import write_setting
 from maverick.cli.exit_codes import FAILURE, SUCCESS
 from maverick.cli.formatting import counted
 from maverick.cli.json_text import json_text
+from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen, one_line, printable, shortened
 from maverick.config import DEFAULT, AgentConfig, MaverickConfig, load_config
 from maverick.config.installation import install_command
+from maverick.config.loading import own_folder, persons_home
 from maverick.config.mcp_server import MCPServer
 from maverick.config.mcp_servers import load_mcp_servers
 from maverick.config.programs import find_program, helper_environment
@@ -296,15 +300,67 @@ def _claude_cli() -> str | None:
     return find_program("claude", workspace=Path.cwd())
 
 
+def examine_own_folder() -> Iterator[Finding]:
+    """Whether only the user may read what is kept in their home."""
+    with suppress(ConfigError, OSError):  # there is no home, or nothing in it yet
+        folder = own_folder()
+        if folder.stat().st_mode & 0o077:
+            fix = f"chmod 700 {folder}"
+            yield Finding(_FOLDER, Health.MISSING, f"others on this computer may look into {folder}", fix)
+
+
+def examine_completion() -> Iterator[Finding]:
+    """Whether the user's shell completes commands."""
+    shell = Path(os.environ.get("SHELL", "")).name
+    script, home = _SCRIPTS.get(shell), persons_home()
+    if script is not None and home is not None and not (home / script).is_file():
+        fix = f"maverick completion {shell} > ~/{script}"
+        yield Finding(_COMPLETION, Health.MISSING, f"not set up for {shell}", fix)
+
+
+_FOLDER, _COMPLETION = "own folder", "completion"
+_SCRIPTS = {
+    "bash": ".local/share/bash-completion/completions/maverick",
+    "fish": ".config/fish/completions/maverick.fish",
+}
+"""Where the shells look for the script; zsh has no such place unless its user sets one up."""
+
+
+def _repair(finding: Finding) -> bool:
+    """Repair what was found, if that needs no decision; says whether it did.
+
+    Raises:
+        InvalidInputError: A file cannot be written.
+        ConfigError: A settings file is wrong.
+    """
+    if finding.what == _FOLDER:
+        own_folder().chmod(0o700)
+        return True
+    if finding.what == _COMPLETION:
+        from maverick.cli.completion import script_of  # here, since it loads the arguments of every command
+
+        shell = Path(os.environ["SHELL"]).name
+        write_new_file(Path.home() / _SCRIPTS[shell], script_of(shell), force=False)
+        return True
+    if finding.what == "model" and (model := resolve(load_config().agent)).info.successor:
+        own = own_folder() / "config.yaml"
+        if model.sources["model"] == str(own) and model.retirement():
+            write_setting(own, "agent", "model", f"{model.provider}:{model.info.successor}")
+            return True
+    return False
+
+
 _EXAMINATIONS: tuple[Callable[[], Iterator[Finding]], ...] = (
     examine_settings,
     examine_keys,
+    examine_own_folder,
     examine_journal,
     examine_agents,
     examine_mcp_servers,
     examine_claude_cli,
     examine_packages,
     examine_programs,
+    examine_completion,
 )
 _MARKS = {Health.GOOD: "ok", Health.MISSING: "--", Health.WRONG: "!!"}
 
@@ -314,13 +370,24 @@ def examine(options: argparse.Namespace) -> int:
     screen = Screen.of_process(interactive=False)
     findings = []
     for examination in _EXAMINATIONS:
-        for finding in examination():
+        for finding in _examined(examination, fix=options.fix):
             findings.append(finding)
             if not options.as_json:
                 screen.say("".join(f"{line}\n" for line in _lines(finding)))
     if options.as_json:
         screen.say(f"{json_text(findings)}\n")
     return FAILURE if any(finding.health is Health.WRONG for finding in findings) else SUCCESS
+
+
+def _examined(examination: Callable[[], Iterator[Finding]], *, fix: bool) -> list[Finding]:
+    """What is found after repairing what can be."""
+    found = list(examination())
+    repaired = [finding.what for finding in found if fix and finding.fix and _repair(finding)]
+    if not repaired:
+        return found
+    after = list(examination())
+    left = {finding.what for finding in after if finding.fix}
+    return [*after, *(Finding(what, Health.GOOD, "repaired") for what in repaired if what not in left)]
 
 
 def _lines(finding: Finding) -> Iterator[str]:

@@ -25,6 +25,7 @@ from maverick.config.provider_names import (
 )
 from maverick.config.settings import TIMEOUTS, shown_setting
 from maverick.exceptions import ConfigError, InvalidInputError
+from maverick.model.client import ModelInfo
 from maverick.model.request import RequestConfig
 from maverick.providers.http.transport import Timeouts
 from maverick.providers.prices import PriceTable, retirement_notice, vendor_at
@@ -132,10 +133,15 @@ class ResolvedModel:
         Args:
             today: The day; by default, this one.
         """
+        return retirement_notice(self.model, self.info, today)
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is known of the model."""
         vendor = {"claude": "anthropic", "openai": "openai"}.get(_vendor(self.provider), "")
         if vendor == "openai" and self.base_url is not None:
             vendor = vendor_at(self.base_url)
-        return retirement_notice(self.model, PriceTable(vendor=vendor).find(self.name), today)
+        return PriceTable(vendor=vendor).find(self.name)
 
     @property
     def is_stand_in(self) -> bool:
