@@ -20,10 +20,10 @@ WORKING = f"sleep 4711.{os.getpid()}"
 """A command that no other test runs."""
 
 
-def last_run(home: Path) -> RunRecord:
-    async def look() -> RunRecord:
+def kept_runs(home: Path) -> list[RunRecord]:
+    async def look() -> list[RunRecord]:
         async with SqliteJournal(home / ".maverick" / "runs.db") as journal:
-            return (await journal.list_runs())[0]
+            return list(await journal.list_runs())
 
     return asyncio.run(look())
 
@@ -68,7 +68,7 @@ def test_a_process_that_is_told_to_end_leaves_its_run_to_be_resumed_and_the_term
         assert "Traceback" not in said
         assert not taken
     assert at_work() == []
-    run = last_run(tmp_path)
+    (run,) = kept_runs(tmp_path)
     assert (run.status.value, run.reason) == ("stopped", "aborted")
 
 
@@ -82,7 +82,7 @@ def test_a_lost_connection_leaves_a_run_to_be_resumed_and_no_process(tmp_path: P
 
         assert screen.exit_code() > 0
     assert at_work() == []
-    run = last_run(tmp_path)
+    (run,) = kept_runs(tmp_path)
     assert (run.status.value, run.reason) == ("stopped", "aborted")
 
 
@@ -93,7 +93,9 @@ def test_a_run_goes_on_while_the_connection_stands_still_and_the_process_ends_wh
         screen.run_command("for i in $(seq 1 1000); do echo $i $i $i $i; sleep 0.005; done")
         screen.expect("running")
 
-        until(lambda: last_run(tmp_path).status.value == "complete")  # and nobody reads what the screen sends
+        until(
+            lambda: [run.status.value for run in kept_runs(tmp_path)] == ["complete"]
+        )  # and nobody reads on
         screen.lose()
 
         assert screen.exit_code() > 0

@@ -58,6 +58,33 @@ def test_a_person_runs_an_agent_approves_its_tool_stops_it_resumes_it_and_leaves
     ]
 
 
+@pytest.mark.requirement("007-TUI-TERMINAL", "007-TUI-APPROVAL", "007-TUI-DIFF")
+def test_a_person_runs_a_command_sees_a_difference_and_allows_edits_always(tmp_path: Path) -> None:
+    (tmp_path / "greet.txt").write_text("Hi Ana\n", encoding="utf-8")
+
+    with Terminal(home=tmp_path, size=(140, 45)) as terminal:
+        terminal.expect("Ask general:")
+        terminal.type("!ls; pwd")
+        terminal.expect("[exit code 0]")
+        terminal.type("edit the file 'greet.txt' replace 'Hi' with 'Hello'")
+        terminal.expect("Allow general to edit greet.txt?")
+        terminal.expect("+Hello Ana")
+        terminal.answer("a")
+        terminal.expect("✓ approved")
+        terminal.type("write the file 'b.txt' with content 'tea'")
+        terminal.expect("b.txt was made, 1 line.")  # without a question
+        terminal.press("BTab")
+        terminal.expect("accept-edits · ~")
+
+        listed = [line for line in terminal.shown().splitlines() if line.startswith(" ✓")]
+        assert len(listed) == 1  # one conversation
+        terminal.press("C-c")
+        terminal.press("C-c")
+        terminal.expect("ended with 0")
+
+    assert (tmp_path / "greet.txt").read_text(encoding="utf-8") == "Hello Ana\n"
+
+
 @pytest.mark.requirement("007-TUI-ERRORS")
 def test_a_journal_that_can_not_be_opened_is_told_before_there_is_a_screen(tmp_path: Path) -> None:
     (tmp_path / "bad.db").write_text(
@@ -82,7 +109,7 @@ def test_without_a_key_the_offline_model_answers_and_the_screen_says_so(tmp_path
         terminal.expect("Type a prompt.")
         terminal.expect("broken.md")  # what is wrong with it is in the conversation
         terminal.type("write the file 'a.txt' with content 'tea'")
-        terminal.expect("Allow general to call write_file?")
+        terminal.expect("Allow general to create a.txt?")
         terminal.answer("s")
         terminal.expect("stopped:")
         terminal.expect("offline model: no key is set")  # which the question may have covered

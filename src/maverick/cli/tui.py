@@ -36,7 +36,7 @@ from maverick.journal.opening import open_journal
 from maverick.loop import AgentDefinition
 from maverick.model import ModelInfo, model_info
 from maverick.providers.catalog import open_client
-from maverick.providers.resolve import resolve
+from maverick.providers.resolve import key_variable, resolve
 from maverick.runtime import AgentExecutor
 from maverick.runtime.approver import Approver
 from maverick.tools.permissions import Mode, ModeSwitch
@@ -219,10 +219,8 @@ class CommandLineBackend:
 
     def models(self) -> Sequence[Choice]:
         """The models that can answer, those without a key with the reason."""
-        return [
-            *map(self._as_choice, current_models()),
-            Choice("offline:", "for trying things out, without a key"),
-        ]
+        found = [Choice("offline:", "for trying things out"), *map(self._as_choice, current_models())]
+        return sorted(found, key=lambda choice: bool(choice.problem))
 
     def _as_choice(self, found: tuple[str, ModelInfo]) -> Choice:
         name, info = found
@@ -231,8 +229,8 @@ class CommandLineBackend:
         about = ", ".join(filter(None, (window, price)))
         try:
             resolve(self._config.agent, wanted=name).check()
-        except MaverickError as error:
-            return Choice(name, about, str(error))
+        except MaverickError:
+            return Choice(name, about, f"no {key_variable(name.partition(':')[0])}")
         return Choice(name, about)
 
     def agents(self) -> Sequence[DiscoveredAgent]:

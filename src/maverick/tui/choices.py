@@ -159,6 +159,7 @@ class Chooser:
         session = self._session()
         session.look()
         then = f", from {at} on" if session.is_live else ""
+        self._app.clear_notifications()
         self._app.notify(one_line(f"{what}{then}"), timeout=3, markup=False)
 
     def _warn(self, what: str) -> None:

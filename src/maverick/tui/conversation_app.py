@@ -24,7 +24,7 @@ from maverick.tui.dialogs import InputsDialog
 from maverick.tui.gauge import age
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import Completions, PromptBox, SearchBar
-from maverick.tui.session import Answer, Question, Session, new_run_id
+from maverick.tui.session import NOTE, Answer, Question, Session, new_run_id
 from maverick.tui.session_tasks import SessionTasks, show_error
 from maverick.tui.sidebar import Sidebar
 from maverick.tui.status_line import GaugeLine, StatusLine
@@ -121,7 +121,7 @@ class ConversationApp(App[None]):
         self._search.close()
         self._show_problems()
         await self._load_conversations()
-        self._prompt.sent = self._listed.prompts
+        self._prompt.sent = [prompt.partition(NOTE)[0] for prompt in self._listed.prompts]
         self._prompt.focus()
         self._show(self.session)
         # After Ctrl-Z and fg, the shell has written over the screen.

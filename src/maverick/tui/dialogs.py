@@ -226,7 +226,7 @@ def _row(choice: Choice, current: bool) -> Text:
         ("● " if current else "  ", "green"),
         (one_line(choice.value), "bold"),
         (f"  {one_line(choice.description)}" if choice.description else "", "dim"),
-        (f"\n    not available: {one_line(choice.problem)}" if choice.problem else "", "yellow"),
+        (f"  not available: {one_line(choice.problem)}" if choice.problem else "", "yellow"),
     )
 
 

@@ -27,6 +27,8 @@ from maverick.tui.block import Speaker, Tone, Words
 from maverick.tui.conversation import ConversationModel, Status
 from maverick.tui.plain_text import one_line
 
+NOTE = "\n\nI ran this command myself: "
+"""What comes between a prompt and the output of a command of the user's own."""
 _PROMPT = "prompt"
 
 
@@ -122,11 +124,11 @@ class Session:
         _, prompt = definition.render(inputs)
         if self._notes and _PROMPT in inputs:
             *media, asked = [inputs[_PROMPT]] if isinstance(inputs[_PROMPT], str) else inputs[_PROMPT]
-            text = "\n\n".join((*self._notes, asked))
+            text = asked + "".join(self._notes)
             inputs = {**inputs, _PROMPT: [*media, text] if media else text}
             self._notes = []
         self.model.begin(run_id, prompt, definition.run_config.limits, prepared.context_window)
-        if prepared.notice:
+        if prepared.notice and not before:  # once in a conversation
             self.model.remark(prepared.notice)
         await self._drive(
             prepared,
@@ -277,7 +279,7 @@ class Session:
         try:
             printed = await self._command
             outcome = ToolOutcome.FINISHED
-            self._notes.append(f"I ran this command myself: {command}\n{printed}")
+            self._notes.append(f"{NOTE}{command}\n{printed}")
         except asyncio.CancelledError:
             if not self._command.cancelled():  # the screen is closed, and this task with it
                 raise
