@@ -104,15 +104,22 @@ async def test_the_requests_of_one_user_do_not_hide_those_of_others(
     def may_approve(approval: Approval, by: str) -> bool:
         return by == "user_boss" and approval.user_id != "user_carl"
 
+    broken: list[str] = []
+
     def executor(_: AgentDefinition[Any], user_id: str | None) -> AgentExecutor:
+        if user_id in broken:
+            raise KeyError("no database for this user")
         return AgentExecutor(paying(), may_approve=None if user_id is None else may_approve)
 
     async with serving(tmp_path, executor=executor) as server:
-        for name in ("eve", "eve", "eve", "eve", "eve", "carl", "ana"):
+        for name in ("eve", "eve", "eve", "eve", "eve", "carl", "dora", "ana"):
             await server.person(name).say("Pay.")
+        broken.append("user_dora")
         shown = (await server.person("boss").get("/api/approvals"))["approvals"]
+        own = await server.person("dora").get("/api/approvals")
 
     assert sorted(one["user_id"] for one in shown) == ["user_ana", "user_eve", "user_eve", "user_eve"]
+    assert (own.status, own["approvals"]) == (200, [])
 
 
 @pytest.mark.requirement("SERVER-APPROVALS")

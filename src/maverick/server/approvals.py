@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import Any
 
@@ -16,7 +16,7 @@ from maverick.server.agents import Agents
 from maverick.server.answer_body import ApprovalBody
 from maverick.server.answer_store import AnswerStore
 from maverick.server.answerers import AgentAnswerer, may_decide, pending_approval
-from maverick.server.errors import RequestRefusedError, not_found
+from maverick.server.errors import RequestRefusedError, log_in_full, not_found
 from maverick.tools.threads import run_in_thread
 
 _MOST_SHOWN = 100
@@ -42,15 +42,12 @@ class Approvals:
             return None
         conversation_id, agent = found
         answerer = self._agents.find(agent)
-        if not isinstance(
-            answerer, AgentAnswerer
-        ):  # it is not served any more: the answer ends with that reason
+        if not isinstance(answerer, AgentAnswerer):  # not served any more: the answer ends with that reason
             return None
         asked = await pending_approval(journal, run_id)
         if asked is None or is_expired(asked, time.time()):
             return None
-        async with answerer.agent.executor(user_id) as executor:
-            is_allowed = may_decide(executor, asked, user_id)
+        is_allowed = bool(await _decidable(answerer, user_id, [asked], user_id))
         return ApprovalBody.of(asked, agent, conversation_id, may_decide=is_allowed)
 
     async def pending(self, user_id: str) -> list[ApprovalBody]:
@@ -94,20 +91,21 @@ class Approvals:
         if owner is None or not isinstance(answerer, AgentAnswerer):
             raise not_found("approval")
         await run_in_thread(self._store.get, owner, run_id)  # raises if it is no answer of this server's
-        async with answerer.agent.executor(owner) as executor:
-            is_allowed = may_decide(executor, asked, user_id)
-            if not is_allowed and owner != user_id:
-                raise not_found("approval")
-            if not is_allowed:
-                raise RequestRefusedError(
-                    403, "not_allowed", "Somebody else has to decide this. It waits until they have."
-                )
-            if asked.status is ApprovalStatus.PENDING:
-                await _decide(
-                    executor, answerer, asked, user_id, approved=approved, reason=reason, arguments=arguments
-                )
-            elif not _is_same(asked, user_id, approved, arguments):  # else it was sent again
+        is_allowed = bool(await _decidable(answerer, owner, [asked], user_id))
+        if not is_allowed and owner != user_id:
+            raise not_found("approval")
+        if not is_allowed:
+            raise RequestRefusedError(
+                403, "not_allowed", "Somebody else has to decide this. It waits until they have."
+            )
+        if asked.status is not ApprovalStatus.PENDING:
+            if not _is_same(asked, user_id, approved, arguments):  # else it was sent again
                 raise RequestRefusedError(409, "decided", "This was decided before. A decision counts once.")
+            return owner, run_id
+        async with answerer.agent.executor(owner) as executor:
+            await _decide(
+                executor, answerer, asked, user_id, approved=approved, reason=reason, arguments=arguments
+            )
         return owner, run_id
 
     async def _of_others(self, user_id: str) -> list[ApprovalBody]:
@@ -131,17 +129,32 @@ class Approvals:
             answerer = self._agents.find(agent)
             if not isinstance(answerer, AgentAnswerer):
                 continue
-            async with answerer.agent.executor(owner) as executor:
-                for one in asked:
-                    of_agent = waiting.get(one.run_id.partition("/")[0], ("", ""))[1] == agent
-                    if of_agent and may_decide(executor, one, user_id):
-                        found.append(ApprovalBody.of(one, agent, "", for_other=True))
+            of_agent = [
+                one for one in asked if waiting.get(one.run_id.partition("/")[0], ("", ""))[1] == agent
+            ]
+            decidable = await _decidable(answerer, owner, of_agent, user_id)
+            found += [ApprovalBody.of(one, agent, "", for_other=True) for one in decidable]
         return found
+
+
+async def _decidable(
+    answerer: AgentAnswerer, owner: str, asked: Sequence[Approval], user_id: str
+) -> list[Approval]:
+    """Those of an owner's requests that a user may decide: none while the agent cannot be run for the owner."""
+    try:
+        async with answerer.agent.executor(owner) as executor:
+            return [one for one in asked if may_decide(executor, one, user_id)]
+    except Exception as error:  # noqa: BLE001 - the module of an agent may raise anything
+        log_in_full("agent_not_available", error, agent=answerer.name)
+        return []
 
 
 def _is_same(asked: Approval, user_id: str, approved: bool, arguments: Mapping[str, Any] | None) -> bool:
     """Whether a decision is the one that was made before."""
-    edited = edited_json(arguments) if arguments is not None and approved else ""
+    try:
+        edited = edited_json(arguments) if arguments is not None and approved else ""
+    except InvalidInputError:
+        return False
     return (asked.decided_by, asked.approved, asked.edited_json) == (user_id, approved, edited)
 
 
