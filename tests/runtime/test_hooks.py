@@ -522,7 +522,7 @@ class Misspelt(Hooks):
     ("hooks", "fix"),
     [
         ([Recorder], "write Recorder()"),
-        ([Misspelt()], "Did you mean before_tool?"),
+        ([Misspelt()], "Did you mean 'before_tool'?"),
         ([print], "Derive its class from maverick.Hooks"),
         (Recorder(), "a list of hooks"),
     ],

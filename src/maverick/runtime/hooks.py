@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from maverick.exceptions import HookError, InvalidInputError, RetryOutput, ToolError
+from maverick.exceptions import HookError, InvalidInputError, RetryOutput, ToolError, describe_unknown
 from maverick.loop.entries import CallReview, CallsReviewed, ModelReplied, OutputChecked, RequestReviewed
 from maverick.loop.model_config import shown
 from maverick.loop.result import TerminateReason
@@ -381,12 +381,8 @@ def _check(where: str, hook: object) -> None:
         )
     for name in dir(hook):
         if name.startswith(("before_", "after_")) and name not in _METHODS:
-            from difflib import get_close_matches  # here, since it is loaded only to explain a mistake
-
-            near = get_close_matches(name, _METHODS, n=1)
-            meant = f" Did you mean {near[0]}?" if near else ""
             raise InvalidInputError(
-                f"{where}: {type(hook).__name__}.{name} is never called. Hooks have {', '.join(_METHODS)}.{meant}",
+                f"{where}: {type(hook).__name__}.{name} is never called. {describe_unknown('hook', name, _METHODS)}",
                 field=where,
             )
 
