@@ -25,6 +25,7 @@ from maverick.runtime import AgentExecutor
 from maverick.server import (
     ConnectionLimits,
     Principal,
+    ServedAgent,
     ServerLimits,
     TokenSigner,
     Verifier,
@@ -84,7 +85,7 @@ class ChatServer:
         allowed_hosts: Sequence[str] = (),
         connections: ConnectionLimits | None = None,
         fleet: Fleet | None = None,
-        agents: Sequence[AgentDefinition[Any]] = (),
+        agents: Sequence[AgentDefinition[Any] | ServedAgent] = (),
         executor: AgentExecutor | MakeExecutor | None = None,
         with_tasks: bool = False,
     ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from maverick import (
     tool,
 )
 from maverick.model import LLMClient, Role
+from maverick.server import ServedAgent
 from maverick.testing import ScriptedClient, call, reply
 from server.chat_server import ChatServer, Person
 
@@ -414,3 +415,31 @@ async def test_an_answer_in_progress_hears_what_its_user_says_and_nobody_else(tm
     assert [event.data["text"] for event in events if event.name == "note"] == ["You said: Leave out Brest."]
     for request in client.requests[1:]:
         assert "Leave out Brest." in [message.content for message in request.messages]
+
+
+@pytest.mark.requirement("SERVER-AGENTS")
+async def test_a_model_is_chosen_of_those_that_the_agent_offers_and_stays_chosen(tmp_path: Path) -> None:
+    client = ScriptedClient([reply("One."), reply("Two."), reply("Three.")])
+    async with (
+        SqliteJournal(tmp_path / "runs.db") as journal,
+        AgentExecutor(client, journal=journal) as executor,
+    ):
+        agent = ServedAgent(clerk, lambda _: nullcontext(executor), models=["claude:small", "claude:large"])
+        async with ChatServer(tmp_path / "chat.db", agents=(agent,), journal=journal) as server:
+            ana = server.person("ana")
+            listed = (await ana.get("/api/agents"))["agents"][0]
+            first = await ana.post("/api/chat", {"message": "One?", "model": "claude:large"})
+            body = {"message": "Two?", "conversation_id": first["conversation_id"]}
+            await ana.post("/api/chat", body)
+            await ana.post("/api/chat", {**body, "model": "claude:small"})
+            refused = await ana.post("/api/chat", {**body, "model": "evil:model"})
+            kept = await ana.get(f"/api/conversations/{first['conversation_id']}")
+
+    assert listed["models"] == ["claude:small", "claude:large"]
+    assert [request.config.model for request in client.requests] == [
+        "claude:large",
+        "claude:large",
+        "claude:small",
+    ]
+    assert (refused.status, refused.code) == (422, "unknown_model")
+    assert kept["model"] == "claude:small"

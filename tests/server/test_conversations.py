@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.chat_server import Person
+from server.chat_server import ChatServer, Person
 
 
 @pytest.mark.requirement("SERVER-CONVERSATIONS")
@@ -74,3 +74,19 @@ async def test_a_deleted_conversation_is_gone_with_its_answers(ana: Person) -> N
     assert (deleted.status, again.status) == (204, 404)
     assert (await ana.get(path)).status == 404
     assert (await ana.say("still there?", answer["conversation_id"])).status == 404
+
+
+@pytest.mark.requirement("SERVER-CONVERSATIONS", "SERVER-ISOLATION")
+@pytest.mark.parametrize(
+    ("words", "found"), [("MILK added", 1), ("hello", 1), ("hello milk", 0), ("%", 0), ("_", 0), ("", 2)]
+)
+async def test_conversations_are_found_by_words_of_their_own_messages(
+    ana: Person, server: ChatServer, words: str, found: int
+) -> None:
+    for message in ("Add task buy milk", "hello"):
+        await ana.say(message)
+    await server.person("bob").say("hello milk, 100% added_")
+
+    listed = await ana.get("/api/conversations", params={"search": words})
+
+    assert len(listed["conversations"]) == found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from maverick.chat.tables import now
 from server.chat_server import Person
 
 
@@ -96,3 +98,43 @@ async def test_a_task_that_can_not_be_is_refused_by_name(
 
     assert (refused.status, refused.body["error"]["fields"]) == (422, [field])
     assert await titles(ana) == []
+
+
+@pytest.mark.requirement("SERVER-TASKS")
+async def test_what_was_undone_is_made_again_until_something_else_is_changed(ana: Person) -> None:
+    for title in ("milk", "bread"):
+        await ana.post("/api/tasks", {"title": title})
+    seen = [await titles(ana)]
+    for step in ("undo", "undo", "redo", "redo", "undo", "redo"):
+        await ana.post(f"/api/{step}")
+        seen.append(await titles(ana))
+    nothing = await ana.post("/api/redo")
+    await ana.post("/api/undo")
+    await ana.post("/api/tasks", {"title": "eggs"})
+    too_late = await ana.post("/api/redo")
+
+    both = ["milk", "bread"]
+    assert seen == [both, ["milk"], [], ["milk"], both, ["milk"], both]
+    assert (nothing.code, too_late.code) == ("nothing_to_redo", "nothing_to_redo")
+    assert await titles(ana) == ["milk", "eggs"]
+
+
+@pytest.mark.requirement("SERVER-TASKS")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("call Bob tomorrow, high priority", ("call Bob", "High", 1)),
+        ("read a book", ("read a book", "Medium", None)),
+        ("milk, eggs and bread", ("milk, eggs and bread", "Medium", None)),
+    ],
+)
+async def test_a_task_is_added_as_a_person_writes_it(
+    ana: Person, text: str, expected: tuple[str, str, int | None]
+) -> None:
+    today = now().date()
+
+    added = await ana.post("/api/tasks/from-words", {"text": text, "today": today.isoformat()})
+
+    title, priority, days = expected
+    due = None if days is None else (today + timedelta(days=days)).isoformat()
+    assert (added["title"], added["priority"], added["due_date"]) == (title, priority, due)

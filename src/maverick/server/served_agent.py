@@ -64,7 +64,8 @@ class ServedAgent:
     ) -> None:
         self.definition = _taking_words(definition)
         self.ideas = tuple(ideas)
-        self.models = tuple(models)
+        # Each is checked now, not when somebody chooses it.
+        self.models = tuple(str(replace(definition.model_config, model=model).model) for model in models)
         self.later = _later(definition)
         """The same agent in the middle of a conversation."""
         self.words_input = _words_input(self.definition)

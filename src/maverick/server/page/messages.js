@@ -179,6 +179,7 @@ export class AnswerMessage {
     const card = approval.arguments ? approvalCard : confirmationCard;
     this.question = card(approval, (approved, details) => this.onDecide(approval, approved, details));
     this.content.append(this.question);
+    if (approval.arguments) this.actions.replaceChildren(); // the answer goes on
   }
 
   /** It is decided, or no longer open. */

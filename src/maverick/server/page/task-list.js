@@ -103,7 +103,7 @@ export class TaskList {
     this.editing = task.id;
     const title = element("input", { type: "text", maxlength: "255", required: true, "aria-label": "Title", value: task.title });
     const date = element("input", { type: "date", "aria-label": "Due date", value: task.due_date ?? "" });
-    const priority = element("select", { "aria-label": "Priority" }, ...PRIORITIES.map((name) => element("option", { value: name, text: `${name} priority`, selected: name === task.priority })));
+    const priority = element("select", { "aria-label": "Priority" }, ...PRIORITIES.map((name) => element("option", { value: name, text: name, selected: name === task.priority })));
     const form = element(
       "form",
       { class: "edit-task" },
