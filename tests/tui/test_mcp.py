@@ -33,7 +33,7 @@ def test_a_projects_server_is_agreed_to_before_the_screen_opens_and_then_used(
     words = ("--mcp", "shop", "--mode", "yolo", "--model", "offline:")
 
     with Terminal(*words, home=tmp_path) as terminal:
-        terminal.expect("Do you trust it, for as long as")
+        terminal.expect("Do you trust it")
         terminal.expect("[y]es or [N]o:")
         assert shop.done() == []
         terminal.type("y")

@@ -12,6 +12,7 @@ from maverick.config.mcp_name import group_of, server_of
 from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.model import ToolContext
 from maverick.runtime.approver import ApprovalRequest, Approver, ask
+from maverick.runtime.consent import QUESTION
 from maverick.tools import ToolRegistry
 
 if TYPE_CHECKING:
@@ -112,9 +113,9 @@ def _connected(
         assert approve is not None  # noqa: S101 - else nobody is asked
         fields = {"url": question.url} if question.url else question.fields
         request = ApprovalRequest(
-            tool_name=f"answer to the MCP server {question.server}",
+            tool_name=f"{QUESTION}{question.server}: {' '.join(question.message.split())}",
             arguments=fields,
-            reason=f"{question.server} asks: {question.message}",
+            reason=f"the MCP server {question.server} asks this in the middle of a call.",
             run_id="",
         )
         answer = await ask(approve, request)

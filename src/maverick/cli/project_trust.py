@@ -137,7 +137,7 @@ def show(untrusted: list[Untrusted], screen: Screen) -> None:
 def _agreed_to(folder: Path, untrusted: list[Untrusted], screen: Screen) -> bool:
     screen.headline(f"{folder} would decide where your data goes or what runs:")
     show(untrusted, screen)
-    screen.headline("Do you trust it, for as long as these files do not change?")
+    screen.headline("Do you trust it? A settings file that changes later is asked about again.")
     if not _says_yes(screen):
         return False
     trust_folder(folder, untrusted)

@@ -31,6 +31,8 @@ _EDIT = {
 }
 _COMMANDS = {"shell": {"command", "seconds"}, "Bash": {"command", "description", "timeout"}}
 _PAGES = ("web_fetch", "WebFetch")
+QUESTION = "answer to "
+"""What the name begins with of a request that is the question of an MCP server, and no tool's; its arguments are the answer."""
 
 
 class CallPreview(Struct, frozen=True):
@@ -79,6 +81,14 @@ def preview_call(tool_name: str, arguments: Mapping[str, Any], folder: Path | No
         grant, lines = _grant(tool_name, site), tuple(_argument_lines(arguments))
         return CallPreview("fetch", "Fetch a web page", lines, grant, f"pages of {visible(site)}")
     shown = visible(tool_name)
+    if tool_name.startswith(QUESTION):  # who agrees to one question has not agreed to the next
+        grant, lines = (
+            _grant(tool_name, json.dumps(arguments, sort_keys=True)),
+            tuple(_argument_lines(arguments)),
+        )
+        return CallPreview(
+            "call", f"{shown[0].upper()}{shown[1:]}", lines, grant, "this answer to this question"
+        )
     return CallPreview(
         "call", f"Call {shown}", tuple(_argument_lines(arguments)), tool_name, f"every call of {shown}"
     )

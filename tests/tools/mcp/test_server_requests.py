@@ -14,6 +14,7 @@ from maverick.agents.running import agent_executor
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.model import Role
 from maverick.runtime import ApprovalAnswer
+from maverick.runtime.consent import preview_call
 from maverick.testing import ScriptedClient, call, reply
 from maverick.tools.mcp import expand_prompt, list_prompts, list_resources, read_resource
 from tools.mcp.wiki_server import wiki_server
@@ -114,5 +115,8 @@ async def test_a_server_asks_the_user_only_where_it_may_and_gets_only_what_fits(
     assert told in returned
     assert len(asked) == len(answers)
     assert [request.arguments for request in asked[:1]] == [{"harbour": "Dover", "depth": 0}] * allowed
-    assert all("wiki asks: Which harbour?" in request.reason for request in asked)
+    assert all(request.tool_name.startswith("answer to wiki: Which harbour?") for request in asked)
+    previews = [preview_call(request.tool_name, request.arguments) for request in asked]
+    assert all(preview.title.startswith("Answer to wiki: Which harbour?") for preview in previews)
+    assert len({preview.grant for preview in previews}) == len(asked), "each question is asked about"
     assert "Oban" not in str(client.requests[0])
