@@ -42,7 +42,7 @@ async def test_a_slash_lists_the_commands_and_enter_runs_the_one_that_is_highlig
         narrowed = offers(at)
         await at.press("enter")
 
-        assert every == [f"/{name}" for name in COMMANDS]
+        assert every[: len(COMMANDS)] == [f"/{name}" for name in COMMANDS]
         assert narrowed[0] == "/help"
         assert isinstance(at.app.screen, HelpDialog)
         assert at.prompt.text == ""
@@ -78,6 +78,26 @@ async def test_a_command_that_there_is_not_stays_and_the_nearest_is_named_and_a_
         assert "Did you mean 'model'?" in told[0]
         assert "Nothing is in progress here." in notes(at)
         assert at.said()[0] == "/etc/hosts is what?"
+
+
+async def test_skills_and_prompts_of_mcp_servers_are_commands_for_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skill = tmp_path / ".claude" / "skills" / "baking" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: baking\ndescription: Bakes bread.\n---\nKnead.\n", encoding="utf-8")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with screen([reply("Kneading.")]) as at:
+        await at.press(*"/bak")
+        found = offers(at)
+        await at.press("enter", *"a loaf", "enter")
+        await at.until(lambda: at.status is Status.COMPLETE)
+        await at.send("/mcp__wiki__summary tides")
+        await at.until(lambda: "wiki" in at.remarks())
+
+        assert found == ["/baking"]
+        assert at.said() == ["Use the skill baking: a loaf", "Kneading."]
+        assert at.prompt.text == "/mcp__wiki__summary tides"
 
 
 async def test_every_command_is_in_the_palette_too() -> None:

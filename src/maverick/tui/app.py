@@ -14,6 +14,7 @@ from textual.screen import ModalScreen, Screen
 from typing_extensions import override
 
 from maverick.exceptions import MaverickError, describe_unknown
+from maverick.model import Part
 from maverick.tui.approval import ApprovalDialog
 from maverick.tui.choices import Chooser
 from maverick.tui.completion import Completer, read_mentions
@@ -26,6 +27,8 @@ from maverick.tui.session import Session
 
 __all__ = ["GRACE", "MaverickApp"]
 
+_MCP = "mcp__"
+"""What the names of MCP servers' prompts begin with."""
 _TWICE = 3.0
 """Seconds within which a second Ctrl-C quits."""
 _OF_THE_SCREEN = {
@@ -75,7 +78,7 @@ class MaverickApp(ConversationApp):
     async def on_prompt_box_sent(self, message: PromptBox.Sent) -> None:
         """Do what the prompt says: a command of the screen, a command of the user's own, or a message to the agent."""
         name, _, argument = message.text.partition(" ")
-        if name.startswith("/") and "/" not in name[1:]:
+        if name.startswith("/") and "/" not in name[1:] and not self._is_for_agent(name[1:]):
             await self._run_slash(name[1:], argument.strip())
             return
         session = self.session
@@ -210,6 +213,21 @@ class MaverickApp(ConversationApp):
         self._completions.completer = Completer(self._backend.folder)
         self._show_problems()
 
+    def _is_for_agent(self, name: str) -> bool:
+        """Whether a slash command is none of ours, but a skill or the prompt of an MCP server."""
+        return name not in COMMANDS and (name.startswith(_MCP) or name in self._completions.completer.skills)
+
+    async def _content(self, prompt: str) -> str | list[str | Part]:
+        """What the agent is told: the prompt with the files it mentions, or what its slash command stands for."""
+        name, _, rest = prompt.partition(" ")
+        if name.startswith(f"/{_MCP}"):
+            from maverick.tools.mcp import expand_prompt  # here, since it brings MCP with it
+
+            return await expand_prompt(prompt, self._backend.folder)
+        if name.startswith("/") and self._is_for_agent(name[1:]):
+            prompt = f"Use the skill {name[1:]}: {rest}".rstrip(": ")
+        return await asyncio.to_thread(read_mentions, prompt, self._backend.folder)
+
     def _sent(self, text: str) -> None:
         self._prompt.remember(text)
         self._prompt.clear()
@@ -218,8 +236,7 @@ class MaverickApp(ConversationApp):
         """Send a prompt; if no run was started, it is put back to be sent again."""
         run_id = session.run_id
         try:
-            content = await asyncio.to_thread(read_mentions, prompt, self._backend.folder)
-            await session.start({PROMPT: content})
+            await session.start({PROMPT: await self._content(prompt)})
         except MaverickError:
             if session.run_id == run_id and not self._prompt.text:
                 self._prompt.insert(prompt)
@@ -228,7 +245,7 @@ class MaverickApp(ConversationApp):
     async def _say(self, session: Session, text: str) -> None:
         """Say something to the run in progress; what it cannot hear stays in the prompt."""
         try:
-            await session.say(await asyncio.to_thread(read_mentions, text, self._backend.folder))
+            await session.say(await self._content(text))
         except MaverickError as error:
             self.notify(one_line(str(error)), severity="warning", markup=False)
             return

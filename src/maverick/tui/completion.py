@@ -1,17 +1,20 @@
-"""What can be completed at the prompt: slash commands, and files after an ``@``; and the files that a prompt mentions."""
+"""What can be completed at the prompt: slash commands, skills, and files after an ``@``; and the files it mentions."""
 
 from __future__ import annotations
 
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from maverick.agents.skills import load_skills
 from maverick.model import Part
 from maverick.model.media import media_from_path
 from maverick.tui.keys import COMMANDS
+from maverick.tui.plain_text import one_line
 
 _COMMAND = re.compile(r"/([a-z-]*)")
 _WORD = re.compile(r'(?<!\S)@("[^"\n]*|\S*)$')
@@ -51,10 +54,27 @@ class Completer:
     def offers(self, text: str) -> list[Offer]:
         """What the text up to the cursor may become, the best first."""
         if command := _COMMAND.fullmatch(text):
-            return list(_commands(command[1]))
+            return list(self._commands(command[1]))
         if word := _WORD.search(text):
             return list(self._mentions(word.start(), word[1].removeprefix('"')))
         return []
+
+    @cached_property
+    def skills(self) -> Mapping[str, str]:
+        """What the skills of the folder and the user are for, by their names."""
+        return {
+            name: one_line(skill.description) for name, skill in load_skills(self._folder).by_name.items()
+        }
+
+    def _commands(self, wanted: str) -> Iterator[Offer]:
+        names = [*COMMANDS, *(name for name in self.skills if name not in COMMANDS)]
+        for name in _best(wanted, names) if wanted else names:
+            key = COMMANDS.get(name)
+            if key is None:
+                yield Offer(f"/{name}", self.skills[name], 0, f"/{name} ")
+                continue
+            keys = f" ({key.shown})" if key.always else ""
+            yield Offer(f"/{name} {key.takes}".rstrip(), key.description + keys, 0, f"/{name} ", runs=True)
 
     def _mentions(self, begin: int, wanted: str) -> Iterator[Offer]:
         if time.monotonic() - self._read_at > _FRESH:
@@ -76,13 +96,6 @@ def read_mentions(text: str, folder: Path) -> str | list[str | Part]:
     found = [next((path for path in both if path.is_file()), None) for both in tries]
     files = dict.fromkeys(path for path in found if path is not None)
     return [*map(media_from_path, files), text] if files else text
-
-
-def _commands(wanted: str) -> Iterator[Offer]:
-    for name in _best(wanted, COMMANDS) if wanted else COMMANDS:
-        key = COMMANDS[name]
-        keys = f" ({key.shown})" if key.always else ""
-        yield Offer(f"/{name} {key.takes}".rstrip(), key.description + keys, 0, f"/{name} ", runs=True)
 
 
 def _best(wanted: str, names: Iterable[str]) -> list[str]:
