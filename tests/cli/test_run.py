@@ -126,10 +126,18 @@ def test_a_tool_that_an_agent_for_claude_code_can_not_have_here_is_told(folder: 
 
 
 @pytest.mark.requirement("007-RUN-STDIN")
-def test_a_prompt_needs_no_command(folder: Folder) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("read the file 'notes.txt'", "--max-turns", "3"),
+        ("-p", "read the file 'notes.txt'"),
+        ("-m", "offline:", "read the file 'notes.txt'"),
+    ],
+)
+def test_a_prompt_needs_no_command(words: tuple[str, ...], folder: Folder) -> None:
     folder.write("notes.txt", "buy milk")
 
-    done = folder.main("read the file 'notes.txt'", "--max-turns", "3")
+    done = folder.main(*words)
 
     assert done.returncode == 0
     assert "buy milk" in done.stdout

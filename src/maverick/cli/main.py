@@ -175,7 +175,9 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
 
 
 def _with_command(words: Sequence[str]) -> Sequence[str]:
-    """The words, with ``run -p`` before a bare prompt: one argument of several words, which no mistyped command is."""
+    """The words, with ``run`` before its options, and ``run -p`` before a bare prompt of several words."""
+    if words and words[0] in ("-p", "--prompt", "-m", "--model"):
+        return ["run", *words]
     continues = list(words[:1]) if words and words[0] in ("-c", "--continue") else []
     rest = words[len(continues) :]
     is_prompt = bool(rest) and not rest[0].startswith("-") and (bool(continues) or len(rest[0].split()) > 1)

@@ -122,7 +122,7 @@ def add_changes(parser: CommandParser, when: str, cost: str = "cost in US dollar
         when: In which run, in words.
         cost: What the limit on money is for.
     """
-    parser.add_argument("--model", metavar="PROVIDER:MODEL", help=f"the model, {when}")
+    parser.add_argument("-m", "--model", metavar="PROVIDER:MODEL", help=f"the model, {when}")
     parser.add_argument(
         "--effort",
         choices=EFFORTS,
