@@ -51,6 +51,8 @@ class Editor:
         """The options that the user chooses one after the other; ``None`` dismisses the question."""
         self.problems: list[str] = []
         """What of the agent's messages is not as the protocol has it."""
+        self._known: set[str | None] = set()
+        """The sessions that the editor has named, or was told of in a response."""
         self._changed = asyncio.Event()
 
     # What the agent calls -----------------------------------------------------------------------------------------
@@ -114,11 +116,16 @@ class Editor:
     def observe(self, event: StreamEvent) -> None:
         """Hold what the agent sends to the protocol's own schema: nothing may be lost or be changed by reading it."""
         message = event.message
+        sent = "params" if event.direction is StreamDirection.OUTGOING else "result"
+        self._known.add((message.get(sent) or {}).get("sessionId"))
         if event.direction is StreamDirection.INCOMING and message.get("method") in _REQUESTS:
             try:
                 json.dumps(message, ensure_ascii=False).encode()
                 read = _REQUESTS[message["method"]].model_validate(message["params"])
                 assert read.model_dump(mode="json", by_alias=True, exclude_unset=True) == message["params"]
+                assert message["params"]["sessionId"] in self._known, (
+                    "the editor does not know the session yet"
+                )
             except (ValueError, AssertionError) as error:  # which the connection would only log
                 self.problems.append(f"{error}: {message}")
         lookout.look("a message to an editor", repr(message))

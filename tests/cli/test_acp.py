@@ -6,7 +6,9 @@ import asyncio
 import json
 import signal
 import sys
+import time
 from base64 import b64encode
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -313,15 +315,31 @@ async def test_a_process_that_is_told_to_end_leaves_its_run_resumable_and_no_pro
 ) -> None:
     async with editor(office, "clerk.py", "--mode", "yolo") as made:
         mine = await made.new(office)
-        working = asyncio.create_task(made.prompt(mine, "run echo $$ > shell.pid; sleep 600"))
-        await made.until(lambda: made.updates("tool_call"))
+        working = asyncio.create_task(made.prompt(mine, "run echo begun; sleep 654321"))
+        await made.until(lambda: "begun" in json.dumps(made.updates("tool_call_update")))
         made.process.send_signal(signal.SIGTERM)
         assert await made.ended() == 128 + signal.SIGTERM
         with pytest.raises(ConnectionError):
             await working
 
+    await asyncio.to_thread(_wait_for_end, b"654321")
     (run,) = await asyncio.to_thread(folder.runs)
     assert run.reason == "aborted"
+
+
+def _wait_for_end(words: bytes) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while _is_running(words):
+        assert time.monotonic() < deadline, f"{words!r} is still running"
+        time.sleep(0.05)
+
+
+def _is_running(words: bytes) -> bool:
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # the process has just ended
+            if words in file.read_bytes():
+                return True
+    return False
 
 
 @pytest.mark.parametrize(

@@ -287,6 +287,8 @@ class EditorAgent:
             raise
         self._sessions[session.id] = session
         session.tell(update_available_commands(commands))
+        # By the next step of the event loop, the response that names the session is on its way.
+        asyncio.get_running_loop().call_soon(session.announce)
         return session
 
     async def _reopened(self, session_id: str, cwd: str, servers: Servers) -> EditorSession:

@@ -106,6 +106,7 @@ class EditorSession:
         """What it can be told to use by name, as ``/name``."""
         self._updates = UpdateMapper(setup.folder)
         self._outgoing: asyncio.Queue[Update] = asyncio.Queue()
+        self._announced = asyncio.Event()
         self._lifetime = AsyncExitStack()
         self._executor: AgentExecutor | None = None
         self._servers: list[str] = []
@@ -327,7 +328,12 @@ class EditorSession:
         if (update := self._updates.shown_output(key)) is not None:
             self.tell(update)
 
+    def announce(self) -> None:
+        """Note that the editor knows the session: what was to be told waits until then."""
+        self._announced.set()
+
     async def _send(self) -> None:
+        await self._announced.wait()
         while True:
             update = await self._outgoing.get()
             try:
