@@ -49,7 +49,7 @@ def argument_lines(arguments: dict[str, Any], width: int, renderer: Renderer) ->
     """The arguments in full, with nothing invisible in them, since users approve what they read here."""
     for name, value in arguments.items():
         written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
-        shown, label = "\n".join(map(visible, written.split("\n"))).replace("\t", "    "), visible(name)
+        shown, label = plain("\n".join(map(visible, written.split("\n")))), plain(visible(name))
         if "\n" not in shown and cell_len(label) + 2 + cell_len(shown) <= width:
             yield Text.assemble((f"{label}: ", LineStyle.DIM), shown)
             continue
