@@ -1,9 +1,10 @@
-"""Explains a call with wrong arguments and the import of a name that is not there: what there is instead."""
+"""Loads a package's names on use, and explains wrong ones, as it does calls with wrong arguments: what there is instead."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from importlib import import_module
 from typing import Any, TypeVar, cast
@@ -37,6 +38,28 @@ _OTHER_NAMES = {
     "function_tool": "Functions become tools with @tool: from maverick import tool",
 }
 """What other libraries call things."""
+
+
+def load_on_use(
+    package: str, homes: Mapping[str, str], needs: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> Callable[[str], object]:
+    """A package's ``__getattr__``, which imports a name from its module when it is first used.
+
+    Args:
+        package: The package.
+        homes: The module of each name.
+        needs: Opened around the import, to say which extra is missing.
+    """
+
+    def load(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        with needs():
+            value = getattr(import_module(homes[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return load
 
 
 def explain_name(name: str, exported: list[str]) -> str:

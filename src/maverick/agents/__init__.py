@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from maverick.agents.context import AgentContext
 from maverick.agents.definition_agent import DefinitionAgent
 from maverick.agents.registry import AgentRegistry, registry
 from maverick.agents.result import AgentResult, AgentUsage
+from maverick.misuse import load_on_use
 
 if TYPE_CHECKING:
     from claude_agent_sdk import Message as AgentMessage
@@ -57,14 +57,11 @@ _FOR_CLASSES = {
 
 
 if not TYPE_CHECKING:  # else any name would be one to a type checker
+    _load = load_on_use(__name__, _FOR_CLASSES)
 
     def __getattr__(name: str) -> object:
         if name == "AgentMessage":
             from claude_agent_sdk import Message
 
             return Message
-        if name not in _FOR_CLASSES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(_FOR_CLASSES[name]), name)
-        globals()[name] = value
-        return value
+        return _load(name)

@@ -5,10 +5,10 @@ Each name is loaded when it is first used, since the database and MCP are heavy.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from maverick.config.installation import extra_needed
+from maverick.misuse import load_on_use
 
 if TYPE_CHECKING:
     from maverick.chat.contract import (
@@ -48,14 +48,7 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # else any name would be one to a type checker
-
-    def __getattr__(name: str) -> object:
-        if name not in _HOME_OF:
-            raise AttributeError(f"module 'maverick.chat' has no attribute {name!r}")
-        with extra_needed("chat", "maverick.chat"):
-            value = getattr(import_module(_HOME_OF[name]), name)
-        globals()[name] = value
-        return value
+    __getattr__ = load_on_use(__name__, _HOME_OF, lambda: extra_needed("chat", __name__))
 
 
 def __dir__() -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from maverick.journal.memory import MemoryJournal
 from maverick.journal.records import Approval, ApprovalStatus, RunRecord, RunStatus
 from maverick.journal.store import Journal
+from maverick.misuse import load_on_use
 
 if TYPE_CHECKING:
     from maverick.journal.postgres.journal import PostgresJournal
@@ -33,10 +33,4 @@ _WITH_DATABASE = {
 
 
 if not TYPE_CHECKING:  # else any name would be one to a type checker
-
-    def __getattr__(name: str) -> object:
-        if name not in _WITH_DATABASE:
-            raise AttributeError(f"module 'maverick.journal' has no attribute {name!r}")
-        value = getattr(import_module(_WITH_DATABASE[name]), name)
-        globals()[name] = value
-        return value
+    __getattr__ = load_on_use(__name__, _WITH_DATABASE)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from maverick.misuse import load_on_use
 from maverick.tools.function import FunctionTool, tool
 from maverick.tools.registry import ToolRegistry
 
@@ -35,8 +35,4 @@ _HOMES = {
 
 
 if not TYPE_CHECKING:  # else any name would be one to a type checker
-
-    def __getattr__(name: str) -> object:
-        if name not in _HOMES:
-            raise AttributeError(f"module 'maverick.tools' has no attribute {name!r}")
-        return getattr(import_module(_HOMES[name]), name)
+    __getattr__ = load_on_use(__name__, _HOMES)
