@@ -168,7 +168,10 @@ export class Transcript {
       node.remove(); // the server does not know of it
       answer.node.remove();
     }
-    this.send(message.content, message.id ?? null, message.attachments?.every(({ data }) => data) ? message.attachments : []);
+    const files = message.attachments ?? [];
+    const hasAll = files.every(({ data }) => data); // not after a reload: the server gives no file back
+    if (!hasAll) this.listeners.onQueued("The attached files are not sent again. Attach them to a new message if they are needed.");
+    this.send(message.content, message.id ?? null, hasAll ? files : []);
   }
 
   async follow(source, begun = null) {
