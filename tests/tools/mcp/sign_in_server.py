@@ -104,6 +104,7 @@ class SignInServer:
     def __init__(self) -> None:
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
+        self._socket.listen()  # so that whoever comes before the server is up waits for it
         self.origin = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self.url = f"{self.origin}/mcp"
         self.accounts = Accounts()

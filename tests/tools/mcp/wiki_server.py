@@ -51,6 +51,7 @@ def wiki_server() -> Iterator[str]:
     """The server's address, for as long as it runs."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
+    listening.listen()  # so that whoever comes before the server is up waits for it
     app = server.streamable_http_app(stateless_http=True, json_response=True)
     running = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
