@@ -16,6 +16,10 @@ from programs import summary
 
 pytest_plugins = ["canary"]
 
+_MEMORY = "/dev/shm"  # noqa: S108 - pytest makes a folder of its own in it
+"""Where to keep the tests' files: they are synced to a disk thousands of times, and no test depends on that."""
+_NEEDED = 8 << 30
+
 settings.register_profile("maverick", deadline=None)  # a busy machine is no failure
 settings.load_profile("maverick")
 
@@ -30,6 +34,17 @@ def pytest_configure() -> None:
     """Hear Ctrl-C: a shell has what it starts in the background ignore it, and every child inherits that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if _has_room(_MEMORY):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
+
+
+def _has_room(folder: str) -> bool:
+    """Whether all that the tests write fits into a folder, and programs may be run there."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize > _NEEDED and not found.f_flag & (os.ST_NOEXEC | os.ST_RDONLY)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -101,7 +101,8 @@ class _Forker:
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-P", Path(__file__).with_name("forker.py"), str(theirs.fileno())],
-                env={**os.environ, "TERM": "xterm", "PYTHONWARNINGS": "error"},
+                # Nothing else of a test, since it is there for all the others too.
+                env={**dict(_fixed(os.environ)), "PATH": os.environ["PATH"], "PYTHONWARNINGS": "error"},
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
             )
