@@ -421,7 +421,7 @@ def _add_setting(setting: CommandParser) -> None:
     )
     setting.add_argument("value", metavar="VALUE", nargs="?", type=unicode_text, help="its value")
     setting.add_argument("--project", action="store_true", help="write it to ./maverick.yaml instead")
-    setting.set_defaults(command="maverick.cli.config_set:set_setting")
+    setting.set_defaults(command="maverick.cli.config:set_setting")
 
 
 def add_models(parser: CommandParser) -> None:

@@ -18,8 +18,7 @@ from msgspec import Struct
 
 import maverick
 from maverick.cli.agent_lookup import discovery
-from maverick.cli.config import settings_files
-from maverick.cli.config_set import write_setting
+from maverick.cli.config import settings_files, write_setting
 from maverick.cli.exit_codes import FAILURE, SUCCESS
 from maverick.cli.formatting import counted
 from maverick.cli.json_text import json_text
